@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -187,6 +188,12 @@ def leader_takes(a, campaign, state="running"):
     a.sql(f"""UPDATE campaign_run SET state = '{state}', started_at = clock_timestamp() WHERE campaign_id = {campaign};
         UPDATE stage_run r SET state = 'running', taken = i.tasks, waiting = i.tasks FROM stage_input i
         WHERE i.stage_id = r.stage_id AND r.campaign_id = {campaign} AND r.taken = 0;""")
+
+
+def filled(pattern, campaign="c-1"):
+    """A pattern of routes.def with ids."""
+    ids = {"campaign": campaign, "operation": "op-1", "session": "s-1", "part": "0"}
+    return re.sub(r"\{(\w+)\}", lambda m: ids.get(m[1], "invalid"), pattern)
 
 
 def main(run):

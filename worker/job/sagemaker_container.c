@@ -187,6 +187,7 @@ const char *sagemaker_container_cause(const struct err *err)
         return io_cause(err->os_errno);
     case ERR_NONE:
     case ERR_INTERNAL:
+    case ERR_METHOD:
     case ERR_CONFLICT:
     case ERR_ARCHIVED:
     case ERR_LIVE_NAME:

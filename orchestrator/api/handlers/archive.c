@@ -31,21 +31,15 @@ static bool allowed(struct api_req *r, int64_t id, const struct apidb_wish *now,
 static bool read_folder(struct api_req *r, int64_t id, const json_t *body, const char **ret,
                         struct err *err)
 {
-    static const char *const keys[] = {"to", NULL};
-    const char *to;
+    const char *to = json_string_value(json_object_get(body, "to"));
     struct s3_uri uri;
     *ret = "";
-    if (!json_only_keys(body, keys, err) || !json_get_str(body, "to", NULL, &to, err)) {
-        return false;
-    }
     if (to == NULL) {
         return true;
     }
     if (strlen(to) > TO_MAX || !s3_parse_uri(str_of(to), &uri, err)) {
         return err_set(err, ERR_INVALID,
-                       "to: a folder like s3://bucket/archive, of at most %d "
-                       "characters",
-                       TO_MAX);
+                       "to: a folder like s3://bucket/archive, of at most %d bytes", TO_MAX);
     }
     size_t key = strlen(uri.key);
     *ret = arena_printf(&r->arena, "s3://%s/%s%sc-%lld/", uri.bucket, uri.key,
@@ -55,13 +49,11 @@ static bool read_folder(struct api_req *r, int64_t id, const json_t *body, const
 
 bool campaign_archive(struct api_req *r, struct err *err)
 {
-    int64_t id;
+    int64_t id = req_id(r, 0);
     struct apidb_wish now;
     bool asked = false;
     const char *folder;
-    AUTO_JSON json_t *body = NULL;
-    if (!req_id(r, 0, "c-", &id, err) || !req_json(r, &body, err) ||
-        !read_folder(r, id, body, &folder, err) || !req_db(r, err)) {
+    if (!read_folder(r, id, req_json(r), &folder, err) || !req_db(r, err)) {
         return false;
     }
     AUTO_JSON json_t *detail = folder[0] != '\0' ? json_pack("{s:s}", "to", folder) : json_object();

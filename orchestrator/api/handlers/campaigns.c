@@ -57,11 +57,11 @@ static bool submit_commit(struct api_req *r, struct submit *s, struct keyed *k, 
 
 bool campaign_post(struct api_req *r, struct err *err)
 {
-    bool dry_run, replayed;
-    if (!req_db(r, err) || !req_query_bool(r, "dry_run", &dry_run, err)) {
+    bool replayed;
+    if (!req_db(r, err)) {
         return false;
     }
-    if (dry_run) {
+    if (req_flag(r, "dry_run")) {
         return dry_run_post(r, err);
     }
     CLEANUP(keyed_end)
@@ -81,26 +81,21 @@ bool campaign_post(struct api_req *r, struct err *err)
 
 bool campaign_get(struct api_req *r, struct err *err)
 {
-    int64_t id;
-    return req_id(r, 0, "c-", &id, err) && req_db(r, err) && campaign_answer(r, id, 200, err);
+    int64_t id = req_id(r, 0);
+    return req_db(r, err) && campaign_answer(r, id, 200, err);
 }
 
 bool campaign_list(struct api_req *r, struct err *err)
 {
-    int64_t n, key[2] = {0, INT64_MAX};
+    int64_t n = req_number(r, "page_size"), key[2] = {0, INT64_MAX};
     bool given;
-    if (!req_query_i64(r, "page_size", 1, 1000, 50, &n, err) ||
-        !page_token_read(r, key, 2, &given, err)) {
+    if (!page_token_read(r, key, 2, &given, err)) {
         return false;
-    }
-    const char *state = req_query(r, "state");
-    if (state != NULL && campaign_state_parse(state) == CAMPAIGN_STATE_COUNT) {
-        return err_set(err, ERR_MALFORMED, "'%.32s' is not a state of a campaign", state);
     }
     const struct apidb_campaign_query q = {
         .before_us = given ? key[0] : clock_wall_us() + 366 * 24 * 3600 * USEC_PER_SEC,
         .before_id = key[1],
-        .state = state,
+        .state = req_query(r, "state"),
         .projects = r->who.projects,
         .n = n};
     struct apidb_page page = {.rows = BUF_INIT(API_ANSWER_MAX)};
@@ -142,11 +137,10 @@ return true;
 
 bool campaign_spec(struct api_req *r, struct err *err)
 {
-    int64_t id;
+    int64_t id = req_id(r, 0);
     AUTO_BUF struct buf json = BUF_INIT(4 * API_BODY_MAX);
     AUTO_BUF struct buf text = BUF_INIT(2 * API_BODY_MAX);
-    if (!req_id(r, 0, "c-", &id, err) || !req_db(r, err) ||
-        !apidb_campaign_spec(r->db, id, &json, &text, err)) {
+    if (!req_db(r, err) || !apidb_campaign_spec(r->db, id, &json, &text, err)) {
         return false;
     }
     AUTO_FREE char *shown = NULL;
@@ -185,8 +179,8 @@ static bool gate_allows(struct api_req *r, int64_t id, struct err *err)
 static bool want(struct api_req *r, enum verb verb, enum wanted wanted, const char *action,
                  struct err *err)
 {
-    int64_t id;
-    if (!req_id(r, 0, "c-", &id, err) || !req_no_body(r, err) || !req_db(r, err)) {
+    int64_t id = req_id(r, 0);
+    if (!req_db(r, err)) {
         return false;
     }
     AUTO_TX struct store *tx = r->db;
@@ -239,56 +233,26 @@ bool campaign_cancel(struct api_req *r, struct err *err)
 
 static bool patch_budget(const json_t *budget, struct apidb_patch *p, struct err *err)
 {
-    static const char *const keys[] = {"total", "limit_micro_usd", "at_limit", NULL};
-    const char *total, *at_limit;
-    if (!json_only_keys(budget, keys, err) || !json_get_str(budget, "total", NULL, &total, err) ||
-        !json_get_str(budget, "at_limit", NULL, &at_limit, err)) {
-        return false;
-    }
+    const char *total = json_string_value(json_object_get(budget, "total"));
     const json_t *limit = json_object_get(budget, "limit_micro_usd");
-    if (limit != NULL && total != NULL) {
-        return err_set(err, ERR_INVALID, "budget: give total or limit_micro_usd, not both");
-    }
-    p->budget_musd = -1;
+    p->budget_musd = json_is_integer(limit) ? json_integer_value(limit) : -1;
     p->set_budget = limit != NULL || total != NULL;
-    if (total != NULL && !parse_usd(str_of(total), &p->budget_musd, err)) {
-        return false;
-    }
-    if (limit != NULL && !json_is_null(limit) &&
-        !json_get_i64(budget, "limit_micro_usd", 0, INT64_MAX, JSON_ABSENT, &p->budget_musd, err)) {
-        return false;
-    }
-    if (at_limit != NULL && (int)at_limit_parse(at_limit) == AT_LIMIT_COUNT) {
-        return err_set(err, ERR_INVALID, "budget.at_limit: drain, stop or hold");
-    }
-    p->at_limit = at_limit;
-    return true;
+    p->at_limit = json_string_value(json_object_get(budget, "at_limit"));
+    return total == NULL || parse_usd(str_of(total), &p->budget_musd, err);
 }
 
 static bool patch_read(const json_t *body, struct apidb_patch *p, struct err *err)
 {
-    static const char *const keys[] = {"limits", "priority", "budget", "stages", NULL};
-    static const char *const limit_keys[] = {"parts", "weight", NULL};
-    json_t *limits, *budget;
-    int64_t priority;
-    if (!json_only_keys(body, keys, err) || !json_get_object(body, "limits", &limits, err) ||
-        !json_get_object(body, "budget", &budget, err) ||
-        !json_get_i64(body, "priority", 0, 100, -1, &priority, err)) {
-        return false;
-    }
-    *p = (struct apidb_patch){.priority = (int)priority, .parts_limit = -1, .weight = -1};
-    if (limits != NULL) {
-        if (!json_only_keys(limits, limit_keys, err) ||
-            !json_get_i64(limits, "weight", 1, 10000, -1, &p->weight, err)) {
-            return false;
-        }
-        const json_t *parts = json_object_get(limits, "parts");
-        p->set_parts = parts != NULL;
-        if (parts != NULL && !json_is_null(parts) &&
-            !json_get_i64(limits, "parts", 0, INT32_MAX, JSON_ABSENT, &p->parts_limit, err)) {
-            return false;
-        }
-    }
+    const json_t *limits = json_object_get(body, "limits");
+    const json_t *budget = json_object_get(body, "budget");
+    const json_t *priority = json_object_get(body, "priority");
+    const json_t *weight = json_object_get(limits, "weight");
+    const json_t *parts = json_object_get(limits, "parts");
+    *p = (struct apidb_patch){.priority = priority != NULL ? (int)json_integer_value(priority) : -1,
+                              .weight = weight != NULL ? json_integer_value(weight) : -1,
+                              .set_parts = parts != NULL,
+                              .parts_limit =
+                                  json_is_integer(parts) ? json_integer_value(parts) : -1};
     return budget == NULL || patch_budget(budget, p, err);
 }
 
@@ -319,24 +283,13 @@ static bool if_match(const struct api_req *r, int64_t version, struct err *err)
 /* "stages": {NAME: {"parts": N | null}} */
 static bool patch_stages(struct store *tx, int64_t campaign_id, const json_t *body, struct err *err)
 {
-    static const char *const keys[] = {"parts", NULL};
     const char *name;
-    json_t *v, *stages = json_object_get(body, "stages");
-    if (stages != NULL && !json_is_object(stages)) {
-        return err_set(err, ERR_INVALID, "stages: {\"NAME\": {\"parts\": 8}}");
-    }
-    json_object_foreach(stages, name, v)
+    json_t *v;
+    json_object_foreach(json_object_get(body, "stages"), name, v)
     {
-        int64_t parts = -1;
         const json_t *n = json_object_get(v, "parts");
-        if (!json_is_object(v) || !json_only_keys(v, keys, err) || n == NULL) {
-            return err_set(err, ERR_INVALID, "stages.%.60s: {\"parts\": 8}, or null for no limit",
-                           name);
-        }
-        if (!json_is_null(n) && !json_get_i64(v, "parts", 0, INT32_MAX, JSON_ABSENT, &parts, err)) {
-            return false;
-        }
-        if (!apidb_stage_limit(tx, campaign_id, name, parts, err)) {
+        if (!apidb_stage_limit(tx, campaign_id, name, json_is_null(n) ? -1 : json_integer_value(n),
+                               err)) {
             return false;
         }
     }
@@ -345,11 +298,10 @@ static bool patch_stages(struct store *tx, int64_t campaign_id, const json_t *bo
 
 bool campaign_patch(struct api_req *r, struct err *err)
 {
-    int64_t id;
-    AUTO_JSON json_t *body = NULL;
+    int64_t id = req_id(r, 0);
+    const json_t *body = req_json(r);
     struct apidb_patch p;
-    if (!req_id(r, 0, "c-", &id, err) || !req_json(r, &body, err) || !patch_read(body, &p, err) ||
-        !req_db(r, err)) {
+    if (!patch_read(body, &p, err) || !req_db(r, err)) {
         return false;
     }
     CLEANUP(keyed_end)

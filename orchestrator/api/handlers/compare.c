@@ -35,8 +35,7 @@ static bool fault(const char *name, struct err *err)
 static bool place_read(const struct api_req *r, const char *name, int64_t campaign,
                        struct side *ret, struct err *err)
 {
-    const char *text = req_query(r, name);
-    struct str rest = str_of(text != NULL ? text : "");
+    struct str rest = str_of(req_query(r, name));
     struct str stage = str_split(&rest, '/');
     *ret = (struct side){.campaign = campaign};
     if (str_starts(stage, "c-") && rest.n > 0 &&
@@ -258,13 +257,11 @@ static void pace_out(struct json_out *w, const struct side *a, const struct side
 
 bool compare_get(struct api_req *r, struct err *err)
 {
-    int64_t campaign;
-    struct compare_request q;
+    int64_t campaign = req_id(r, 0);
+    const struct compare_request q = {.warm_up = run_warm_up(r), .curve = req_number(r, "points")};
     struct side *a = arena_alloc(&r->arena, sizeof *a), *b = arena_alloc(&r->arena, sizeof *b);
     struct json_out w;
-    if (!req_id(r, 0, "c-", &campaign, err) || !run_warm_up_read(r, &q.warm_up, err) ||
-        !req_query_i64(r, "points", 1, RUN_CURVE_MAX, 0, &q.curve, err) ||
-        !place_read(r, "a", campaign, a, err) || !place_read(r, "b", campaign, b, err) ||
+    if (!place_read(r, "a", campaign, a, err) || !place_read(r, "b", campaign, b, err) ||
         !req_db(r, err) || !run_read(r, a, err) || !run_read(r, b, err) ||
         !pace_read(r, a, q.warm_up, err) || !pace_read(r, b, q.warm_up, err)) {
         return false;

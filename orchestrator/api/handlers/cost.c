@@ -114,28 +114,25 @@ static bool add(struct api_req *r, int64_t id, const char *what, response_cache_
 
 /* What ?by= asks for. Without it stages and causes. */
 enum by { BY_BOTH, BY_STAGE, BY_CAUSE, BY_PHASE };
-static bool by_read(const struct api_req *r, enum by *ret, struct err *err)
+static enum by by_read(const struct api_req *r)
 {
     static const char *const names[] = {"", "stage", "cause", "phase"};
     const char *by = req_query(r, "by");
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(by != NULL ? by : "", names[i]) == 0) {
-            *ret = (enum by)i;
-            return by == NULL || i > 0 ||
-                   err_set(err, ERR_MALFORMED, "query parameter 'by' is empty");
-        }
+    size_t i = 0;
+    while (strcmp(by != NULL ? by : "", names[i]) != 0) {
+        i++;
+        ASSERT(i < ARRAY_LEN(names));
     }
-    return err_set(err, ERR_MALFORMED, "query parameter 'by': stage, cause or phase");
+    return (enum by)i;
 }
 
 bool cost_get(struct api_req *r, struct err *err)
 {
-    int64_t id;
-    enum by by;
+    int64_t id = req_id(r, 0);
+    enum by by = by_read(r);
     AUTO_BUF struct buf total = BUF_INIT(API_BODY_MAX);
     AUTO_BUF struct buf stages = BUF_INIT(API_BODY_MAX);
-    if (!by_read(r, &by, err) || !req_id(r, 0, "c-", &id, err) || !req_db(r, err) ||
-        !apidb_cost(r->db, id, &total, &stages, err)) {
+    if (!req_db(r, err) || !apidb_cost(r->db, id, &total, &stages, err)) {
         return false;
     }
     ASSERT(total.n > 2); /* "{...}" */

@@ -9,10 +9,8 @@
 
 bool endpoints_get(struct api_req *r, struct err *err)
 {
-    int64_t n;
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    if (!req_query_i64(r, "limit", 1, 1000, 200, &n, err) || !req_db(r, err) ||
-        !apidb_endpoints(r->db, n, &rows, err)) {
+    if (!req_db(r, err) || !apidb_endpoints(r->db, req_number(r, "limit"), &rows, err)) {
         return false;
     }
     buf_addf(&r->out, "{\"endpoints\":%s}\n", buf_cstr(&rows));

@@ -30,8 +30,8 @@ bool failures_get(struct api_req *r, struct err *err)
     struct apidb_stage_row stage;
     const char *name = req_query(r, "stage");
     AUTO_FREE char *json = NULL;
-    if (!req_id(r, 0, "c-", &of.campaign_id, err) || !req_db(r, err) ||
-        !apidb_stage_find(r->db, of.campaign_id, name, &stage, err)) {
+    of.campaign_id = req_id(r, 0);
+    if (!req_db(r, err) || !apidb_stage_find(r->db, of.campaign_id, name, &stage, err)) {
         return false;
     }
     of.db = r->db;

@@ -102,15 +102,11 @@ static bool forecast_make(void *ctx, struct buf *out, struct err *err)
 
 bool forecast_get(struct api_req *r, struct err *err)
 {
-    int64_t id;
+    int64_t id = req_id(r, 0);
     struct apidb_stage_row st;
     const char *what = req_query(r, "what_if");
-    if (!req_id(r, 0, "c-", &id, err) || !req_db(r, err) ||
-        !apidb_stage_find(r->db, id, req_query(r, "stage"), &st, err)) {
+    if (!req_db(r, err) || !apidb_stage_find(r->db, id, req_query(r, "stage"), &st, err)) {
         return false;
-    }
-    if (what != NULL && strlen(what) > WHAT_IF_TEXT_MAX) {
-        return err_set(err, ERR_INVALID, "what_if is longer than %d characters", WHAT_IF_TEXT_MAX);
     }
     const char *key =
         arena_printf(&r->arena, "forecast %lld %s %d %s", (long long)id, st.name,

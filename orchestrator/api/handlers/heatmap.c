@@ -97,15 +97,15 @@ bool tiles_get(struct api_req *r, struct err *err)
 {
     struct tiles_key key;
     struct apidb_stage_row stage;
-    int64_t max;
-    if (!req_id(r, 0, "c-", &key.campaign_id, err) ||
-        !req_query_i64(r, "max", 1, TILES_SINGLE_MAX, TILES_SINGLE_MAX, &max, err) ||
-        !req_query_i64(r, "first", 0, INT32_MAX, 0, &key.first, err) || !req_db(r, err) ||
-        !apidb_stage_find(r->db, key.campaign_id, req_query(r, "stage"), &stage, err) ||
-        !req_query_i64(r, "last", 0, INT32_MAX, MAX(stage.tasks - 1, 0), &key.last, err)) {
+    int64_t max = req_number(r, "max"), last = req_number(r, "last");
+    key.campaign_id = req_id(r, 0);
+    key.first = req_number(r, "first");
+    if (!req_db(r, err) ||
+        !apidb_stage_find(r->db, key.campaign_id, req_query(r, "stage"), &stage, err)) {
         return false;
     }
-    key.last = MIN(key.last, MAX(stage.tasks - 1, 0));
+    key.last = MAX(stage.tasks - 1, 0);
+    key.last = last >= 0 ? MIN(last, key.last) : key.last;
     if (key.first > key.last) {
         return err_set(err, ERR_MALFORMED, "first is greater than last or than the last part");
     }

@@ -74,42 +74,30 @@ bool limits_get(struct api_req *r, struct err *err)
 /* {"parts": N | null, "budget": {"total": "900 USD"} | null}. */
 static bool read_limits(const json_t *body, struct apidb_limits_patch *ret, struct err *err)
 {
-    static const char *const keys[] = {"total", NULL};
     *ret = (struct apidb_limits_patch){.weight = -1, .parts = -1, .budget_musd = -1};
     const json_t *parts = json_object_get(body, "parts");
     const json_t *budget = json_object_get(body, "budget");
     ret->set_parts = parts != NULL;
-    if (parts != NULL && !json_is_null(parts) &&
-        !json_get_i64(body, "parts", 0, INT32_MAX, JSON_ABSENT, &ret->parts, err)) {
-        return false;
-    }
+    ret->parts = json_is_integer(parts) ? json_integer_value(parts) : -1;
     ret->set_budget = budget != NULL;
-    if (budget == NULL || json_is_null(budget)) {
-        return true;
-    }
-    const char *total;
-    if (!json_is_object(budget) || !json_only_keys(budget, keys, err) ||
-        !json_get_str(budget, "total", NULL, &total, err) || total == NULL) {
-        return err_set(err, ERR_INVALID, "budget: {\"total\": \"900 USD\"}, or null for no budget");
-    }
-    return parse_usd(str_of(total), &ret->budget_musd, err);
+    const char *total = json_string_value(json_object_get(budget, "total"));
+    return total == NULL || parse_usd(str_of(total), &ret->budget_musd, err);
 }
 
 bool project_patch(struct api_req *r, struct err *err)
 {
-    static const char *const keys[] = {"weight", "parts", "budget", NULL};
-    AUTO_JSON json_t *body = NULL;
+    const json_t *body = req_json(r);
+    const json_t *weight = json_object_get(body, "weight");
     struct apidb_limits_patch l;
     AUTO_BUF struct buf name = BUF_INIT(256);
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
     if (!str_url_decode(&name, r->params[0], false) || name.overflow) {
         return err_set(err, ERR_NOT_FOUND, "there is no such project");
     }
-    if (!req_json(r, &body, err) || !json_only_keys(body, keys, err) ||
-        !read_limits(body, &l, err) ||
-        !json_get_i64(body, "weight", 1, 10000, -1, &l.weight, err) || !req_db(r, err)) {
+    if (!read_limits(body, &l, err) || !req_db(r, err)) {
         return false;
     }
+    l.weight = weight != NULL ? json_integer_value(weight) : -1;
     AUTO_TX struct store *tx = r->db;
     AUTO_FREE char *detail = json_text(body);
     if (!scope_has(r, buf_cstr(&name))) {
@@ -122,21 +110,13 @@ bool project_patch(struct api_req *r, struct err *err)
            tx_commit(tx, err) && limits_out(r, apidb_projects_tag, "projects", &json, err);
 }
 
-static bool instance_limits(struct store *tx, const json_t *instances, struct err *err)
+static bool instance_limits(struct store *tx, const json_t *body, struct err *err)
 {
     const char *type;
     json_t *n;
-    json_object_foreach((json_t *)(uintptr_t)instances, type, n)
+    json_object_foreach(json_object_get(body, "instances"), type, n)
     {
-        int64_t limit = -1;
-        if (strlen(type) > INSTANCE_TYPE_MAX || strncmp(type, "ml.", 3) != 0) {
-            return err_set(err, ERR_INVALID, "instances: '%.40s' is not an instance type", type);
-        }
-        if (!json_is_null(n) &&
-            !json_get_i64(instances, type, 0, INT32_MAX, JSON_ABSENT, &limit, err)) {
-            return false;
-        }
-        if (!apidb_slot_limit(tx, type, limit, err)) {
+        if (!apidb_slot_limit(tx, type, json_is_null(n) ? -1 : json_integer_value(n), err)) {
             return false;
         }
     }
@@ -145,21 +125,17 @@ static bool instance_limits(struct store *tx, const json_t *instances, struct er
 
 bool limits_patch(struct api_req *r, struct err *err)
 {
-    static const char *const keys[] = {"parts", "budget", "instances", NULL};
-    AUTO_JSON json_t *body = NULL;
-    json_t *instances;
+    const json_t *body = req_json(r);
     struct apidb_limits_patch l;
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
-    if (!req_json(r, &body, err) || !json_only_keys(body, keys, err) ||
-        !read_limits(body, &l, err) || !json_get_object(body, "instances", &instances, err) ||
-        !req_db(r, err)) {
+    if (!read_limits(body, &l, err) || !req_db(r, err)) {
         return false;
     }
     AUTO_TX struct store *tx = r->db;
     AUTO_FREE char *detail = json_text(body);
     return tx_begin(tx, TX_WRITE, err) && if_match(r, apidb_limits_tag, err) &&
-           (instances == NULL || instance_limits(tx, instances, err)) &&
-           apidb_limits_patch(tx, &l, err) && req_audit(r, "limits.change", "*", detail, err) &&
-           apidb_limits(tx, &json, err) && apidb_notify(tx, err) && tx_commit(tx, err) &&
+           instance_limits(tx, body, err) && apidb_limits_patch(tx, &l, err) &&
+           req_audit(r, "limits.change", "*", detail, err) && apidb_limits(tx, &json, err) &&
+           apidb_notify(tx, err) && tx_commit(tx, err) &&
            limits_out(r, apidb_limits_tag, NULL, &json, err);
 }

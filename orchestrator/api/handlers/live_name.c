@@ -21,12 +21,8 @@ static bool live_name_refuse(struct api_req *r, const struct spec *spec,
 
 bool live_name_check(struct api_req *r, const struct spec *spec, struct err *err)
 {
-    const char *wish = req_query(r, "live_name");
-    if (wish == NULL) {
+    if (req_query(r, "live_name") == NULL) {
         return true;
-    }
-    if (strcmp(wish, "refuse") != 0) {
-        return err_set(err, ERR_MALFORMED, "query parameter 'live_name': refuse");
     }
     struct apidb_live live = {0};
     bool ok = apidb_campaign_live(r->db, spec->project, spec->name, &live, err) &&

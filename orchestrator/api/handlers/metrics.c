@@ -18,13 +18,12 @@ static void page_end(struct api_req *r, bool more, int64_t after)
 
 bool metrics_list(struct api_req *r, struct err *err)
 {
-    int64_t id, n, after = 0;
+    int64_t id = req_id(r, 0), n = req_number(r, "page_size"), after = 0;
     bool given, more;
     struct apidb_stage_row stage;
     const char *name = req_query(r, "stage");
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    if (!req_id(r, 0, "c-", &id, err) || !req_query_i64(r, "page_size", 1, 1000, 200, &n, err) ||
-        !page_token_read(r, &after, 1, &given, err) || !req_db(r, err) ||
+    if (!page_token_read(r, &after, 1, &given, err) || !req_db(r, err) ||
         !apidb_stage_find(r->db, id, name, &stage, err) ||
         !apidb_metric_series(r->db, id, name != NULL ? stage.id : 0, n, &after, &more, &rows,
                              err)) {
@@ -38,19 +37,17 @@ bool metrics_list(struct api_req *r, struct err *err)
 /* The attempt that the path and ?attempt= name. */
 static bool attempt_find(struct api_req *r, struct apidb_metric_attempt *ret, struct err *err)
 {
-    int64_t campaign, task, n;
-    return req_query_i64(r, "attempt", 0, INT32_MAX, 0, &n, err) &&
-           part_find(r, &campaign, &task, err) && apidb_metric_attempt(r->db, task, n, ret, err);
+    int64_t campaign, task;
+    return part_find(r, &campaign, &task, err) &&
+           apidb_metric_attempt(r->db, task, req_number(r, "attempt"), ret, err);
 }
 
 bool metrics_get(struct api_req *r, struct err *err)
 {
-    int64_t most;
     struct apidb_metric_attempt a;
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    if (!req_query_i64(r, "points", 1, APIDB_METRIC_CHART_MAX, 200, &most, err) ||
-        !attempt_find(r, &a, err) ||
-        !apidb_metric_charts(r->db, a.id, req_query(r, "name"), most, &rows, err)) {
+    if (!attempt_find(r, &a, err) || !apidb_metric_charts(r->db, a.id, req_query(r, "name"),
+                                                          req_number(r, "points"), &rows, err)) {
         return false;
     }
     struct json_out w;
@@ -67,16 +64,12 @@ bool metrics_get(struct api_req *r, struct err *err)
 
 bool metric_points_get(struct api_req *r, struct err *err)
 {
-    int64_t n, after = -1;
+    int64_t n = req_number(r, "page_size"), after = -1;
     bool given, more;
     struct apidb_metric_attempt a;
     const char *name = req_query(r, "name");
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    if (name == NULL) {
-        return err_set(err, ERR_MALFORMED, "query parameter 'name' is missing: name=loss");
-    }
-    if (!req_query_i64(r, "page_size", 1, 1000, 1000, &n, err) ||
-        !page_token_read(r, &after, 1, &given, err) || !attempt_find(r, &a, err) ||
+    if (!page_token_read(r, &after, 1, &given, err) || !attempt_find(r, &a, err) ||
         !apidb_metric_points(r->db, a.id, name, n, &after, &more, &rows, err)) {
         return false;
     }

@@ -8,24 +8,19 @@
 
 bool operation_get(struct api_req *r, struct err *err)
 {
-    int64_t id;
+    int64_t id = req_id(r, 0);
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
-    return req_id(r, 0, "op-", &id, err) && req_db(r, err) &&
-           apidb_operation_get(r->db, id, &json, err) && reply_json(r, 200, buf_str(&json));
+    return req_db(r, err) && apidb_operation_get(r->db, id, &json, err) &&
+           reply_json(r, 200, buf_str(&json));
 }
 
 bool operation_list(struct api_req *r, struct err *err)
 {
-    int64_t n, key[1] = {INT64_MAX}, campaign = 0;
+    int64_t n = req_number(r, "page_size"), key[1] = {INT64_MAX};
+    int64_t campaign = MAX(req_number(r, "campaign"), INT64_C(0));
     bool given;
-    const char *c = req_query(r, "campaign");
-    if (c != NULL &&
-        (strncmp(c, "c-", 2) != 0 || !parse_i64(str_of(c + 2), 1, INT64_MAX, &campaign, NULL))) {
-        return err_set(err, ERR_MALFORMED, "query parameter 'campaign': an id like c-1");
-    }
     struct apidb_page page = {.rows = BUF_INIT(API_ANSWER_MAX)};
-    bool ok = req_query_i64(r, "page_size", 1, 1000, 50, &n, err) &&
-              page_token_read(r, key, 1, &given, err) && req_db(r, err) &&
+    bool ok = page_token_read(r, key, 1, &given, err) && req_db(r, err) &&
               apidb_operation_list(r->db, key[0], campaign, n, &page, err);
     if (ok) {
         buf_addf(&r->out, "{\"operations\":[%s],\"next_page_token\":", buf_cstr(&page.rows));

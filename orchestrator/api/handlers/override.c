@@ -19,15 +19,11 @@ static bool audit(struct api_req *r, int64_t id, const char *stage, const char *
 
 bool campaign_override(struct api_req *r, struct err *err)
 {
-    int64_t id;
-    AUTO_JSON json_t *body = NULL;
-    static const char *const keys[] = {"stage", NULL};
-    const char *stage;
+    int64_t id = req_id(r, 0);
+    const char *stage = json_string_value(json_object_get(req_json(r), "stage"));
     struct apidb_wish now;
     struct apidb_gate gate;
-    if (!req_id(r, 0, "c-", &id, err) || !req_json(r, &body, err) ||
-        !json_only_keys(body, keys, err) || !json_get_required_str(body, "stage", &stage, err) ||
-        !req_db(r, err)) {
+    if (!req_db(r, err)) {
         return false;
     }
     AUTO_TX struct store *tx = r->db;

@@ -9,15 +9,9 @@
 
 bool parked_get(struct api_req *r, struct err *err)
 {
-    int64_t n, campaign = 0;
-    const char *of = req_query(r, "campaign");
+    int64_t campaign = MAX(req_number(r, "campaign"), INT64_C(0));
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    if (of != NULL && (!str_starts(str_of(of), "c-") ||
-                       !parse_i64(str_of(of + 2), 1, INT64_MAX, &campaign, err))) {
-        return err_set(err, ERR_MALFORMED, "campaign: an id such as c-7");
-    }
-    if (!req_query_i64(r, "limit", 1, 1000, 200, &n, err) || !req_db(r, err) ||
-        !apidb_parked(r->db, campaign, n, &rows, err)) {
+    if (!req_db(r, err) || !apidb_parked(r->db, campaign, req_number(r, "limit"), &rows, err)) {
         return false;
     }
     buf_addf(&r->out, "{\"parked\":%s}\n", buf_cstr(&rows));
@@ -26,9 +20,9 @@ bool parked_get(struct api_req *r, struct err *err)
 
 bool campaign_unpark(struct api_req *r, struct err *err)
 {
-    int64_t id, n = 0;
+    int64_t id = req_id(r, 0), n = 0;
     struct apidb_wish now;
-    if (!req_id(r, 0, "c-", &id, err) || !req_no_body(r, err) || !req_db(r, err)) {
+    if (!req_db(r, err)) {
         return false;
     }
     AUTO_TX struct store *tx = r->db;

@@ -17,8 +17,8 @@ static bool where(struct api_req *r, int64_t *ret_campaign, int64_t *ret_stage, 
 {
     const char *name = req_query(r, "stage");
     struct apidb_stage_row row;
-    if (!req_id(r, 0, "c-", ret_campaign, err) || !req_db(r, err) ||
-        !apidb_stage_find(r->db, *ret_campaign, name, &row, err)) {
+    *ret_campaign = req_id(r, 0);
+    if (!req_db(r, err) || !apidb_stage_find(r->db, *ret_campaign, name, &row, err)) {
         return false;
     }
     *ret_stage = name != NULL ? row.id : 0;
@@ -34,10 +34,10 @@ static bool query_read(struct api_req *r, struct apidb_parts_query *q, struct er
     *q = (struct apidb_parts_query){0};
     if (!selection_query(sel, req_query(r, "state"), req_query(r, "cause"), req_query(r, "filter"),
                          err) ||
-        !req_query_i64(r, "page_size", 1, 1000, 100, &q->n, err) ||
         !page_token_read(r, key, 3, &given, err)) {
         return false;
     }
+    q->n = req_number(r, "page_size");
     q->state = sel->state;
     q->attempts_min = sel->attempts_min;
     q->causes_n = sel->causes_n;
@@ -81,11 +81,11 @@ bool parts_list(struct api_req *r, struct err *err)
 
 bool part_find(struct api_req *r, int64_t *ret_campaign, int64_t *ret_task, struct err *err)
 {
-    int64_t seq;
     struct apidb_stage_row row;
-    return req_id(r, 0, "c-", ret_campaign, err) && req_id(r, 1, "", &seq, err) && req_db(r, err) &&
+    *ret_campaign = req_id(r, 0);
+    return req_db(r, err) &&
            apidb_stage_find(r->db, *ret_campaign, req_query(r, "stage"), &row, err) &&
-           apidb_part_id(r->db, *ret_campaign, row.id, seq, ret_task, err);
+           apidb_part_id(r->db, *ret_campaign, row.id, req_id(r, 1), ret_task, err);
 }
 
 bool part_get(struct api_req *r, struct err *err)
@@ -129,14 +129,12 @@ static bool log_answer(struct api_req *r, const struct job_name *name, struct st
 
 bool logs_get(struct api_req *r, struct err *err)
 {
-    int64_t campaign, task, attempt;
-    struct bridge_question q = {.kind = BRIDGE_LOG_TAIL};
+    int64_t campaign, task;
+    struct bridge_question q = {.kind = BRIDGE_LOG_TAIL, .max = req_number(r, "limit")};
     struct job_name name;
     const char *token;
-    if (!req_query_i64(r, "attempt", 0, INT32_MAX, 0, &attempt, err) ||
-        !req_query_i64(r, "limit", 1, 10000, 200, &q.max, err) ||
-        !part_find(r, &campaign, &task, err) ||
-        !apidb_attempt_name(r->db, task, attempt, &name, err) ||
+    if (!part_find(r, &campaign, &task, err) ||
+        !apidb_attempt_name(r->db, task, req_number(r, "attempt"), &name, err) ||
         !page_text_read(r, "token", name.s, &token, err)) {
         return false;
     }

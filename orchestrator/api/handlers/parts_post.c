@@ -167,16 +167,15 @@ static bool load_and_answer(struct api_req *r, const struct apidb_stage_row *sta
 
 bool parts_post(struct api_req *r, struct err *err)
 {
-    int64_t campaign_id, n = 0;
-    bool last, replayed;
+    int64_t campaign_id = req_id(r, 0), n = 0;
+    bool last = req_flag(r, "last"), replayed;
     struct apidb_stage_row stage;
     const char *name = req_query(r, "stage");
     CLEANUP(spooled_done)
     struct spooled body = {0};
     CLEANUP(keyed_end)
     struct keyed k = {0};
-    if (!req_id(r, 0, "c-", &campaign_id, err) || !req_query_bool(r, "last", &last, err) ||
-        !req_db(r, err) || !apidb_stage_find(r->db, campaign_id, name, &stage, err) ||
+    if (!req_db(r, err) || !apidb_stage_find(r->db, campaign_id, name, &stage, err) ||
         !stage_takes_parts(r, campaign_id, stage.name, err) ||
         !keyed_begin(r, false, &k, &replayed, err)) {
         return false;

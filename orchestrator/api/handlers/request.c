@@ -68,14 +68,13 @@ static void hide_environment(json_t *request)
 
 bool request_get(struct api_req *r, struct err *err)
 {
-    int64_t campaign, task, n;
+    int64_t campaign, task;
     CLEANUP(apidb_request_done)
     struct apidb_request q = {0};
     AUTO_BUF struct buf bytes = BUF_INIT(API_ANSWER_MAX);
     AUTO_JSON json_t *request = NULL;
-    if (!req_query_i64(r, "attempt", 0, INT32_MAX, 0, &n, err) ||
-        !part_find(r, &campaign, &task, err) ||
-        !apidb_attempt_request(r->db, campaign, task, n, &q, err)) {
+    if (!part_find(r, &campaign, &task, err) ||
+        !apidb_attempt_request(r->db, campaign, task, req_number(r, "attempt"), &q, err)) {
         return false;
     }
     bool sent = q.request != NULL && strcmp(q.request, "{}") != 0; /* {}: of an adopted job */

@@ -17,7 +17,7 @@ struct retry {
     int64_t campaign_id;
     struct selection sel;
     struct apidb_selector query;  /* the same, as the query wants it */
-    json_t *changes;              /* borrowed from the body */
+    const json_t *changes;        /* borrowed from the body; NULL: none */
     struct operation_order order; /* the same, read */
 };
 
@@ -27,10 +27,6 @@ static bool selector_read(struct api_req *r, struct retry *t, const json_t *json
     selection_init(&t->sel);
     if (!selection_json(&t->sel, json, err)) {
         return false;
-    }
-    if (t->sel.state >= 0 && t->sel.state != TASK_FAILED) {
-        return err_set(err, ERR_INVALID,
-                       "selector.state: only failed parts can be retried or skipped");
     }
     if (t->sel.attempts_min > 0) {
         return err_set(err, ERR_INVALID,
@@ -77,35 +73,25 @@ static bool type_known(struct api_req *r, const struct retry *t, struct err *err
     return true;
 }
 
-/* Durations are kept in seconds. */
-static bool changes_read(struct retry *t, struct err *err)
+static bool retry_read(struct api_req *r, struct retry *t, struct err *err)
 {
-    static const char *const none[] = {NULL};
-    if (t->verb != VERB_RETRY) {
-        return json_only_keys(t->changes, none, err);
-    }
-    if (!operation_changes_read(t->changes, &t->order, err)) {
+    t->changes = json_object_get(req_json(r), "changes");
+    if (t->changes != NULL && !operation_changes_read(t->changes, &t->order, err)) {
         return err_wrap(err, "changes");
     }
-    if (t->order.max_runtime_s > 0) {
-        (void)json_object_set_new(t->changes, "max_runtime", json_integer(t->order.max_runtime_s));
-    }
-    return true;
+    return selector_read(r, t, json_object_get(req_json(r), "selector"), err) &&
+           type_known(r, t, err);
 }
 
-static bool retry_read(struct api_req *r, json_t *body, struct retry *t, struct err *err)
+/* The changes as they are kept: durations in seconds. */
+static char *changes_text(const struct retry *t)
 {
-    static const char *const keys[] = {"selector", "changes", NULL};
-    json_t *selector;
-    if (!json_only_keys(body, keys, err) || !json_get_object(body, "selector", &selector, err) ||
-        !json_get_object(body, "changes", &t->changes, err)) {
-        return false;
+    AUTO_JSON json_t *kept =
+        t->changes != NULL ? json_copy((json_t *)(uintptr_t)t->changes) : json_object();
+    if (t->order.max_runtime_s > 0) {
+        (void)json_object_set_new(kept, "max_runtime", json_integer(t->order.max_runtime_s));
     }
-    if (t->changes == NULL) {
-        t->changes = json_object();
-        (void)json_object_set_new(body, "changes", t->changes);
-    }
-    return changes_read(t, err) && selector_read(r, t, selector, err) && type_known(r, t, err);
+    return json_text(kept);
 }
 
 static bool retry_preview(struct api_req *r, const struct retry *t, struct err *err)
@@ -127,7 +113,7 @@ static bool retry_write(struct api_req *r, const struct retry *t, int64_t *ret_i
     struct apidb_match m = {.sample = BUF_INIT(4096)};
     AUTO_JSON json_t *json = selection_to_json(&t->sel);
     AUTO_FREE char *selector = json_text(json);
-    AUTO_FREE char *changes = json_text(t->changes);
+    AUTO_FREE char *changes = changes_text(t);
     bool ok =
         apidb_retry_count(r->db, &t->query, &m, err) &&
         apidb_operation_insert(r->db, t->campaign_id, verb_name(t->verb), selector, changes,
@@ -179,17 +165,16 @@ static bool retry_commit(struct api_req *r, const struct retry *t, struct keyed 
 
 static bool change_failed(struct api_req *r, enum verb verb, struct err *err)
 {
-    bool dry_run, replayed;
+    bool replayed;
     struct retry *t = arena_alloc(&r->arena, sizeof *t);
     t->verb = verb;
-    AUTO_JSON json_t *body = NULL;
+    t->campaign_id = req_id(r, 0);
     CLEANUP(keyed_end)
     struct keyed k = {0};
-    if (!req_id(r, 0, "c-", &t->campaign_id, err) || !req_query_bool(r, "dry_run", &dry_run, err) ||
-        !req_json(r, &body, err) || !req_db(r, err) || !retry_read(r, body, t, err)) {
+    if (!req_db(r, err) || !retry_read(r, t, err)) {
         return false;
     }
-    if (dry_run) {
+    if (req_flag(r, "dry_run")) {
         return retry_preview(r, t, err);
     }
     if (!keyed_begin(r, false, &k, &replayed, err)) {

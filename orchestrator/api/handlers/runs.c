@@ -130,9 +130,10 @@ bool run_curve_out(struct api_req *r, struct json_out *w, const char *key,
     return true;
 }
 
-bool run_warm_up_read(const struct api_req *r, int64_t *ret, struct err *err)
+int64_t run_warm_up(const struct api_req *r)
 {
-    return req_query_i64(r, "warm_up", 0, INT64_MAX, RUN_WARM_UP_AUTO, ret, err);
+    int64_t steps = req_number(r, "warm_up");
+    return steps < 0 ? RUN_WARM_UP_AUTO : steps;
 }
 
 void run_sample_out(struct json_out *w, const char *key, const struct metric_sample *s)

@@ -29,5 +29,5 @@ bool run_curve_out(struct api_req *r, struct json_out *w, const char *key,
                    const struct apidb_run *run, const char *name, int64_t most,
                    struct err *err) MUST_CHECK;
 /* ?warm_up=STEPS */
-bool run_warm_up_read(const struct api_req *r, int64_t *ret, struct err *err) MUST_CHECK;
+int64_t run_warm_up(const struct api_req *r);
 void run_sample_out(struct json_out *w, const char *key, const struct metric_sample *s);

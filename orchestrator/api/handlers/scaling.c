@@ -26,10 +26,9 @@ static bool query_read(struct api_req *r, struct scaling_request *t, struct err 
     t->group = req_query(r, "group");
     t->metric = req_query(r, "metric");
     t->deadline_s = 0;
-    if (!req_query_i64(r, "epoch", 1, INT64_C(1000000000000000), 0, &t->epoch, err) ||
-        !run_warm_up_read(r, &t->warm_up, err) || !req_id(r, 0, "c-", &t->campaign, err)) {
-        return false;
-    }
+    t->epoch = req_number(r, "epoch");
+    t->warm_up = run_warm_up(r);
+    t->campaign = req_id(r, 0);
     if (deadline != NULL &&
         !parse_duration_s(str_of(deadline), 1, INT32_MAX, &t->deadline_s, err)) {
         return err_set(err, ERR_MALFORMED, "query parameter 'deadline': a time, as 90m or 10h");

@@ -9,11 +9,9 @@
 
 bool strays_get(struct api_req *r, struct err *err)
 {
-    int64_t n;
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
     AUTO_BUF struct buf sum = BUF_INIT(API_BODY_MAX);
-    if (!req_query_i64(r, "limit", 1, 1000, 200, &n, err) || !req_db(r, err) ||
-        !apidb_strays(r->db, n, &rows, &sum, err)) {
+    if (!req_db(r, err) || !apidb_strays(r->db, req_number(r, "limit"), &rows, &sum, err)) {
         return false;
     }
     buf_addf(&r->out, "{\"sum\":%s,\"strays\":%s}\n", buf_cstr(&sum), buf_cstr(&rows));
@@ -23,7 +21,7 @@ bool strays_get(struct api_req *r, struct err *err)
 bool stray_stop(struct api_req *r, struct err *err)
 {
     const char *name = arena_strndup(&r->arena, r->params[0].p, r->params[0].n);
-    if (!req_no_body(r, err) || !req_db(r, err)) {
+    if (!req_db(r, err)) {
         return false;
     }
     AUTO_TX struct store *tx = r->db;

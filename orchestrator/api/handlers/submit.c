@@ -25,21 +25,6 @@ void submit_done(struct submit *s)
     arena_done(&s->arena);
 }
 
-static bool media_type_ok(const struct api_req *r, struct err *err)
-{
-    static const char *const types[] = {"application/json", "application/yaml",
-                                        "application/x-yaml", "text/yaml"};
-    const char *type = req_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
-    for (size_t i = 0; type != NULL && i < ARRAY_LEN(types); i++) {
-        size_t n = strlen(types[i]);
-        if (strncasecmp(type, types[i], n) == 0 && (type[n] == '\0' || type[n] == ';')) {
-            return true;
-        }
-    }
-    return err_set(err, ERR_MEDIA_TYPE,
-                   "send the campaign as application/json or application/yaml");
-}
-
 /* One part per per_part objects, named by the first; several objects also become the var "uris". */
 static int64_t listing_parts(const struct submit_stage *st, int per_part)
 {
@@ -226,9 +211,6 @@ static bool stage_prepare(struct api_req *r, const struct spec_stage *sp, struct
 bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
 {
     arena_init(&s->arena, SUBMIT_ARENA_MAX);
-    if (!media_type_ok(r, err)) {
-        return false;
-    }
     struct faults *faults = arena_alloc(&r->arena, sizeof *faults);
     if (!spec_parse(buf_str(&r->body), &req_config(r)->defaults, &s->arena, &s->spec, faults)) {
         return refused(r, faults, err);

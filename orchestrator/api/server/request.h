@@ -51,6 +51,7 @@ struct api_req {
     bool loopback;
     int64_t begun_us; /* monotonic */
     struct buf body;
+    json_t *json; /* the same, of a route with a schema for it */
     int spool_fd; /* -1: body is in memory */
     int64_t body_n;
     int64_t body_held; /* bytes of it in the total of api.bodies */
@@ -78,21 +79,16 @@ struct api_req {
 /* For handlers. Strings are borrowed and live as long as the request. */
 const char *req_header(const struct api_req *r, const char *name); /* NULL when absent */
 const char *req_query(const struct api_req *r, const char *name);  /* NULL when absent */
-bool req_query_i64(const struct api_req *r, const char *name, int64_t min, int64_t max,
-                   int64_t dflt, int64_t *ret, struct err *err) MUST_CHECK;
-bool req_query_bool(const struct api_req *r, const char *name, bool *ret,
-                    struct err *err) MUST_CHECK;
-/* Path parameter i as the number behind prefix ("c-"). ERR_NOT_FOUND when it is not such an id. */
-bool req_id(const struct api_req *r, int i, const char *prefix, int64_t *ret,
-            struct err *err) MUST_CHECK;
-/* The JSON object in the body; an empty body is an empty object. The caller calls json_decref.
- * ERR_MALFORMED, ERR_MEDIA_TYPE. */
-bool req_json(const struct api_req *r, json_t **ret, struct err *err) MUST_CHECK;
-/* For a request without parameters in its body: empty, or an empty object. ERR_MALFORMED,
- * ERR_MEDIA_TYPE, ERR_INVALID. */
-bool req_no_body(const struct api_req *r, struct err *err) MUST_CHECK;
+/* Parameters by their rows of parameters.def; request_check has checked them. */
+int64_t req_number(const struct api_req *r, const char *name); /* NUMBER or ID of the query */
+bool req_flag(const struct api_req *r, const char *name);      /* FLAG; false when absent */
+int64_t req_id(const struct api_req *r, int i);                /* path parameter i: NUMBER or ID */
+/* The JSON object in the body, which fits its schema; borrowed. {} when there was no body. */
+const json_t *req_json(const struct api_req *r);
 /* Open r->db if it is not open. ERR_UNAVAILABLE, ERR_DATABASE. */
 bool req_db(struct api_req *r, struct err *err) MUST_CHECK;
+/* The document /openapi.json. */
+struct str req_openapi(const struct api_req *r);
 /* What all requests share: the server's settings, its cached answers, when it began (wall). */
 const struct api_config *req_config(const struct api_req *r);
 struct response_cache *req_answers(const struct api_req *r);

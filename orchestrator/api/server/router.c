@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 const struct route route_table[] = {
-#define X(method, pattern, role, flags, handler, query, summary)                                   \
-    {method, pattern, API_##role, flags, handler, query, summary},
+#define X(method, pattern, role, flags, handler, query, body, answers, errors, summary)            \
+    {method, pattern, API_##role, flags, #handler, handler, query, body, answers, errors, summary},
 #include "routes.def"
 #undef X
 };

@@ -12,14 +12,20 @@ enum {
     ROUTE_DRY_RUN = 32, /* with ?dry_run=true it changes nothing: a viewer may */
     ROUTE_DEAR = 64,    /* may take seconds: at most half of the threads run such at once */
     ROUTE_PROBE = 8,    /* served from the reserve too: health and counters */
+    ROUTE_KEY = 128,    /* takes an Idempotency-Key */
+    ROUTE_KEY_NEEDED = 256,
 };
 struct route {
     const char *method;
     const char *pattern;
     enum api_role role;
     unsigned flags;
+    const char *operation; /* the handler's name */
     api_handler handler;
-    const char *query; /* names of its query parameters, separated by blanks */
+    const char *query;   /* ids of parameters.def, separated by blanks */
+    const char *body;    /* a schema; "": none is taken */
+    const char *answers; /* "200 Campaign, 202 Operation", or a media type */
+    const char *errors;  /* names of errors of the handler's own, separated by blanks */
     const char *summary;
 };
 extern const struct route route_table[];

@@ -3,7 +3,7 @@
 #include "common/err.h"
 
 struct api_req;
-#define X(method, pattern, role, flags, handler, query, summary)                                   \
+#define X(method, pattern, role, flags, handler, query, body, answers, errors, summary)            \
     bool handler(struct api_req *r, struct err *err) MUST_CHECK;
 #include "routes.def"
 #undef X

@@ -1,5 +1,6 @@
 /* See scope.h. */
 #include "scope.h"
+#include "parameters.h"
 #include "router.h"
 #include "store/api/tokens.h"
 
@@ -20,15 +21,17 @@ bool scope_check(struct api_req *r, struct err *err)
     if (r->who.projects[0] == '\0' || (r->route->flags & ROUTE_SCOPED) != 0) {
         return true;
     }
-    bool of_campaign = strstr(r->route->pattern, "{c}") != NULL;
-    bool of_operation = strstr(r->route->pattern, "{o}") != NULL;
+    bool of_campaign = strstr(r->route->pattern, "{campaign}") != NULL;
+    bool of_operation = strstr(r->route->pattern, "{operation}") != NULL;
     if (!of_campaign && !of_operation) {
         return err_set(err, ERR_FORBIDDEN,
                        "this is about every project, and the token counts in: %s", r->who.projects);
     }
-    if (!(of_campaign ? req_id(r, 0, "c-", &campaign, err)
-                      : req_id(r, 0, "op-", &operation, err)) ||
-        !req_db(r, err) || !apidb_project_of(r->db, campaign, operation, project, err)) {
+    if (!parameters_check_path(r, err)) {
+        return false;
+    }
+    *(of_campaign ? &campaign : &operation) = req_id(r, 0);
+    if (!req_db(r, err) || !apidb_project_of(r->db, campaign, operation, project, err)) {
         return false;
     }
     return scope_has(r, project) ||

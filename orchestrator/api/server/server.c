@@ -13,11 +13,14 @@
 #include "head_timeout.h"
 #include "listen.h"
 #include "metrics.h"
+#include "openapi.h"
 #include "proxies.h"
 #include "reply.h"
 #include "request.h"
+#include "request_check.h"
 #include "response_cache.h"
 #include "router.h"
+#include "schemas.h"
 #include "server_state.h"
 #include "stream.h"
 #include <unistd.h>
@@ -33,6 +36,7 @@ static void req_free(struct api_req *r)
     ASSERT(r->magic == REQ_MAGIC);
     body_done(r);
     buf_done(&r->out);
+    json_decref(r->json);
     arena_done(&r->arena);
     free(r->path);
     r->magic = 0;
@@ -217,47 +221,6 @@ static enum MHD_Result req_queue(struct api_req *r)
     return ok;
 }
 
-struct query_check {
-    struct api_req *r;
-    const char *bad;
-    const char *seen[32];
-    size_t seen_n;
-};
-
-static enum MHD_Result query_check_one(void *ctx, enum MHD_ValueKind kind, const char *key,
-                                       const char *value)
-{
-    struct query_check *q = ctx;
-    (void)kind;
-    bool known = value != NULL && str_is_utf8(str_of(value)) && q->seen_n < ARRAY_LEN(q->seen);
-    struct str names = str_of(q->r->route->query);
-    bool named = false;
-    while (names.n > 0) {
-        named |= str_eq_cstr(str_split(&names, ' '), key);
-    }
-    for (size_t i = 0; i < q->seen_n; i++) {
-        known &= strcmp(q->seen[i], key) != 0;
-    }
-    if (!known || !named) {
-        q->bad = key;
-        return MHD_NO;
-    }
-    q->seen[q->seen_n++] = key;
-    return MHD_YES;
-}
-
-static bool req_check_query(struct api_req *r, struct err *err)
-{
-    struct query_check q = {.r = r};
-    (void)MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, query_check_one, &q);
-    if (q.bad != NULL) {
-        return err_set(err, ERR_MALFORMED,
-                       "query parameter '%.64s' is not known here, or twice; %s%s", q.bad,
-                       r->route->query[0] == '\0' ? "none is taken" : "known: ", r->route->query);
-    }
-    return true;
-}
-
 /* Bodies are read as they are; RFC 7694 says how to tell. */
 static bool req_check_encoding(struct api_req *r, struct err *err)
 {
@@ -288,7 +251,7 @@ static void req_run(struct api_req *r)
     if (ok && r->too_large) {
         ok = err_set(&err, ERR_TOO_LARGE, "the body is larger than this resource accepts");
     }
-    ok = ok && req_check_query(r, &err) && r->route->handler(r, &err);
+    ok = ok && request_check(r, &err) && r->route->handler(r, &err);
     if (!ok) {
         reply_problem(r, &err);
         if (r->status >= 500) {
@@ -489,6 +452,9 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     a->cfg = *cfg;
     a->bridge = bridge;
     a->started_us = clock_wall_us();
+    a->schemas = schemas_load();
+    buf_init(&a->openapi, OPENAPI_MAX);
+    openapi_build(a->schemas, &a->openapi);
     a->threads = cfg->threads > 0 ? MAX(cfg->threads, 2) : 8;
     struct store *db = NULL;
     bool ok = store_open(cfg->conninfo, STORE_API, &db, err) && auth_new(cfg, db, &a->auth, err);
@@ -532,6 +498,8 @@ void api_stop(struct api *a)
     proxies_free(a->proxies);
     response_cache_free(a->answers);
     auth_free(a->auth);
+    json_decref(a->schemas);
+    buf_done(&a->openapi);
     free(a);
 }
 

@@ -21,6 +21,8 @@ struct api {
     struct head_timeout *conns;
     uint16_t port;
     int64_t started_us;
+    json_t *schemas;    /* by name, see schemas.h */
+    struct buf openapi; /* the document */
     int threads;
     atomic_int asking; /* handler threads that wait for the bridge */
 };

@@ -466,8 +466,8 @@ static bool stream_after(struct api_req *r, int64_t *ret, bool *ret_resync, stru
     int64_t first, last;
     const char *header = req_header(r, "Last-Event-ID");
     *ret_resync = false;
-    if (!req_query_i64(r, "after", 0, INT64_MAX, -1, ret, err) || !req_db(r, err) ||
-        !apidb_events_ends(r->db, &first, &last, err)) {
+    *ret = req_number(r, "after");
+    if (!req_db(r, err) || !apidb_events_ends(r->db, &first, &last, err)) {
         return false;
     }
     if (header != NULL && !parse_i64(str_of(header), 0, INT64_MAX, ret, NULL)) {
@@ -559,19 +559,13 @@ static bool stream_open(struct api_req *r, int64_t campaign_id, struct err *err)
 
 bool events_campaign(struct api_req *r, struct err *err)
 {
-    int64_t id, version;
+    int64_t version, id = req_id(r, 0);
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
-    return req_id(r, 0, "c-", &id, err) && req_db(r, err) &&
-           apidb_campaign_get(r->db, id, NULL, &version, &json, err) && stream_open(r, id, err);
+    return req_db(r, err) && apidb_campaign_get(r->db, id, NULL, &version, &json, err) &&
+           stream_open(r, id, err);
 }
 
 bool events_all(struct api_req *r, struct err *err)
 {
-    const char *topics = req_query(r, "topics");
-    int64_t id = 0;
-    if (topics != NULL && (strncmp(topics, "campaign:c-", 11) != 0 ||
-                           !parse_i64(str_of(topics + 11), 1, INT64_MAX, &id, NULL))) {
-        return err_set(err, ERR_MALFORMED, "query parameter 'topics': campaign:c-1");
-    }
-    return stream_open(r, id, err);
+    return stream_open(r, MAX(req_number(r, "topics"), INT64_C(0)), err);
 }

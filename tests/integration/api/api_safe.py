@@ -16,7 +16,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import BIN, TOP, VARIANT, free_port, patience, wait_for
-from kit.api import PSQL, Api, leader_takes, main, spec
+from kit.api import PSQL, Api, filled, leader_takes, main, spec
 
 
 class Droverd:
@@ -290,7 +290,7 @@ def secrets(t, pg):
         a.raw("GET", "/v1/session", headers={"Cookie": "drover_session=" + text}, token=False)
     with open(TOP + "/orchestrator/api/server/routes.def", encoding="utf-8") as f:
         paths = re.findall(r'X\("GET", "(/[^"]+)"', f.read())
-    paths = [p.replace("{c}", cid).replace("{n}", "0").replace("{o}", "op-1").replace("{s}", "s-1").replace("{x}", "invalid") for p in paths if not p.endswith("/events")]
+    paths = [filled(p, cid) for p in paths if not p.endswith("/events")]
     seen = [p for tok in (viewer, operator) for p in paths if canary.encode() in a.raw("GET", p, token=tok)[1]]
     t.ok(not seen and len(paths) > 20, f"no page of a viewer or an operator shows it ({len(paths)} routes)", seen)
     for tok in (viewer, operator):
@@ -448,8 +448,8 @@ def tokens(t, pg):
     scoped = a.post("/v1/tokens", {"name": "team", "role": "operator", "projects": ["laion"]})[1]["token"]
     t.eq([c["id"] for c in a.get("/v1/campaigns", token=scoped)[1]["campaigns"]], [theirs], "a project's token lists its campaigns")
     with open(TOP + "/orchestrator/api/server/routes.def", encoding="utf-8") as f:
-        rows = re.findall(r'X\("(\w+)", "([^"]*\{c\}[^"]*)", (\w+), ([^,]+),', f.read())
-    got = {(m, p): a.raw(m, p.replace("{c}", mine).replace("{n}", "0"), b"{}" if m != "GET" else None, token=scoped)[0] for m, p, role, flags in rows}
+        rows = re.findall(r'X\("(\w+)", "([^"]*\{campaign\}[^"]*)", (\w+), ([^,]+),', f.read())
+    got = {(m, p): a.raw(m, filled(p, mine), b"{}" if m != "GET" else None, token=scoped)[0] for m, p, role, flags in rows}
     t.ok(set(got.values()) == {404} and len(got) >= 15, f"of a campaign of another project it learns nothing ({len(got)} routes)", got)
     t.eq(a.get("/v1/campaigns/" + theirs, token=scoped)[0], 200, "its own it may read")
     t.eq(a.post(f"/v1/campaigns/{theirs}:pause", token=scoped)[0], 202, "and change")

@@ -1,0 +1,17 @@
+/* The schemas of bodies and answers (JSON Schema 2020-12, as OpenAPI 3.1 takes it), and the check
+ * of a request's body against its schema. In schemas*.def a reference is {"$ref": "NAME"}. */
+#pragma once
+#include "common/json.h"
+#include "common/position.h"
+
+struct schema {
+    const char *name, *text;
+};
+extern const struct schema schema_table[];
+extern const size_t schema_table_n;
+/* All schemas by name, with references as OpenAPI writes them. The caller decrefs. */
+json_t *schemas_load(void);
+/* Check v against schemas[name]; every fault goes to f. Keywords that are not checked are a bug,
+ * but for those that only describe. */
+bool schema_check(const json_t *schemas, const char *name, const json_t *v,
+                  struct faults *f) MUST_CHECK;
