@@ -74,4 +74,5 @@ if [ "$what" = run ]; then
 else
     if [ -e tests/e2e/package-lock.json ]; then fetch tests/e2e build/e2e; fi
     fetch tests/lint build/eslint
+    fetch tests/openapi build/openapi
 fi

@@ -60,9 +60,11 @@ static int token_send(struct cli *cli, const char *method, const char *path, con
     AUTO_FREE char *text = json_text(body);
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_call(cli,
-                     &(struct client_call){.method = method, .path = path, .body = str_of(text)},
-                     &r, &status)) {
+    const struct client_call call = {.method = method,
+                                     .path = path,
+                                     .body = str_of(text),
+                                     .if_match = strcmp(method, "PATCH") == 0 ? "*" : NULL};
+    if (!client_call(cli, &call, &r, &status)) {
         return status;
     }
     if (cli->out == OUT_NAME) {

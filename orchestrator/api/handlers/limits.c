@@ -42,16 +42,11 @@ static bool limits_out(struct api_req *r, tag_query query, const char *what, con
     return true;
 }
 
-/* Nobody changes what he has not seen: If-Match must be the ETag of now, or "*". */
+/* If-Match must be the ETag of now, or "*". */
 static bool if_match(struct api_req *r, tag_query query, struct err *err)
 {
     char tag[20];
     const char *match = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
-    if (match == NULL) {
-        (void)err_set(err, ERR_PRECONDITION, "send If-Match with the ETag of what you change");
-        err->http_status = 428;
-        return false;
-    }
     return tag_of(r, query, tag, err) &&
            (strcmp(match, "*") == 0 || strcmp(match, tag) == 0 ||
             err_set(err, ERR_PRECONDITION, "the limits have changed since; read them again"));

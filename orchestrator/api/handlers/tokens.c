@@ -48,6 +48,22 @@ static bool token_read(const json_t *body, struct apidb_token_new *t, struct err
     return read_lives(body, &t->lives_s, err);
 }
 
+/* The ETag of a token's row. */
+static const char *tag_of(struct api_req *r, const struct buf *rows)
+{
+    return arena_printf(&r->arena, "\"k%08x\"", hash_crc32(rows->p, rows->n));
+}
+
+static bool if_match(struct api_req *r, const char *id, struct err *err)
+{
+    const char *match = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
+    AUTO_BUF struct buf rows = BUF_INIT(4096);
+    return strcmp(match, "*") == 0 ||
+           (apidb_tokens(r->db, id, &rows, err) &&
+            (rows.n <= 2 || strcmp(match, tag_of(r, &rows)) == 0 || /* "[]": there is none */
+             err_set(err, ERR_PRECONDITION, "the token has changed since; read it again")));
+}
+
 /* The secret is in this answer and nowhere else: only its hash is kept. */
 bool tokens_post(struct api_req *r, struct err *err)
 {
@@ -75,6 +91,7 @@ bool tokens_post(struct api_req *r, struct err *err)
     ASSERT(rows.n > 4); /* "[{...}]" */
     buf_addf(&r->out, "{\"token\":\"%s.%s\",%.*s\n", t.id, secret, (int)rows.n - 3, rows.p + 2);
     reply_header(r, MHD_HTTP_HEADER_LOCATION, "/v1/tokens/%s", t.id);
+    reply_header(r, MHD_HTTP_HEADER_ETAG, "%s", tag_of(r, &rows));
     return reply_out(r, 201);
 }
 
@@ -84,13 +101,14 @@ static bool token_change(struct api_req *r, bool revoke, int64_t lives_s, const 
     const char *id = arena_strndup(&r->arena, r->params[0].p, r->params[0].n);
     AUTO_TX struct store *tx = r->db;
     AUTO_BUF struct buf rows = BUF_INIT(4096);
-    if (!tx_begin(tx, TX_WRITE, err) || !apidb_token_change(tx, id, revoke, lives_s, err) ||
-        !apidb_tokens(tx, id, &rows, err) || !req_audit(r, action, id, "{}", err) ||
-        !tx_commit(tx, err)) {
+    if (!tx_begin(tx, TX_WRITE, err) || (!revoke && !if_match(r, id, err)) ||
+        !apidb_token_change(tx, id, revoke, lives_s, err) || !apidb_tokens(tx, id, &rows, err) ||
+        !req_audit(r, action, id, "{}", err) || !tx_commit(tx, err)) {
         return false;
     }
     req_forget_tokens(r);
     buf_addf(&r->out, "%.*s\n", (int)rows.n - 2, rows.p + 1);
+    reply_header(r, MHD_HTTP_HEADER_ETAG, "%s", tag_of(r, &rows));
     return reply_out(r, 200);
 }
 

@@ -94,9 +94,20 @@ static bool check_json(struct api_req *r, struct err *err)
     return true;
 }
 
+/* Nobody changes what he has not seen. */
+static bool check_if_match(const struct api_req *r, struct err *err)
+{
+    if (strcmp(r->route->method, "PATCH") != 0 || req_header(r, MHD_HTTP_HEADER_IF_MATCH) != NULL) {
+        return true;
+    }
+    (void)err_set(err, ERR_PRECONDITION, "If-Match is missing: send the ETag you read");
+    err->http_status = 428;
+    return false;
+}
+
 bool request_check(struct api_req *r, struct err *err)
 {
-    if (!parameters_check(r, err)) {
+    if (!parameters_check(r, err) || !check_if_match(r, err)) {
         return false;
     }
     if (body_max(r) == 0) {

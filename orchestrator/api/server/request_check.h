@@ -4,7 +4,7 @@
 #include "router.h"
 
 /* Path, query, media type, and the body against its schema; it is then in r->json.
- * ERR_NOT_FOUND, ERR_MALFORMED, ERR_MEDIA_TYPE, ERR_INVALID with r->faults. */
+ * ERR_NOT_FOUND, ERR_MALFORMED, ERR_PRECONDITION, ERR_MEDIA_TYPE, ERR_INVALID with r->faults. */
 bool request_check(struct api_req *r, struct err *err) MUST_CHECK;
 /* The media types of the route's body, separated by blanks; the first one is the usual one. */
 const char *request_media_types(const struct route *t);

@@ -193,7 +193,9 @@ static struct str text_of(const json_t *v)
 static void check_min_length(const struct checker *c, const struct place *at, const json_t *schema,
                              const json_t *arg, const json_t *v)
 {
-    if (json_is_string(v) && text_length(text_of(v)) < json_integer_value(arg)) {
+    if (json_is_string(v) && json_integer_value(arg) == 1 && json_string_length(v) == 0) {
+        fault(c, at, schema, "length", "it is empty, which never means all");
+    } else if (json_is_string(v) && text_length(text_of(v)) < json_integer_value(arg)) {
         fault(c, at, schema, "length", "%lld characters at least",
               (long long)json_integer_value(arg));
     }
@@ -238,8 +240,7 @@ static void check_min_items(const struct checker *c, const struct place *at, con
                             const json_t *arg, const json_t *v)
 {
     if (json_is_array(v) && (json_int_t)json_array_size(v) < json_integer_value(arg)) {
-        fault(c, at, schema, "length", "%lld items at least, an empty list never means all",
-              (long long)json_integer_value(arg));
+        fault(c, at, schema, "length", "it is empty, which never means all");
     }
 }
 
@@ -344,6 +345,13 @@ static void check_names(const struct checker *c, const struct place *at, const j
     }
 }
 
+/* The schema that is meant by one with $ref. */
+static const json_t *of_ref(const struct checker *c, const json_t *schema)
+{
+    const char *ref = json_string_value(json_object_get(schema, "$ref"));
+    return ref == NULL ? schema : json_object_get(c->schemas, ref + strlen(REF_PREFIX));
+}
+
 /* True when v fits; faults are not reported. */
 static bool quietly(const struct checker *c, const struct place *at, const json_t *schema,
                     const json_t *v)
@@ -359,13 +367,20 @@ static void check_any_of(const struct checker *c, const struct place *at, const 
 {
     size_t i;
     const json_t *one;
+    const json_t *typed = NULL; /* the one that is meant */
     json_array_foreach((json_t *)(uintptr_t)arg, i, one)
     {
+        const json_t *type = json_object_get(of_ref(c, one), "type");
         if (quietly(c, at, one, v)) {
             return;
         }
+        typed = type != NULL && type_fits(type, v) ? one : typed;
     }
-    fault(c, at, schema, "type", "it is not valid");
+    if (typed != NULL) {
+        check(c, at, typed, v);
+    } else {
+        fault(c, at, schema, "type", "it is not valid");
+    }
 }
 
 static void check_not(const struct checker *c, const struct place *at, const json_t *schema,
@@ -379,8 +394,8 @@ static void check_not(const struct checker *c, const struct place *at, const jso
 static void check_ref(const struct checker *c, const struct place *at, const json_t *schema,
                       const json_t *arg, const json_t *v)
 {
-    const json_t *of = json_object_get(c->schemas, json_string_value(arg) + strlen(REF_PREFIX));
-    (void)schema;
+    const json_t *of = of_ref(c, schema);
+    (void)arg;
     ASSERT(of != NULL);
     check(c, at, of, v);
 }

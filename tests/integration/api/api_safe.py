@@ -419,6 +419,7 @@ def tokens(t, pg):
     a = Api(pg)
     a.objects("data", ["meta/p.parquet"])
     s, made, h = a.post("/v1/tokens", {"name": "ci", "role": "operator", "expires_in": "30d"})
+    tag = h["etag"]
     t.ok(s == 201 and re.fullmatch(r"operator-[0-9a-f]{8}\.[0-9a-f]{64}", made["token"]) and made["state"] == "valid" and made["created_by"] == a.token.split(".")[0]
          and h["location"] == "/v1/tokens/" + made["id"], "a token is made", made)
     operator = made["token"]
@@ -437,7 +438,8 @@ def tokens(t, pg):
     sel = {"selector": {"state": "failed"}}
     t.eq([a.post(f"/v1/campaigns/{cid}:retry" + q, sel, token=viewer)[0] for q in ("", "?dry_run=true")], [403, 200], "and a retry")
     t.eq(a.post(f"/v1/campaigns/{cid}:cancel?dry_run=true", token=viewer)[0], 403, "but no cancel")
-    t.eq(a.call("PATCH", "/v1/tokens/" + made["id"], {"expires_in": "1s"})[0], 200, "a token can be let expire")
+    t.eq([a.call("PATCH", "/v1/tokens/" + made["id"], {"expires_in": "1s"}, h)[0] for h in (None, {"If-Match": '"k0"'}, {"If-Match": tag}, {"If-Match": tag})],
+         [428, 412, 200, 412], "a token can be let expire, by who has seen it")
     t.ok(wait_for(lambda: a.get("/v1/session", token=operator)[0] == 401, 6), "and is over then")
     t.eq(a.call("DELETE", "/v1/tokens/" + viewer.split(".")[0])[1]["state"], "revoked", "a token can be revoked")
     t.eq(a.get("/v1/session", token=viewer)[0], 401, "and is over at once")

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Aim: /openapi.json is right, and so is what the server does: linters find nothing, a client made of it compiles, every
+answer to requests made of it is one that it describes, what it does not allow is refused, and who may do what is as it
+says, cell by cell. Method: the API's own server over a small world of every kind of row; SQL plays the leader.
+
+usage: openapi.py [N]    N: requests, 2,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,requests
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from kit import TOP, patience
+from kit.api import Api, leader_fails, leader_takes, main, spec
+from integration.api import api_runs
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGES = {**os.environ, "PACKAGES": os.path.join(TOP, "build/openapi/")}
+ROLES = ("public", "viewer", "operator", "admin")
+YAML, LINES = "application/yaml", "application/x-ndjson"
+
+
+def node(script, *args, limit=600):
+    run = subprocess.run(["node", os.path.join(HERE, script), *args], env=PACKAGES, capture_output=True, text=True, timeout=patience(limit), check=False)
+    if run.returncode or not run.stdout:
+        raise RuntimeError(f"{script}: {run.stderr[-3000:]}")
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def world(a):
+    """Rows of every kind; what is there, by the names of parameters and of members of bodies."""
+    a.sql("""INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'), ('ml.p3.2xlarge', 3600000, 'test');
+        INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 4)""")
+    a.objects("data", [f"meta/{i}.parquet" for i in range(12)])
+    for name in ("one", "two", "three", "four"):
+        a.submit(spec(name, '{from: "s3://data/meta/*.parquet"}' if name != "four" else "{from: api}"))
+    leader_takes(a, 1)
+    leader_fails(a, 1, (3, 5, 8), 7)
+    leader_fails(a, 1, (2,), 8, "killed")
+    runs = a.submit(api_runs.FILE.replace("NAME", "runs"))[1]["id"]
+    number = runs[2:]
+    leader_takes(a, int(number))
+    rng = api_runs.random.Random(1)
+    for row in api_runs.RUNS:
+        api_runs.put_run(a, number, *row, rng)
+    a.post("/v1/campaigns/c-1:retry", {"selector": {"parts": [3]}})
+    a.post("/v1/campaigns/c-1:skip", {"selector": {"parts": [5]}})
+    a.sql("""INSERT INTO pool (attempt_id, campaign_id, stage_id, state, fingerprint, instance_type, instances, keep_alive_s)
+            SELECT id, campaign_id, stage_id, 'available', 1, 'ml.c5.xlarge', 1, 600 FROM attempt ORDER BY id LIMIT 2;
+        INSERT INTO parked (kind, ref_id, campaign_id, reason) VALUES ('campaign', 2, 2, 'refused'), ('part', 1, 1, 'refused');
+        INSERT INTO stray (name, campaign_id, why, instance_type, instances, price_musd_per_hour, reserved_musd)
+            SELECT 'd-9-lost-' || i || '-a1', 1, 'lost', 'ml.c5.xlarge', 1, 204000, 9 FROM generate_series(1, 2000) i;
+        INSERT INTO endpoint (stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, price_musd_per_hour, reserved_musd, intended_at, delete_after)
+            SELECT id, campaign_id, 1, 'in_service', 'd-1-serve-0-a' || id || '-00', 'ml.c5.xlarge', 1, 3600, 204000, 9,
+                clock_timestamp(), clock_timestamp() FROM stage""")
+    a.sql("""UPDATE stage_run SET state = 'held', reason = 'gate: loss is 4' WHERE campaign_id = 2;
+        UPDATE campaign_run SET state = 'succeeded', ended_at = clock_timestamp() WHERE campaign_id = 3; DELETE FROM endpoint WHERE campaign_id = 3""")
+    tokens = {role: a.post("/v1/tokens", {"name": role, "role": role})[1]["token"] for role in ROLES[1:]}
+    spare = [a.post("/v1/tokens", {"name": "spare", "role": "viewer"})[1]["id"] for _ in range(4)]
+    for _ in range(40):
+        a.post("/v1/login", {"token": tokens["viewer"]}, token=False)
+    texts = [{"type": YAML, "body": spec(f"made-{i}", "{from: api}")} for i in range(6)]
+    texts += [{"type": YAML, "body": t} for t in ("", "{", "a: b: c", "name: x", spec(fan_out="{from: 7}"), spec(extra="priorty: 1"), "\x01")]
+    texts += [{"type": "application/json", "body": t} for t in ("{}", "[]", '{"name": "x", "stages": []}', '{"version": 1}')]
+    lines = [{"type": LINES, "body": t} for t in ('{"uri":"s3://b/1","size":3}\n{"uri":"s3://b/2","vars":{"k":"v"}}\n', "", "{}\n", "x\n", '{"uri":7}\n')]
+    known = {"campaign": ["c-1", "c-1", "c-1", "c-2", "c-3", "c-4", runs, runs], "part": [0, 1, 2, 3, 5, 8], "stage": ["download", "train-1"], "*": ["download"],
+             "operation": ["op-1", "op-2", "op-3"], "session": [f"s-{i}" for i in range(1, 60)], "project": ["default"], "token": spare,
+             "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
+             "attempt": [0, 1], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
+             "cause": ["disk_full", "oom"], "filter": ["state=failed", "attempts>=1"], "what_if": ["parts=3"], "live_name": ["refuse"],
+             "instance_type": ["ml.c5.xlarge"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
+    trained = {"campaign": [runs], "stage": ["train-1", "train-2"], "part": [0], "attempt": [0, 1]}
+    of = {"parts_post": {"campaign": ["c-4"]}, "campaign_archive": {"campaign": ["c-3"]}, "campaign_override": {"campaign": ["c-2"]},
+          **dict.fromkeys(("metric_points_get", "metrics_get", "scaling_get", "compare_get", "metrics_list"), trained)}
+    return tokens, known, of, {"campaign_post": texts, "parts_post": lines}
+
+
+def check_lint(t, a, folder):
+    path = os.path.join(folder, "openapi.json")
+    with open(path, "wb") as f:
+        f.write(a.raw("GET", "/openapi.json", token=False)[1])
+    found = node("lint.mjs", path, folder)
+    t.eq(found["redocly"], [], "Redocly's recommended rules find nothing")
+    t.eq(found["spectral"], [], "nor do Spectral's")
+    t.eq(found["typescript"], [], "a client with the types of openapi-typescript compiles")
+    t.ok(any("no-such-state" in line for line in found["planted"]), "and does not with a state that there is not", found["planted"])
+    with open(path, encoding="utf-8") as f:
+        document = json.load(f)
+    del document["paths"]["/livez"]["get"]["operationId"], document["paths"]["/livez"]["get"]["description"]
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(document, f)
+    found = node("lint.mjs", path, folder)
+    t.ok(any("operation-operationId" in line for line in found["redocly"]) and any("operation-description" in line for line in found["spectral"]),
+         "both linters see a planted fault", found)
+
+
+def check_roles(t, a, document, tokens):
+    """Every operation with no token and with one of each role. Ids are of nothing, so that nothing changes."""
+    ids = {"campaign": "c-999", "operation": "op-999", "session": "s-999", "part": "0"}
+    wrong, cells = [], 0
+    for pattern, methods in document["paths"].items():
+        path = re.sub(r"\{(\w+)\}", lambda m: ids.get(m[1], "nobody"), pattern)
+        if path.endswith("/events"):
+            path += "?after=x"  # refused after the role is checked: no stream is opened
+        for method, op in methods.items():
+            for query, needed in (("", op["x-role"]), ("?dry_run=true", op.get("x-dry-run-role"))):
+                for i, role in enumerate(ROLES if needed else ()):
+                    status = a.raw(method.upper(), path + query, b"[" if method != "get" else None, {"Content-Type": "application/json"},
+                                   token=tokens[role] if i else False)[0]
+                    refused = 0 if i >= ROLES.index(needed) else 403 if i else 401
+                    cells += 1
+                    if (status in (401, 403) or refused) and status != refused:
+                        wrong.append((method, path + query, role, status, refused))
+    t.ok(not wrong and cells > 230, f"who may do what: {cells} cells of role and operation are as the document says", wrong)
+
+
+def check_requests(t, a, tokens, known, of, texts, count):
+    seed = int(os.environ.get("SEED", "1"))
+    got = node("requests.mjs", json.dumps({"port": a.port, "seed": seed, "count": count, "token": tokens["admin"], "secrets": [tokens["viewer"]], "known": known, "of": of, "texts": texts}), limit=3000)
+    print(f"# seed {seed}: {got['asked']} requests to {got['operations']} operations, {got['good']} answered 2xx")
+    t.eq(got["wrong"], [], f"{count} requests, good and broken: every answer is described, what is broken is refused")
+    t.ok(got["asked"] >= count or got["wrong"], "all were asked", got["asked"])
+    t.eq(got["never"], [], "every operation answered 2xx at least once")
+    t.ok(len(got["pages"]) >= 7 and all(s == 200 for _, s in got["pages"]), f"the types of {len(got['pages'])} problems are pages", got["pages"])
+
+
+def run(t, pg):
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    only = os.environ.get("ONLY", "lint,roles,requests").split(",")
+    a = Api(pg)
+    try:
+        tokens, known, of, texts = world(a)
+        document = json.loads(a.raw("GET", "/openapi.json", token=False)[1])
+        if "lint" in only:
+            with tempfile.TemporaryDirectory() as folder:
+                check_lint(t, a, folder)
+        if "roles" in only:
+            check_roles(t, a, document, tokens)
+        if "requests" in only:
+            check_requests(t, a, tokens, known, of, texts, count)
+    finally:
+        status, log = a.close()
+    t.ok(status == 0, "the server ends by itself", (status, log[-2000:]))
+
+
+main(run)
