@@ -26,8 +26,11 @@ ON CONFLICT (level, ref_id) DO UPDATE SET limit_musd = excluded.limit_musd;
 -- A changed limit of a project or of the installation reaches the leader as a newer version of each campaign below it.
 -- name: api_limits_touch
 -- $1 project bigint or 0: all
-UPDATE campaign c SET version = version + 1 FROM campaign_run r
-WHERE r.campaign_id = c.id AND r.state NOT IN ('succeeded', 'failed', 'cancelled') AND ($1 = 0 OR c.project_id = $1);
+WITH live AS MATERIALIZED (
+    SELECT c.id FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
+    WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled') AND ($1 = 0 OR c.project_id = $1)
+    ORDER BY c.id FOR UPDATE OF c)
+UPDATE campaign c SET version = version + 1 FROM live WHERE c.id = live.id;
 
 -- name: api_limits
 SELECT json_build_object(

@@ -3,8 +3,9 @@
 answer to requests made of it is one that it describes, what it does not allow is refused, and who may do what is as it
 says, cell by cell. Method: the API's own server over a small world of every kind of row; SQL plays the leader.
 
-usage: openapi.py [N]    N: requests, 2,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,requests
+usage: openapi.py [N]    N: requests, 2,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,rules,requests
 """
+import gzip
 import json
 import os
 import re
@@ -66,14 +67,15 @@ def world(a):
     texts += [{"type": YAML, "body": t} for t in ("", "{", "a: b: c", "name: x", spec(fan_out="{from: 7}"), spec(extra="priorty: 1"), "\x01")]
     texts += [{"type": "application/json", "body": t} for t in ("{}", "[]", '{"name": "x", "stages": []}', '{"version": 1}')]
     lines = [{"type": LINES, "body": t} for t in ('{"uri":"s3://b/1","size":3}\n{"uri":"s3://b/2","vars":{"k":"v"}}\n', "", "{}\n", "x\n", '{"uri":7}\n')]
-    known = {"campaign": ["c-1", "c-1", "c-1", "c-2", "c-3", "c-4", runs, runs], "part": [0, 1, 2, 3, 5, 8], "stage": ["download", "train-1"], "*": ["download"],
+    known = {"campaign": ["c-1", "c-1", "c-1", "c-2", "c-3", "c-4", runs, runs], "part": [3, 0, 1, 2, 5, 8], "stage": ["download", "train-1"], "*": ["download"],
              "operation": ["op-1", "op-2", "op-3"], "session": [f"s-{i}" for i in range(1, 60)], "project": ["default"], "token": spare,
              "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
              "attempt": [0, 1], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
              "cause": ["disk_full", "oom"], "filter": ["state=failed", "attempts>=1"], "what_if": ["parts=3"], "live_name": ["refuse"],
              "instance_type": ["ml.c5.xlarge"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
     trained = {"campaign": [runs], "stage": ["train-1", "train-2"], "part": [0], "attempt": [0, 1]}
-    of = {"parts_post": {"campaign": ["c-4"]}, "campaign_archive": {"campaign": ["c-3"]}, "campaign_override": {"campaign": ["c-2"]},
+    of = {"parts_post": {"campaign": ["c-4"]}, "campaign_archive": {"campaign": ["c-3"]}, "campaign_override": {"campaign": ["c-2"]}, "campaign_cancel": {"campaign": ["c-2"]},
+          "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]},
           **dict.fromkeys(("metric_points_get", "metrics_get", "scaling_get", "compare_get", "metrics_list"), trained)}
     return tokens, known, of, {"campaign_post": texts, "parts_post": lines}
 
@@ -117,6 +119,56 @@ def check_roles(t, a, document, tokens):
     t.ok(not wrong and cells > 230, f"who may do what: {cells} cells of role and operation are as the document says", wrong)
 
 
+def check_rules(t, a, document, known, of):
+    """What every resource does, whatever it is."""
+    wrong, n, packed = [], 0, 0
+    for pattern, methods in document["paths"].items():
+        there = {**known, **of.get(methods.get("get", {}).get("operationId"), {})}
+        path = re.sub(r"\{(\w+)\}", lambda m: str(there[m[1]][0]), pattern)
+        status, text, head = a.raw("OPTIONS", path, token=False)
+        allowed = {m.upper() for m in methods} | {"OPTIONS"} | ({"HEAD"} if "get" in methods else set())
+        if status != 204 or text or set(head["allow"].split(", ")) != allowed:
+            wrong.append(("OPTIONS", path, status, head.get("allow")))
+        status, _, head = a.raw("PUT", path)
+        if status != 405 or set(head["allow"].split(", ")) != allowed:
+            wrong.append(("PUT", path, status, head.get("allow")))
+        if "get" not in methods or path.endswith("/events") or "304" not in methods["get"]["responses"]:
+            continue
+        needed = [p for p in (resolved(document, p) for p in methods["get"]["parameters"]) if p["in"] == "query" and (p["required"] or p["name"] == "stage")]
+        path += "?" + "&".join(f"{p['name']}={there[p['name']][0]}" for p in needed)
+        n += 1
+        for _ in range(20):  # an answer with the time in it is another one each time
+            status, plain, head = a.raw("GET", path)
+            again, nothing, _ = a.raw("GET", path, headers={"If-None-Match": 'W/"x", ' + head.get("etag", "")})
+            if status != 200 or (again, nothing) == (304, b"") or path.startswith(("/livez", "/metrics")) and again == 200:
+                break
+        else:
+            wrong.append(("no 304", path, status, again, nothing[:80]))
+        status, text, head = a.raw("GET", path, headers={"Accept-Encoding": "br, gzip;q=0.5"})
+        if status != 200 or ("content-encoding" in head) != (len(plain) >= 1400) or "content-encoding" in head and head.get("vary") != "Accept-Encoding":
+            wrong.append(("gzip", path, status, len(plain), head))
+        elif "content-encoding" in head:
+            packed += 1
+            json.loads(gzip.decompress(text)) if head["content-type"] == "application/json" else gzip.decompress(text)
+        if a.raw("GET", path, headers={"Accept-Encoding": "gzip;q=0"})[2].get("content-encoding"):
+            wrong.append(("gzip that was refused", path))
+    t.ok(not wrong and n > 30 and packed >= 5, f"{n} resources: ETag and 304, gzip when it is worth it ({packed}), OPTIONS and Allow", (n, packed, wrong))
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    heads = [a.raw("GET", "/v1/session", headers={"traceparent": x})[2] for x in (trace, trace.upper(), trace[:-1], trace + "0", trace.replace("4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32),
+             trace.replace("00f067aa0ba902b7", "0" * 16), "01" + trace[2:], "x" * 5000)]
+    t.eq([h.get("traceparent") for h in heads], [trace] + [None] * 7, "a traceparent is returned when it is one")
+    rid = heads[0]["x-request-id"]
+    with open(a.dir + "/log", encoding="utf-8") as f:
+        line = next(x for x in map(json.loads, f) if x.get("request_id") == rid)
+    t.eq(line["trace_id"], trace[3:35], "and its trace is in the log line")
+
+
+def resolved(document, x):
+    for key in x["$ref"][2:].split("/"):
+        document = document[key]
+    return document
+
+
 def check_requests(t, a, tokens, known, of, texts, count):
     seed = int(os.environ.get("SEED", "1"))
     got = node("requests.mjs", json.dumps({"port": a.port, "seed": seed, "count": count, "token": tokens["admin"], "secrets": [tokens["viewer"]], "known": known, "of": of, "texts": texts}), limit=3000)
@@ -129,7 +181,7 @@ def check_requests(t, a, tokens, known, of, texts, count):
 
 def run(t, pg):
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    only = os.environ.get("ONLY", "lint,roles,requests").split(",")
+    only = os.environ.get("ONLY", "lint,roles,rules,requests").split(",")
     a = Api(pg)
     try:
         tokens, known, of, texts = world(a)
@@ -139,6 +191,8 @@ def run(t, pg):
                 check_lint(t, a, folder)
         if "roles" in only:
             check_roles(t, a, document, tokens)
+        if "rules" in only:
+            check_rules(t, a, document, known, of)
         if "requests" in only:
             check_requests(t, a, tokens, known, of, texts, count)
     finally:

@@ -277,6 +277,5 @@ bool compare_get(struct api_req *r, struct err *err)
     }
     json_out_end_object(&w);
     buf_add_cstr(&r->out, "\n");
-    reply_etag_of_body(r, "");
     return reply_out(r, 200);
 }

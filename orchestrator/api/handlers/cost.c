@@ -146,6 +146,5 @@ bool cost_get(struct api_req *r, struct err *err)
         return false;
     }
     buf_add_cstr(&r->out, "}\n");
-    reply_etag_of_body(r, "");
     return reply_out(r, 200);
 }

@@ -42,6 +42,5 @@ bool failures_get(struct api_req *r, struct err *err)
         return false;
     }
     buf_add_cstr(&r->out, json);
-    reply_etag_of_body(r, "");
     return reply_out(r, 200);
 }

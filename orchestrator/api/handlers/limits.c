@@ -13,14 +13,15 @@
 
 typedef bool (*tag_query)(struct store *s, struct buf *ret_text, struct err *err);
 
-/* The ETag of what may be changed. */
-static bool tag_of(struct api_req *r, tag_query query, char ret[static 20], struct err *err)
+/* An ETag begins with what may be changed; the rest is of all that is shown, what is spent too. */
+#define TAG_SIZE 16
+static bool tag_of(struct api_req *r, tag_query query, char ret[static TAG_SIZE], struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(API_ANSWER_MAX);
     if (!query(r->db, &text, err)) {
         return false;
     }
-    (void)snprintf(ret, 20, "\"l%08x\"", hash_crc32(text.p, text.n));
+    (void)snprintf(ret, TAG_SIZE, "l%08x-", hash_crc32(text.p, text.n));
     return true;
 }
 
@@ -28,7 +29,7 @@ static bool tag_of(struct api_req *r, tag_query query, char ret[static 20], stru
 static bool limits_out(struct api_req *r, tag_query query, const char *what, const struct buf *json,
                        struct err *err)
 {
-    char tag[20];
+    char tag[TAG_SIZE];
     if (!tag_of(r, query, tag, err)) {
         return false;
     }
@@ -38,17 +39,18 @@ static bool limits_out(struct api_req *r, tag_query query, const char *what, con
     } else {
         (void)reply_json(r, 200, buf_str(json));
     }
-    reply_header(r, MHD_HTTP_HEADER_ETAG, "%s", tag); /* no 304: what is spent is in it too */
+    reply_etag_of_body(r, tag);
     return true;
 }
 
-/* If-Match must be the ETag of now, or "*". */
+/* If-Match must be the ETag of now, up to its "-", or "*". */
 static bool if_match(struct api_req *r, tag_query query, struct err *err)
 {
-    char tag[20];
+    char tag[TAG_SIZE];
     const char *match = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
     return tag_of(r, query, tag, err) &&
-           (strcmp(match, "*") == 0 || strcmp(match, tag) == 0 ||
+           (strcmp(match, "*") == 0 ||
+            (match[0] == '"' && strncmp(match + 1, tag, strlen(tag)) == 0) ||
             err_set(err, ERR_PRECONDITION, "the limits have changed since; read them again"));
 }
 

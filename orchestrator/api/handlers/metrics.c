@@ -58,7 +58,6 @@ bool metrics_get(struct api_req *r, struct err *err)
     json_out_str(&w, "note", a.note[0] != '\0' ? a.note : NULL);
     json_out_raw(&w, "series", buf_str(&rows));
     json_out_end_object(&w);
-    reply_etag_of_body(r, "");
     return reply_out(r, 200);
 }
 

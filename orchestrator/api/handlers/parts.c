@@ -104,7 +104,6 @@ bool part_get(struct api_req *r, struct err *err)
     ASSERT(rows.n > 4); /* "[{...}]" */
     buf_add(&r->out, rows.p + 1, rows.n - 3);
     buf_addf(&r->out, ", \"attempt_list\":%s}\n", buf_cstr(&attempts));
-    reply_etag_of_body(r, "");
     return reply_out(r, 200);
 }
 

@@ -53,10 +53,6 @@ bool probe_metrics(struct api_req *r, struct err *err)
 bool openapi_get(struct api_req *r, struct err *err)
 {
     (void)err;
-    struct str text = req_openapi(r);
-    r->status = 200;
-    r->content_type = "application/json";
-    r->fixed = text.p;
-    r->fixed_n = text.n;
-    return true;
+    buf_add_str(&r->out, req_openapi(r));
+    return reply_out(r, 200);
 }

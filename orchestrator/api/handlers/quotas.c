@@ -11,6 +11,5 @@ bool quotas_get(struct api_req *r, struct err *err)
         return false;
     }
     buf_addf(&r->out, "{\"quotas\":%s}\n", buf_cstr(&rows));
-    reply_etag_of_body(r, "");
     return reply_out(r, 200);
 }

@@ -250,6 +250,5 @@ bool scaling_get(struct api_req *r, struct err *err)
     json_out_init(&w, &r->out);
     table_out(&w, t, rows);
     buf_add_cstr(&r->out, "\n");
-    reply_etag_of_body(r, "");
     return reply_out(r, 200);
 }

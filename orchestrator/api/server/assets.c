@@ -1,6 +1,7 @@
 /* The dashboard's files, linked into the binary: asset_table[] of {path, type, start, end, etag},
  * terminated by zeros. A path "x.gz" is x compressed. Every page of the dashboard is index.html. */
 #include "assets.h"
+#include "compress.h"
 #include "reply.h"
 #include "request.h"
 
@@ -19,12 +20,6 @@ static const struct asset *asset_find(const char *path, const char *suffix)
         }
     }
     return NULL;
-}
-
-static bool accepts_gzip(const struct api_req *r)
-{
-    const char *v = req_header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING);
-    return v != NULL && strstr(v, "gzip") != NULL;
 }
 
 /* A name with a hash in it never changes its content. */

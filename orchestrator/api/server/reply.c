@@ -52,7 +52,8 @@ bool reply_etag(struct api_req *r, const char *etag)
 {
     reply_header(r, MHD_HTTP_HEADER_ETAG, "%s", etag);
     const char *list = req_header(r, MHD_HTTP_HEADER_IF_NONE_MATCH);
-    if (list == NULL || strcmp(r->method, "POST") == 0 || !etag_in(list, etag)) {
+    bool get = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
+    if (list == NULL || !get || !etag_in(list, etag)) {
         return false;
     }
     r->status = 304;
@@ -65,6 +66,20 @@ void reply_etag_of_body(struct api_req *r, const char *prefix)
 {
     uint32_t a = hash_crc32(r->out.p, r->out.n);
     (void)reply_etag(r, arena_printf(&r->arena, "\"%s%08x%zx\"", prefix, a, r->out.n));
+}
+
+void reply_etag_default(struct api_req *r)
+{
+    bool get = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
+    if (!get || r->status != 200 || r->stream != NULL || r->fixed != NULL) {
+        return;
+    }
+    for (int i = 0; i < r->headers_n; i++) {
+        if (strcmp(r->headers[i].name, MHD_HTTP_HEADER_ETAG) == 0) {
+            return;
+        }
+    }
+    reply_etag_of_body(r, "");
 }
 
 static const char *status_title(int status)

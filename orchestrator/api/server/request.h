@@ -19,6 +19,7 @@
 #define API_PARAMS_MAX      3
 #define API_TOKEN_ID_MAX    32
 #define API_REQUEST_ID_MAX  64
+#define API_TRACEPARENT_N   55
 #define API_PROJECTS_TEXT   640
 
 enum api_role { API_PUBLIC, API_VIEWER, API_OPERATOR, API_ADMIN };
@@ -47,6 +48,7 @@ struct api_req {
     const struct route *route; /* NULL: an asset, or no such path */
     struct str params[API_PARAMS_MAX];
     char request_id[API_REQUEST_ID_MAX + 1];
+    char traceparent[API_TRACEPARENT_N + 1]; /* "": none was sent */
     char peer[64];
     bool loopback;
     int64_t begun_us; /* monotonic */

@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
-#include "common/rng.h"
+#include "compress.h"
 #include "handler_threads.h"
 #include "head_timeout.h"
 #include "listen.h"
@@ -23,6 +23,7 @@
 #include "schemas.h"
 #include "server_state.h"
 #include "stream.h"
+#include "trace.h"
 #include <unistd.h>
 
 #define REQ_MAGIC         0x64724071u
@@ -68,21 +69,6 @@ static void req_peer(struct api_req *r)
     proxies_client(r->api->proxies, info->client_addr, buf_cstr(&forwarded), r->peer, &r->loopback);
 }
 
-/* The client's own X-Request-Id when it is a word, else a random one. */
-static void req_identify(struct api_req *r)
-{
-    static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    const char *given = req_header(r, "X-Request-Id");
-    size_t n = given != NULL ? strlen(given) : 0;
-    if (n > 0 && n <= API_REQUEST_ID_MAX && strspn(given, word) == n) {
-        memcpy(r->request_id, given, n + 1);
-        return;
-    }
-    uint8_t id[16];
-    rng_secret(id, sizeof id);
-    str_hex(id, sizeof id, r->request_id);
-}
-
 static struct api_req *req_new(struct api *a, struct MHD_Connection *conn, const char *url,
                                const char *method)
 {
@@ -99,7 +85,7 @@ static struct api_req *req_new(struct api *a, struct MHD_Connection *conn, const
     buf_init(&r->body, API_BODY_MAX);
     buf_init(&r->out, API_ANSWER_MAX);
     arena_init(&r->arena, ARENA_MAX);
-    req_identify(r);
+    trace_request(r);
     req_peer(r);
     return r;
 }
@@ -185,8 +171,12 @@ static const char *const security_headers[][2] = {
 static void req_log(const struct api_req *r)
 {
     bool quiet = r->route == NULL ? r->fixed != NULL : (r->route->flags & ROUTE_PROBE) != 0;
+    char trace[33] = "";
+    if (r->traceparent[0] != '\0') {
+        memcpy(trace, r->traceparent + 3, 32);
+    }
     log_event(quiet ? LOG_DEBUG : LOG_INFO, "request_answered", LF_S("request_id", r->request_id),
-              LF_S("who", r->who.token_id), LF_S("method", r->method),
+              LF_S("trace_id", trace), LF_S("who", r->who.token_id), LF_S("method", r->method),
               LF_S("route", r->route != NULL ? r->route->pattern : ""), LF_I("status", r->status),
               LF_I("took_us", clock_mono_us() - r->begun_us));
 }
@@ -201,6 +191,9 @@ static enum MHD_Result req_queue(struct api_req *r)
         (void)MHD_add_response_header(resp, security_headers[i][0], security_headers[i][1]);
     }
     (void)MHD_add_response_header(resp, "X-Request-Id", r->request_id);
+    if (r->traceparent[0] != '\0') {
+        (void)MHD_add_response_header(resp, "traceparent", r->traceparent);
+    }
     if (r->content_type != NULL) {
         (void)MHD_add_response_header(resp, MHD_HTTP_HEADER_CONTENT_TYPE, r->content_type);
     }
@@ -260,6 +253,8 @@ static void req_run(struct api_req *r)
         }
     }
     ASSERT(r->status != 0);
+    reply_etag_default(r);
+    compress_answer(r);
     r->refused = r->phase == REQ_CHECKING;
     r->phase = r->refused ? REQ_CHECKED : REQ_DONE;
     body_done(r);
@@ -333,7 +328,11 @@ static enum MHD_Result req_whole(struct api_req *r)
     char allow[ROUTE_METHODS_MAX];
     route_methods(r->path, allow);
     if (allow[0] != '\0') {
-        reply_header(r, MHD_HTTP_HEADER_ALLOW, "%s", allow);
+        reply_header(r, MHD_HTTP_HEADER_ALLOW, "%s, OPTIONS", allow);
+    }
+    if (allow[0] != '\0' && strcmp(r->method, "OPTIONS") == 0) {
+        r->status = 204;
+    } else if (allow[0] != '\0') {
         reply_problem_status(r, 405, "method", "this resource does not support that method");
     } else if (!asset_serve(r)) {
         reply_problem_status(r, 404, "not_found", "there is nothing under this path");
