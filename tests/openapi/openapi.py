@@ -3,7 +3,7 @@
 answer to requests made of it is one that it describes, what it does not allow is refused, and who may do what is as it
 says, cell by cell. Method: the API's own server over a small world of every kind of row; SQL plays the leader.
 
-usage: openapi.py [N]    N: requests, 2,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,rules,requests
+usage: openapi.py [N]    N: requests, 2,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,rules,campaign,requests
 """
 import gzip
 import json
@@ -13,9 +13,11 @@ import subprocess
 import sys
 import tempfile
 
+import yaml
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from kit import TOP, patience
-from kit.api import Api, leader_fails, leader_takes, main, spec
+from kit.api import EIGHT, Api, leader_fails, leader_takes, main, spec
 from integration.api import api_runs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -169,6 +171,52 @@ def resolved(document, x):
     return document
 
 
+def mutations():
+    """A campaign file with one thing wrong at a time that a schema can see."""
+    good = spec("fine", "{from: api}")
+    for a, b in (("version: 1", "version: 2"), ("name: fine", "priorty: 5"), ("name: fine", "name: fine\nnotify: me"), ("worker: download", "worker: downlaod"),
+                 ("ml.c5.xlarge", "c5.xlarge"), ("max_runtime: 1h", "max_runtime: soon"), ("max_runtime: 1h", "max_runtime: 4 hours"), ("max_runtime: 1h", "volume_gb: -1"),
+                 ("max_runtime: 1h", "instance_count: 0"), ("max_runtime: 1h", "volume_size: 225"), ("max_runtime: 1h", "spot: maybe"), ("name: fine", "name: fine\nbudget: 900"),
+                 ("name: fine", "name: fine\nlimits: {parts: 0}"), ("name: fine", "name: fine\nsecurity: {role: me}"), ("  - name: download", "  - name: 7up"),
+                 ("{from: api}", "{form: api}"), ("max_runtime: 1h", "kind: lustre"), ("max_runtime: 1h", "metrics: [{name: loss}]"), ("stages:", "stage:")):
+        yield a + " -> " + b, good.replace(a, b, 1)
+
+
+def check_campaign(t, a):
+    """The schema of a campaign file against files, and against what the server says of the same files."""
+    folder = TOP + "/deploy/examples/"
+    corpus = TOP + "/tests/fuzz/corpus/spec/"
+    texts = {name: open(folder + name, encoding="utf-8").read() for name in sorted(os.listdir(folder)) if name.endswith(".yaml")}
+    texts.update({name: open(corpus + name, encoding="utf-8").read() for name in sorted(os.listdir(corpus)) if name != "broken.yaml"})
+    texts["EIGHT"] = EIGHT
+    texts.update(mutations())
+    files = [[name, yaml.load(text, Loader=Yaml12)] for name, text in texts.items()]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+        json.dump({"schema": json.loads(a.raw("GET", "/schemas/campaign.json", token=False)[1]), "files": files}, f)
+        f.flush()
+        got = node("campaign.mjs", f.name)
+    dry = {name: a.call("POST", "/v1/campaigns?dry_run=true", text, {"Content-Type": YAML})[:2] for name, text in texts.items()}
+    broken = {"broken.yaml", "EIGHT", *(name for name, _ in mutations())}
+    t.eq({name: e for name, e in got.items() if e and name not in broken}, {}, f"the schema accepts {len(texts) - len(broken)} files")
+    t.eq([name for name in broken if not got[name]], [], f"it refuses {len(broken)} broken ones")
+    t.eq([(name, dry[name]) for name in broken if dry[name][0] != 422], [], "as the server does")
+    source = open(TOP + "/orchestrator/core/spec/spec_stage.c", encoding="utf-8").read()
+    keys = {k for k, of in re.findall(r'\{"(\w+)", (OF_\w+|LATER)\},', source) if of != "LATER"}
+    schema = json.loads(a.raw("GET", "/schemas/campaign.json", token=False)[1])["$defs"]
+    t.ok(len(keys) > 50 and set(schema["FileStage"]["properties"]) == keys, f"it has the {len(keys)} keys of a stage that the parser has", keys ^ set(schema["FileStage"]["properties"]))
+    source = open(TOP + "/orchestrator/core/spec/spec.c", encoding="utf-8").read()
+    keys = set(re.findall(r'\{"(\w+)", KEY_OPEN\}', source[source.index("top_keys[]"):source.index("};")]))
+    t.eq(keys ^ set(schema["CampaignFile"]["properties"]), set(), "and those of a campaign")
+
+
+class Yaml12(yaml.SafeLoader):
+    """on, off, yes and no are words, as in YAML 1.2 and in drover."""
+
+
+Yaml12.yaml_implicit_resolvers = {k: [(tag, rx) for tag, rx in v if tag != "tag:yaml.org,2002:bool"] for k, v in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+Yaml12.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(true|false)$"), "tf")
+
+
 def check_requests(t, a, tokens, known, of, texts, count):
     seed = int(os.environ.get("SEED", "1"))
     got = node("requests.mjs", json.dumps({"port": a.port, "seed": seed, "count": count, "token": tokens["admin"], "secrets": [tokens["viewer"]], "known": known, "of": of, "texts": texts}), limit=3000)
@@ -181,7 +229,7 @@ def check_requests(t, a, tokens, known, of, texts, count):
 
 def run(t, pg):
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    only = os.environ.get("ONLY", "lint,roles,rules,requests").split(",")
+    only = os.environ.get("ONLY", "lint,roles,rules,campaign,requests").split(",")
     a = Api(pg)
     try:
         tokens, known, of, texts = world(a)
@@ -193,6 +241,8 @@ def run(t, pg):
             check_roles(t, a, document, tokens)
         if "rules" in only:
             check_rules(t, a, document, known, of)
+        if "campaign" in only:
+            check_campaign(t, a)
         if "requests" in only:
             check_requests(t, a, tokens, known, of, texts, count)
     finally:

@@ -68,7 +68,7 @@ const faultsOf = (op) => {
   if (op.parameters.some((p) => p.in === 'query')) kinds.push(['value', [400]], ['value', [400]]);
   if (op.parameters.some((p) => p.in === 'query' && p.required)) kinds.push(['missing', [400]]);
   if (op.requestBody) kinds.push(['type', [415]], ['encoding', [415]]);
-  if (op.requestBody?.content['application/json']?.schema.$ref) {
+  if (op.requestBody && !world.texts[op.operationId]) {
     kinds.push(['json', [400]], ['body', [400, 422]], ['body', [400, 422]], ['body', [400, 422]]);
   }
   if (op.parameters.some((p) => p.name === 'If-Match')) kinds.push(['match', [428]]);
@@ -98,7 +98,7 @@ const bodyOf = (op, fault, headers) => {
   const types = Object.keys(op.requestBody?.content ?? {});
   if (types.length === 0) return undefined;
   const schema = op.requestBody.content['application/json']?.schema;
-  const text = schema?.$ref ? undefined : r.pick(world.texts[op.operationId]);
+  const text = world.texts[op.operationId] && r.pick(world.texts[op.operationId]);
   headers['Content-Type'] = fault === 'type' ? 'text/csv' : text ? text.type : r.pick(types);
   if (fault === 'encoding') headers['Content-Encoding'] = 'gzip';
   if (text) return text.body || ' ';

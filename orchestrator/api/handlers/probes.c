@@ -56,3 +56,12 @@ bool openapi_get(struct api_req *r, struct err *err)
     buf_add_str(&r->out, req_openapi(r));
     return reply_out(r, 200);
 }
+
+bool campaign_schema_get(struct api_req *r, struct err *err)
+{
+    (void)err;
+    buf_add_str(&r->out, req_campaign_schema(r));
+    r->status = 200;
+    r->content_type = "application/schema+json";
+    return true;
+}

@@ -108,10 +108,8 @@ static bool refused(const struct parameter *p, struct err *err)
         return err_set(err, ERR_MALFORMED, "query parameter '%s': a whole number from %lld to %lld",
                        p->name, (long long)p->min, (long long)p->max);
     case PARAMETER_TEXT:
-        return err_set(err, ERR_MALFORMED,
-                       "query parameter '%s' is not valid: %lld to %lld characters%s%s", p->name,
-                       (long long)p->min, (long long)p->max, p->example[0] != '\0' ? ", like " : "",
-                       p->example);
+        return err_set(err, ERR_MALFORMED, "query parameter '%s' is not valid: %s", p->name,
+                       p->text);
     case PARAMETER_FLAG:
         return err_set(err, ERR_MALFORMED, "query parameter '%s': true or false", p->name);
     case PARAMETER_WORD:

@@ -45,6 +45,11 @@ struct str req_openapi(const struct api_req *r)
     return buf_str(&r->api->openapi);
 }
 
+struct str req_campaign_schema(const struct api_req *r)
+{
+    return buf_str(&r->api->campaign_schema);
+}
+
 const struct api_config *req_config(const struct api_req *r)
 {
     return &r->api->cfg;

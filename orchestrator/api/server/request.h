@@ -89,8 +89,9 @@ int64_t req_id(const struct api_req *r, int i);                /* path parameter
 const json_t *req_json(const struct api_req *r);
 /* Open r->db if it is not open. ERR_UNAVAILABLE, ERR_DATABASE. */
 bool req_db(struct api_req *r, struct err *err) MUST_CHECK;
-/* The document /openapi.json. */
+/* The documents /openapi.json and /schemas/campaign.json. */
 struct str req_openapi(const struct api_req *r);
+struct str req_campaign_schema(const struct api_req *r);
 /* What all requests share: the server's settings, its cached answers, when it began (wall). */
 const struct api_config *req_config(const struct api_req *r);
 struct response_cache *req_answers(const struct api_req *r);

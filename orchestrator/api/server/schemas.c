@@ -7,51 +7,73 @@
 
 #define REF_PREFIX "#/components/schemas/"
 
-const struct schema schema_table[] = {
+struct schema {
+    const char *name, *text;
+};
+static const struct schema schema_table[] = {
 #define S(name, ...) {#name, #__VA_ARGS__},
 #include "schemas.def"
 #include "schemas_answers.def"
+#include "schemas_campaign.def"
 #include "schemas_reports.def"
 #undef S
 };
-const size_t schema_table_n = ARRAY_LEN(schema_table);
 
 /* {"$ref": "Part"} to {"$ref": "#/components/schemas/Part"}, at any depth. */
-static void refs_expand(json_t *v)
+static void refs_expand(json_t *v, const char *prefix)
 {
     const char *key;
     json_t *child;
     size_t i;
     const char *ref = json_string_value(json_object_get(v, "$ref"));
     if (ref != NULL) {
-        AUTO_FREE char *whole = xasprintf(REF_PREFIX "%s", ref);
+        AUTO_FREE char *whole = xasprintf("%s%s", prefix, ref);
         (void)json_object_set_new(v, "$ref", json_string(whole));
     }
     json_object_foreach(v, key, child)
     {
-        refs_expand(child);
+        refs_expand(child, prefix);
     }
     json_array_foreach(v, i, child)
     {
-        refs_expand(child);
+        refs_expand(child, prefix);
     }
+}
+
+static json_t *load(const struct schema *table, size_t n, const char *prefix)
+{
+    json_t *all = json_object();
+    for (size_t i = 0; i < n; i++) {
+        struct err err = ERR_INIT;
+        json_t *one = NULL;
+        ASSERT(json_object_get(all, table[i].name) == NULL);
+        if (!json_parse(str_of(table[i].text), strlen(table[i].text), &one, &err)) {
+            BUG(table[i].name);
+        }
+        refs_expand(one, prefix);
+        (void)json_object_set_new(all, table[i].name, one);
+    }
+    return all;
 }
 
 json_t *schemas_load(void)
 {
-    json_t *all = json_object();
-    for (size_t i = 0; i < schema_table_n; i++) {
-        struct err err = ERR_INIT;
-        json_t *one = NULL;
-        const char *name = schema_table[i].name;
-        ASSERT(json_object_get(all, name) == NULL);
-        if (!json_parse(str_of(schema_table[i].text), strlen(schema_table[i].text), &one, &err)) {
-            BUG(name);
-        }
-        refs_expand(one);
-        (void)json_object_set_new(all, name, one);
-    }
-    return all;
+    return load(schema_table, ARRAY_LEN(schema_table), REF_PREFIX);
+}
+
+void schemas_campaign(struct buf *out)
+{
+    static const struct schema table[] = {
+#define S(name, ...) {#name, #__VA_ARGS__},
+#include "schemas_campaign.def"
+#undef S
+    };
+    AUTO_JSON json_t *v = json_pack(
+        "{s:s, s:s, s:s, s:s, s:o}", "$schema", "https://json-schema.org/draft/2020-12/schema",
+        "$id", "/schemas/campaign.json", "title", "A campaign of drover", "$ref",
+        "#/$defs/CampaignFile", "$defs", load(table, ARRAY_LEN(table), "#/$defs/"));
+    AUTO_FREE char *text = json_text(v);
+    buf_addf(out, "%s\n", text);
 }
 
 struct checker {

@@ -4,13 +4,10 @@
 #include "common/json.h"
 #include "common/position.h"
 
-struct schema {
-    const char *name, *text;
-};
-extern const struct schema schema_table[];
-extern const size_t schema_table_n;
 /* All schemas by name, with references as OpenAPI writes them. The caller decrefs. */
 json_t *schemas_load(void);
+/* Append /schemas/campaign.json, the JSON Schema of a campaign file. */
+void schemas_campaign(struct buf *out);
 /* Check v against schemas[name]; every fault goes to f. Keywords that are not checked are a bug,
  * but for those that only describe. */
 bool schema_check(const json_t *schemas, const char *name, const json_t *v,

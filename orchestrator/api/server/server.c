@@ -454,6 +454,8 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     a->schemas = schemas_load();
     buf_init(&a->openapi, OPENAPI_MAX);
     openapi_build(a->schemas, &a->openapi);
+    buf_init(&a->campaign_schema, OPENAPI_MAX);
+    schemas_campaign(&a->campaign_schema);
     a->threads = cfg->threads > 0 ? MAX(cfg->threads, 2) : 8;
     struct store *db = NULL;
     bool ok = store_open(cfg->conninfo, STORE_API, &db, err) && auth_new(cfg, db, &a->auth, err);
@@ -499,6 +501,7 @@ void api_stop(struct api *a)
     auth_free(a->auth);
     json_decref(a->schemas);
     buf_done(&a->openapi);
+    buf_done(&a->campaign_schema);
     free(a);
 }
 

@@ -23,6 +23,7 @@ struct api {
     int64_t started_us;
     json_t *schemas;    /* by name, see schemas.h */
     struct buf openapi; /* the document */
+    struct buf campaign_schema;
     int threads;
     atomic_int asking; /* handler threads that wait for the bridge */
 };
