@@ -8,8 +8,8 @@ void reply_header(struct api_req *r, const char *name, const char *fmt, ...) PRI
 bool reply_out(struct api_req *r, int status);
 /* answer with a copy of json; returns true */
 bool reply_json(struct api_req *r, int status, struct str json);
-/* Set the ETag. True when this is a GET whose If-None-Match has it; the answer is then 304. It is the
- * last thing a handler does. */
+/* Set the ETag. True when this is a GET whose If-None-Match has it; the answer is then 304. A
+ * handler does nothing after it. */
 bool reply_etag(struct api_req *r, const char *etag);
 /* Set r's ETag from the bytes of r->out behind `prefix`; strong. */
 void reply_etag_of_body(struct api_req *r, const char *prefix);
