@@ -224,6 +224,7 @@ def check_requests(t, a, tokens, known, of, texts, count):
     t.eq(got["wrong"], [], f"{count} requests, good and broken: every answer is described, what is broken is refused")
     t.ok(got["asked"] >= count or got["wrong"], "all were asked", got["asked"])
     t.eq(got["never"], [], "every operation answered 2xx at least once")
+    t.ok(got["unfit"] == [] and got["examples"] > 60, f"its {got['examples']} examples fit", got["unfit"])
     t.ok(len(got["pages"]) >= 7 and all(s == 200 for _, s in got["pages"]), f"the types of {len(got['pages'])} problems are pages", got["pages"])
 
 

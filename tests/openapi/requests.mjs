@@ -169,5 +169,7 @@ await Promise.all(lanes);
 const pages = await Promise.all([...problems].map(async (p) => [p, (await ask('GET', p, {})).status]));
 const never = operations.map((op) => op.operationId).filter((id) => !(seen.get(id) ?? []).some((s) => s >= 200 && s < 300));
 agent.destroy();
-console.log(JSON.stringify({ wrong, pages, never, operations: operations.length, asked: [...seen.values()].flat().length,
+const examples = Object.entries(document.components.schemas).flatMap(([name, schema]) => (schema.examples ?? []).map((value) => [name, value]));
+const unfit = examples.filter(([name, value]) => !check(`#/components/schemas/${name}`)(value)).map(([name]) => name);
+console.log(JSON.stringify({ examples: examples.length, unfit, wrong, pages, never, operations: operations.length, asked: [...seen.values()].flat().length,
   good: [...seen.values()].flat().filter((s) => s >= 200 && s < 300).length }));
