@@ -147,7 +147,7 @@ def make_part(d, server, name="part", rows=ROWS, caption="cap"):
 
 def args_of(server, part, out, fmt, *more, per=PER, size=32):
     return ["--parquet", part, "--output", out, "--output_format", fmt, "--number_sample_per_shard", per, "--allow-net",
-            server.net, "--image_size", size, "--processes_count", 1, "--progress_interval", 3600] + list(more)
+            server.net, "--image_size", size, "--processes_count", 1, "--progress_interval", 3600, "--timeout", 100] + list(more)
 
 
 def go(server, part, out, fmt, *more, per=PER, size=32, env=None):
@@ -372,10 +372,10 @@ class Held:
     def __init__(self, server, part, out, fmt, env, done):
         self.gate = threading.Event()
         route = server.routes.pop("/k9")
-        server.routes["/k9"] = lambda h: (self.gate.wait(30), h.answer(*route))
+        server.routes["/k9"] = lambda h: (self.gate.wait(90), h.answer(*route))
         self.restore = lambda: server.routes.__setitem__("/k9", route)
         self.p = start(args_of(server, part, out, fmt, "--thread_count", 8, per=20), env=env)
-        self.reached = wait_for(done, 30)
+        self.reached = wait_for(done, 60)
 
     def go_on(self):
         self.gate.set()
