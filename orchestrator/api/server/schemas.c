@@ -80,17 +80,17 @@ struct checker {
     const json_t *schemas;
     struct faults *faults;
 };
-struct place { /* of the value being checked; on the stack */
-    const struct place *up;
+struct value_place { /* of the value being checked; on the stack */
+    const struct value_place *up;
     const char *key; /* NULL: item of an array */
     size_t i;
 };
-typedef void (*keyword_check)(const struct checker *c, const struct place *at, const json_t *schema,
-                              const json_t *arg, const json_t *v);
-static void check(const struct checker *c, const struct place *at, const json_t *schema,
+typedef void (*keyword_check)(const struct checker *c, const struct value_place *at,
+                              const json_t *schema, const json_t *arg, const json_t *v);
+static void check(const struct checker *c, const struct value_place *at, const json_t *schema,
                   const json_t *v);
 
-static void place_text(const struct place *at, struct buf *out)
+static void place_text(const struct value_place *at, struct buf *out)
 {
     if (at->up == NULL) {
         return;
@@ -103,9 +103,9 @@ static void place_text(const struct place *at, struct buf *out)
     }
 }
 
-static void fault(const struct checker *c, const struct place *at, const json_t *schema,
+static void fault(const struct checker *c, const struct value_place *at, const json_t *schema,
                   const char *code, const char *fmt, ...) PRINTF(5, 6);
-static void fault(const struct checker *c, const struct place *at, const json_t *schema,
+static void fault(const struct checker *c, const struct value_place *at, const json_t *schema,
                   const char *code, const char *fmt, ...)
 {
     AUTO_BUF struct buf where = BUF_INIT(1024);
@@ -167,7 +167,7 @@ static bool type_fits(const json_t *arg, const json_t *v)
     return false;
 }
 
-static void check_type(const struct checker *c, const struct place *at, const json_t *schema,
+static void check_type(const struct checker *c, const struct value_place *at, const json_t *schema,
                        const json_t *arg, const json_t *v)
 {
     if (!type_fits(arg, v)) {
@@ -176,7 +176,7 @@ static void check_type(const struct checker *c, const struct place *at, const js
     }
 }
 
-static void check_enum(const struct checker *c, const struct place *at, const json_t *schema,
+static void check_enum(const struct checker *c, const struct value_place *at, const json_t *schema,
                        const json_t *arg, const json_t *v)
 {
     size_t i;
@@ -191,16 +191,16 @@ static void check_enum(const struct checker *c, const struct place *at, const js
     fault(c, at, schema, "enum", "it must be one of %s", words);
 }
 
-static void check_minimum(const struct checker *c, const struct place *at, const json_t *schema,
-                          const json_t *arg, const json_t *v)
+static void check_minimum(const struct checker *c, const struct value_place *at,
+                          const json_t *schema, const json_t *arg, const json_t *v)
 {
     if (json_is_integer(v) && json_integer_value(v) < json_integer_value(arg)) {
         fault(c, at, schema, "range", "%lld at least", (long long)json_integer_value(arg));
     }
 }
 
-static void check_maximum(const struct checker *c, const struct place *at, const json_t *schema,
-                          const json_t *arg, const json_t *v)
+static void check_maximum(const struct checker *c, const struct value_place *at,
+                          const json_t *schema, const json_t *arg, const json_t *v)
 {
     if (json_is_integer(v) && json_integer_value(v) > json_integer_value(arg)) {
         fault(c, at, schema, "range", "%lld at most", (long long)json_integer_value(arg));
@@ -212,8 +212,8 @@ static struct str text_of(const json_t *v)
     return (struct str){json_string_value(v), json_string_length(v)};
 }
 
-static void check_min_length(const struct checker *c, const struct place *at, const json_t *schema,
-                             const json_t *arg, const json_t *v)
+static void check_min_length(const struct checker *c, const struct value_place *at,
+                             const json_t *schema, const json_t *arg, const json_t *v)
 {
     if (json_is_string(v) && json_integer_value(arg) == 1 && json_string_length(v) == 0) {
         fault(c, at, schema, "length", "it is empty, which never means all");
@@ -223,8 +223,8 @@ static void check_min_length(const struct checker *c, const struct place *at, co
     }
 }
 
-static void check_max_length(const struct checker *c, const struct place *at, const json_t *schema,
-                             const json_t *arg, const json_t *v)
+static void check_max_length(const struct checker *c, const struct value_place *at,
+                             const json_t *schema, const json_t *arg, const json_t *v)
 {
     if (json_is_string(v) && text_length(text_of(v)) > json_integer_value(arg)) {
         fault(c, at, schema, "length", "%lld characters at most",
@@ -233,8 +233,8 @@ static void check_max_length(const struct checker *c, const struct place *at, co
 }
 
 /* Patterns of the table are of the whole text: they begin with ^ and end with $. */
-static void check_pattern(const struct checker *c, const struct place *at, const json_t *schema,
-                          const json_t *arg, const json_t *v)
+static void check_pattern(const struct checker *c, const struct value_place *at,
+                          const json_t *schema, const json_t *arg, const json_t *v)
 {
     const char *pattern = json_string_value(arg);
     size_t n = strlen(pattern);
@@ -245,7 +245,7 @@ static void check_pattern(const struct checker *c, const struct place *at, const
     }
 }
 
-static void check_items(const struct checker *c, const struct place *at, const json_t *schema,
+static void check_items(const struct checker *c, const struct value_place *at, const json_t *schema,
                         const json_t *arg, const json_t *v)
 {
     size_t i;
@@ -253,29 +253,29 @@ static void check_items(const struct checker *c, const struct place *at, const j
     (void)schema;
     json_array_foreach((json_t *)(uintptr_t)v, i, one)
     {
-        const struct place item = {.up = at, .i = i};
+        const struct value_place item = {.up = at, .i = i};
         check(c, &item, arg, one);
     }
 }
 
-static void check_min_items(const struct checker *c, const struct place *at, const json_t *schema,
-                            const json_t *arg, const json_t *v)
+static void check_min_items(const struct checker *c, const struct value_place *at,
+                            const json_t *schema, const json_t *arg, const json_t *v)
 {
     if (json_is_array(v) && (json_int_t)json_array_size(v) < json_integer_value(arg)) {
         fault(c, at, schema, "length", "it is empty, which never means all");
     }
 }
 
-static void check_max_items(const struct checker *c, const struct place *at, const json_t *schema,
-                            const json_t *arg, const json_t *v)
+static void check_max_items(const struct checker *c, const struct value_place *at,
+                            const json_t *schema, const json_t *arg, const json_t *v)
 {
     if (json_is_array(v) && (json_int_t)json_array_size(v) > json_integer_value(arg)) {
         fault(c, at, schema, "length", "%lld items at most", (long long)json_integer_value(arg));
     }
 }
 
-static void check_properties(const struct checker *c, const struct place *at, const json_t *schema,
-                             const json_t *arg, const json_t *v)
+static void check_properties(const struct checker *c, const struct value_place *at,
+                             const json_t *schema, const json_t *arg, const json_t *v)
 {
     const char *key;
     json_t *one;
@@ -283,15 +283,15 @@ static void check_properties(const struct checker *c, const struct place *at, co
     json_object_foreach((json_t *)(uintptr_t)v, key, one)
     {
         const json_t *of = json_object_get(arg, key);
-        const struct place member = {.up = at, .key = key};
+        const struct value_place member = {.up = at, .key = key};
         if (of != NULL) {
             check(c, &member, of, one);
         }
     }
 }
 
-static void check_required(const struct checker *c, const struct place *at, const json_t *schema,
-                           const json_t *arg, const json_t *v)
+static void check_required(const struct checker *c, const struct value_place *at,
+                           const json_t *schema, const json_t *arg, const json_t *v)
 {
     size_t i;
     const json_t *one;
@@ -305,7 +305,7 @@ static void check_required(const struct checker *c, const struct place *at, cons
     }
 }
 
-static void unknown_key(const struct checker *c, const struct place *at, const json_t *known,
+static void unknown_key(const struct checker *c, const struct value_place *at, const json_t *known,
                         const char *key)
 {
     const char *name, *best = NULL;
@@ -325,15 +325,15 @@ static void unknown_key(const struct checker *c, const struct place *at, const j
 }
 
 /* false, or the schema of all others. */
-static void check_additional(const struct checker *c, const struct place *at, const json_t *schema,
-                             const json_t *arg, const json_t *v)
+static void check_additional(const struct checker *c, const struct value_place *at,
+                             const json_t *schema, const json_t *arg, const json_t *v)
 {
     const char *key;
     json_t *one;
     const json_t *known = json_object_get(schema, "properties");
     json_object_foreach((json_t *)(uintptr_t)v, key, one)
     {
-        const struct place member = {.up = at, .key = key};
+        const struct value_place member = {.up = at, .key = key};
         if (json_object_get(known, key) != NULL) {
             continue;
         }
@@ -345,7 +345,7 @@ static void check_additional(const struct checker *c, const struct place *at, co
     }
 }
 
-static void check_min_properties(const struct checker *c, const struct place *at,
+static void check_min_properties(const struct checker *c, const struct value_place *at,
                                  const json_t *schema, const json_t *arg, const json_t *v)
 {
     if (json_is_object(v) && (json_int_t)json_object_size(v) < json_integer_value(arg)) {
@@ -353,7 +353,7 @@ static void check_min_properties(const struct checker *c, const struct place *at
     }
 }
 
-static void check_names(const struct checker *c, const struct place *at, const json_t *schema,
+static void check_names(const struct checker *c, const struct value_place *at, const json_t *schema,
                         const json_t *arg, const json_t *v)
 {
     const char *key;
@@ -361,7 +361,7 @@ static void check_names(const struct checker *c, const struct place *at, const j
     (void)schema;
     json_object_foreach((json_t *)(uintptr_t)v, key, one)
     {
-        const struct place member = {.up = at, .key = key};
+        const struct value_place member = {.up = at, .key = key};
         AUTO_JSON json_t *name = json_string(key);
         check(c, &member, arg, name);
     }
@@ -375,7 +375,7 @@ static const json_t *of_ref(const struct checker *c, const json_t *schema)
 }
 
 /* True when v fits; faults are not reported. */
-static bool quietly(const struct checker *c, const struct place *at, const json_t *schema,
+static bool quietly(const struct checker *c, const struct value_place *at, const json_t *schema,
                     const json_t *v)
 {
     AUTO_FREE struct faults *scratch = xcalloc(1, sizeof *scratch);
@@ -384,8 +384,8 @@ static bool quietly(const struct checker *c, const struct place *at, const json_
     return scratch->n == 0;
 }
 
-static void check_any_of(const struct checker *c, const struct place *at, const json_t *schema,
-                         const json_t *arg, const json_t *v)
+static void check_any_of(const struct checker *c, const struct value_place *at,
+                         const json_t *schema, const json_t *arg, const json_t *v)
 {
     size_t i;
     const json_t *one;
@@ -405,7 +405,7 @@ static void check_any_of(const struct checker *c, const struct place *at, const 
     }
 }
 
-static void check_not(const struct checker *c, const struct place *at, const json_t *schema,
+static void check_not(const struct checker *c, const struct value_place *at, const json_t *schema,
                       const json_t *arg, const json_t *v)
 {
     if (quietly(c, at, arg, v)) {
@@ -413,7 +413,7 @@ static void check_not(const struct checker *c, const struct place *at, const jso
     }
 }
 
-static void check_ref(const struct checker *c, const struct place *at, const json_t *schema,
+static void check_ref(const struct checker *c, const struct value_place *at, const json_t *schema,
                       const json_t *arg, const json_t *v)
 {
     const json_t *of = of_ref(c, schema);
@@ -449,7 +449,7 @@ static const struct {
     {"examples", NULL},
 };
 
-static void check(const struct checker *c, const struct place *at, const json_t *schema,
+static void check(const struct checker *c, const struct value_place *at, const json_t *schema,
                   const json_t *v)
 {
     const char *word;
@@ -475,7 +475,7 @@ static void check(const struct checker *c, const struct place *at, const json_t 
 bool schema_check(const json_t *schemas, const char *name, const json_t *v, struct faults *f)
 {
     const struct checker c = {schemas, f};
-    const struct place top = {0};
+    const struct value_place top = {0};
     const json_t *schema = json_object_get(schemas, name);
     ASSERT(schema != NULL);
     check(&c, &top, schema, v);
