@@ -1,8 +1,9 @@
-/* drover endpoints: endpoints of stages that deploy. */
+/* drover endpoints: endpoints of stages that deploy, one of them, and what is done with it. */
 #include "cli.h"
 #include "client.h"
 #include "list.h"
 #include "print.h"
+#include "table.h"
 #include <stdio.h>
 
 static const struct list_column columns[] = {
@@ -37,6 +38,122 @@ static int endpoint_list(struct cli *cli)
     return status;
 }
 
+static void line(const char *what, const char *text)
+{
+    if (text[0] != '\0') {
+        AUTO_FREE char *clean = text_clean(text);
+        (void)printf("%-16s %s\n", what, clean);
+    }
+}
+
+static void line_time(const json_t *e, const char *what, const char *key, const char *more)
+{
+    char at[TEXT_N];
+    if (!jnull(e, key)) {
+        (void)printf("%-16s %s%s\n", what, when(jstr(e, key), at), more);
+    }
+}
+
+static void show_cost(const json_t *e)
+{
+    char usd[TEXT_N], hour[TEXT_N], held[TEXT_N];
+    (void)printf("%-16s %s USD%s, %s USD an hour, %s USD reserved\n", "cost",
+                 money(jint(e, "cost_micro_usd"), usd),
+                 json_is_true(json_object_get(e, "estimated")) ? " so far" : "",
+                 money(jint(e, "micro_usd_per_hour"), hour),
+                 money(jint(e, "reserved_micro_usd"), held));
+}
+
+static void show_test(const json_t *e)
+{
+    char p95[TEXT_N];
+    if (json_is_true(json_object_get(e, "tested"))) {
+        (void)printf("%-16s passed%s%s\n", "smoke test", jnull(e, "p95_us") ? "" : ", p95 ",
+                     jnull(e, "p95_us") ? "" : duration((double)jint(e, "p95_us") / 1e6, p95));
+    }
+}
+
+/* What a person wants to know of one. */
+static void show(const struct cli *cli, const json_t *e)
+{
+    char idle[TEXT_N];
+    AUTO_FREE char *instances = list_instances(cli, e);
+    AUTO_FREE char *place = xasprintf("%s, stage %s, try %lld", jstr(e, "campaign"),
+                                      jstr(e, "stage"), (long long)jint(e, "try"));
+    AUTO_FREE char *rule =
+        jnull(e, "idle_seconds")
+            ? xstrdup("")
+            : xasprintf(", or after %s without an invocation", span(jint(e, "idle_seconds"), idle));
+    (void)printf("%s %s %s\n", glyph(cli, jstr(e, "state")), jstr(e, "name"), jstr(e, "state"));
+    line("campaign", place);
+    line("instances", instances);
+    line_time(e, "since", "since", "");
+    line_time(e, "in service", "in_service_at", "");
+    line_time(e, jnull(e, "ended_at") ? "deleted after" : "was to end", "delete_after", rule);
+    line_time(e, "asked to live", "extend_to", " (not taken yet)");
+    line_time(e, "not extended to", "extend_refused", ": the budget has no room");
+    line_time(e, "ended", "ended_at", "");
+    line("reason", jstr(e, "reason"));
+    line("model", jstr(e, "model"));
+    line("config", jstr(e, "endpoint_config"));
+    line("endpoint", jstr(e, "endpoint"));
+    show_cost(e);
+    show_test(e);
+    line_time(e, "last invocation", "last_invocation", " or up to a minute before");
+}
+
+static int endpoint_show(struct cli *cli, const char *name)
+{
+    int status = EXIT_OK;
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (!client_get(cli, &r, &status, "/v1/endpoints/%s", name)) {
+        return status;
+    }
+    if (cli->out == OUT_NAME) {
+        (void)puts(name);
+    } else if (!print_machine(cli, r.json, NULL)) {
+        show(cli, r.json);
+    }
+    return EXIT_OK;
+}
+
+/* With the ETag just read: a change of somebody else's meanwhile is a conflict. */
+static int endpoint_extend(struct cli *cli, const char *name)
+{
+    int status = EXIT_OK;
+    char key[37], at[TEXT_N];
+    CLEANUP(reply_done)
+    struct client_reply now = {0};
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (cli->opt.ttl == NULL) {
+        return fail(EXIT_USAGE, "drover endpoints extend ENDPOINT --ttl 2h", "--ttl is missing");
+    }
+    AUTO_FREE char *path = xasprintf("/v1/endpoints/%s", name);
+    AUTO_JSON json_t *body = json_pack("{s:s}", "ttl", cli->opt.ttl);
+    AUTO_FREE char *text = json_text(body);
+    if (!client_get(cli, &now, &status, "%s", path)) {
+        return status;
+    }
+    if (!confirm(cli, "It costs money for so much longer. Let it live?")) {
+        return fail(EXIT_USAGE, "add -y to extend it without confirmation", "not extended");
+    }
+    key_random(key); /* repeated with it when the reply is lost */
+    const struct client_call call = {
+        .method = "PATCH", .path = path, .body = str_of(text), .key = key, .if_match = now.etag};
+    if (!client_call(cli, &call, &r, &status)) {
+        return status;
+    }
+    if (cli->out == OUT_NAME) {
+        (void)puts(name);
+    } else if (!print_machine(cli, r.json, NULL)) {
+        (void)printf("%s %s: is to live until %s\n", glyph(cli, jstr(r.json, "state")), name,
+                     when(jstr(r.json, "extend_to"), at));
+    }
+    return EXIT_OK;
+}
+
 static int endpoint_delete(struct cli *cli, const char *name)
 {
     int status = EXIT_OK;
@@ -62,9 +179,15 @@ int cmd_endpoints(struct cli *cli)
     if (cli->args_n == 0) {
         return endpoint_list(cli);
     }
-    if (cli->args_n == 2 && strcmp(cli->args[0], "delete") == 0) {
-        return endpoint_delete(cli, cli->args[1]);
+    static const struct {
+        const char *word;
+        int (*run)(struct cli *cli, const char *name);
+    } words[] = {{"show", endpoint_show}, {"extend", endpoint_extend}, {"delete", endpoint_delete}};
+    for (size_t i = 0; i < ARRAY_LEN(words) && cli->args_n == 2; i++) {
+        if (strcmp(cli->args[0], words[i].word) == 0) {
+            return words[i].run(cli, cli->args[1]);
+        }
     }
     return fail(EXIT_USAGE, "drover endpoints --help shows examples",
-                "write nothing, or delete ENDPOINT");
+                "write nothing, or show, extend or delete ENDPOINT");
 }

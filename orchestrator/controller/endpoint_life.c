@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/endpoint_extend.h"
 #include "core/leader/endpoint_life.h"
 #include "endpoint_payloads.h"
 #include "lease.h"
@@ -302,12 +303,40 @@ static void call(struct controller *c, struct live_endpoint *e, struct endpoint_
     }
 }
 
+struct extension {
+    struct endpoint_row row;
+    char refused[12];
+};
+
+static bool write_extension(struct controller *c, void *arg, struct err *err)
+{
+    struct extension *x = arg;
+    return store_endpoint_extend(c->store, &x->row, leader_endpoint_until(&x->row), x->refused,
+                                 err);
+}
+
+/* A later end that people want: before its time is looked at. */
+static void extend(struct controller *c, struct live_endpoint *e)
+{
+    struct extension x = {.refused = ""};
+    if (!leader_plan_endpoint_extension(e, &x.row) || !leader_tx(c, write_extension, &x) ||
+        strcmp(x.refused, "state") == 0) {
+        return;
+    }
+    leader_apply_endpoint_extension(&c->state, e, &x.row, x.refused[0] != '\0');
+    log_event(LOG_INFO, "endpoint_extended", LF_S("endpoint", e->row.name.s),
+              LF_I("ttl_s", e->row.ttl_s), LF_S("refused", x.refused));
+}
+
 static void act(struct controller *c, struct live_endpoint *e, int64_t *wake_us)
 {
     struct endpoint_writes w;
     int64_t poll_us = MIN(MAX(c->cfg.observe_interval_us, POLL_MIN_US), POLL_MAX_US);
-    leader_plan_endpoint_end(&c->state, e, clock_wall_us(), &w);
-    carry(c, e, &w);
+    extend(c, e);
+    if (c->leading) {
+        leader_plan_endpoint_end(&c->state, e, clock_wall_us(), &w);
+        carry(c, e, &w);
+    }
     if (!c->leading) {
         return;
     }

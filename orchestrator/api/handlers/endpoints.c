@@ -1,27 +1,161 @@
-/* Endpoints of stages that deploy: the list, and deleting one before its time. */
+/* Endpoints of stages that deploy: the list, one of them, a later end, deleting one before its
+ * time. */
 #include "store/api/endpoints.h"
 #include "api/server/audit.h"
+#include "api/server/idempotency.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/time_text.h"
+#include "core/money/cost.h"
 #include "store/api/campaigns.h"
 #include "store/pg/tx.h"
+#include <stdio.h>
+
+#define CENT_MUSD (MUSD_PER_USD / 100)
+
+static const char *name_of(struct api_req *r)
+{
+    return arena_strndup(&r->arena, r->params[0].p, r->params[0].n);
+}
 
 bool endpoints_get(struct api_req *r, struct err *err)
 {
     int64_t n;
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
     if (!req_query_i64(r, "limit", 1, 1000, 200, &n, err) || !req_db(r, err) ||
-        !apidb_endpoints(r->db, n, &rows, err)) {
+        !apidb_endpoints(r->db, n, NULL, &rows, err)) {
         return false;
     }
     buf_addf(&r->out, "{\"endpoints\":%s}\n", buf_cstr(&rows));
     return reply_out(r, 200);
 }
 
+/* Changes exactly when what people may change does, not with its cost. */
+static const char *tag_of(struct api_req *r, const struct apidb_endpoint *e)
+{
+    char text[128];
+    (void)snprintf(text, sizeof text, "%d %lld %lld %d", (int)e->state, (long long)e->until_us,
+                   (long long)e->extend_us, e->delete_asked);
+    return arena_printf(&r->arena, "\"e%08x\"", hash_crc32(text, strlen(text)));
+}
+
+/* The endpoint as it is in this transaction. */
+static bool answer(struct api_req *r, const char *name, int status, struct err *err)
+{
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    struct apidb_endpoint e;
+    if (!apidb_endpoint_terms(r->db, name, &e, err) ||
+        !apidb_endpoints(r->db, 1, name, &rows, err)) {
+        return false;
+    }
+    ASSERT(rows.n > 4); /* "[{...}]" */
+    buf_addf(&r->out, "%.*s\n", (int)rows.n - 2, buf_cstr(&rows) + 1);
+    reply_header(r, MHD_HTTP_HEADER_ETAG, "%s", tag_of(r, &e)); /* no 304: its cost is in it too */
+    return reply_out(r, status);
+}
+
+bool endpoint_get(struct api_req *r, struct err *err)
+{
+    return req_db(r, err) && answer(r, name_of(r), 200, err);
+}
+
+static bool if_match(struct api_req *r, const struct apidb_endpoint *e, struct err *err)
+{
+    const char *match = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
+    if (match == NULL) {
+        (void)err_set(err, ERR_PRECONDITION, "If-Match is missing: send the ETag you read");
+        err->http_status = 428;
+        return false;
+    }
+    return strcmp(match, "*") == 0 || strcmp(match, tag_of(r, e)) == 0 ||
+           err_set(err, ERR_PRECONDITION,
+                   "the endpoint was changed since you read it; read it again");
+}
+
+/* {"ttl": "2h"}: from now on. */
+static bool read_ttl(const json_t *body, int64_t *ret_s, struct err *err)
+{
+    static const char *const keys[] = {"ttl", NULL};
+    const char *text;
+    if (!json_only_keys(body, keys, err) || !json_get_required_str(body, "ttl", &text, err)) {
+        return false;
+    }
+    return parse_duration_s(str_of(text), 1, SPEC_TTL_S_MAX, ret_s, err) ||
+           err_wrap(err, "ttl: write 30m or 2h");
+}
+
+static const char *level_words(const char *level)
+{
+    return strcmp(level, "global") == 0    ? "the installation"
+           : strcmp(level, "project") == 0 ? "its project"
+           : strcmp(level, "stage") == 0   ? "its stage"
+                                           : "its campaign";
+}
+
+/* May it live until then? The leader checks the money once more when it reserves it. */
+static bool may_extend(const struct apidb_endpoint *e, usec_t until_us, struct err *err)
+{
+    char end[32];
+    musd_t worst_musd;
+    int64_t ttl_s = (until_us - e->in_service_us + USEC_PER_SEC - 1) / USEC_PER_SEC;
+    if (e->state != ENDPOINT_IN_SERVICE || e->delete_asked) {
+        return err_set(err, ERR_CONFLICT, "it is %s: only an endpoint in service can live longer",
+                       e->delete_asked ? "being deleted" : endpoint_state_name(e->state));
+    }
+    if (until_us < MAX(e->until_us, e->extend_us)) {
+        clock_format_rfc3339(MAX(e->until_us, e->extend_us), false, end);
+        return err_set(err, ERR_CONFLICT, "it lives until %s, which is later; DELETE ends it now",
+                       end);
+    }
+    if (!cost_worst_case(e->price_musd_per_hour, e->instances, ttl_s, 0, &worst_musd, err)) {
+        return false;
+    }
+    musd_t more_musd = worst_musd - e->reserved_musd;
+    int64_t need = more_musd / CENT_MUSD + (more_musd % CENT_MUSD > 0);
+    int64_t left = MAX(0, e->left_musd) / CENT_MUSD;
+    return more_musd <= e->left_musd ||
+           err_set(err, ERR_BUDGET,
+                   "that reserves %lld.%02lld USD more, and the budget of %s has %lld.%02lld USD "
+                   "left",
+                   (long long)(need / 100), (long long)(need % 100), level_words(e->level),
+                   (long long)(left / 100), (long long)(left % 100));
+}
+
+static bool extend(struct api_req *r, const char *name, int64_t ttl_s, struct err *err)
+{
+    struct apidb_endpoint e;
+    usec_t until_us = clock_wall_us() + ttl_s * USEC_PER_SEC;
+    return apidb_endpoint_terms(r->db, name, &e, err) && if_match(r, &e, err) &&
+           may_extend(&e, until_us, err) && apidb_endpoint_extend(r->db, name, until_us, err);
+}
+
+bool endpoint_patch(struct api_req *r, struct err *err)
+{
+    const char *name = name_of(r);
+    AUTO_JSON json_t *body = NULL;
+    int64_t ttl_s;
+    if (!req_json(r, &body, err) || !read_ttl(body, &ttl_s, err) || !req_db(r, err)) {
+        return false;
+    }
+    CLEANUP(keyed_end)
+    struct keyed k = {0};
+    bool replayed; /* the reply to the first one was lost */
+    if (!keyed_begin(r, false, &k, &replayed, err) || replayed) {
+        return replayed;
+    }
+    AUTO_TX struct store *tx = r->db;
+    AUTO_FREE char *detail = json_text(body);
+    return tx_begin(tx, TX_WRITE, err) && extend(r, name, ttl_s, err) &&
+           req_audit(r, "endpoint.extend", name, detail, err) && answer(r, name, 202, err) &&
+           keyed_store(&k, "", err) && apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
 bool endpoint_delete(struct api_req *r, struct err *err)
 {
-    const char *name = arena_strndup(&r->arena, r->params[0].p, r->params[0].n);
+    const char *name = name_of(r);
     if (!req_db(r, err)) {
         return false;
     }

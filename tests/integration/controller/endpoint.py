@@ -4,7 +4,9 @@ its model, config and itself are deleted when its ttl is over, also when droverd
 makes one endpoint and deletes it. What failed is deleted with its reason. The ledger equals drover-local's invoice throughout.
 """
 import io
+import json
 import os
+import subprocess
 import sys
 import tarfile
 import time
@@ -211,6 +213,65 @@ def test_failures(tap, s):
     check(tap, s, "failures")
 
 
+def cli(s, *args, data=None):
+    """(exit status, stdout, stderr) of drover endpoints."""
+    env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{s.ports['droverd0']}", "DROVER_TOKEN_FILE": s.token_file, "NO_COLOR": "1"}
+    r = subprocess.run([s.bin + "/drover", "endpoints", *args], env=env, input=data, capture_output=True, check=False)
+    return r.returncode, r.stdout.decode(), r.stderr.decode()
+
+
+def test_extend(tap, s):
+    """A later end is taken with the money for it, or refused where a cap has no room; never an earlier one."""
+    cid = s.submit(campaign("extended", ttl="1h", top="budget: 300 USD"))
+    ended(s, cid)
+    name = row(s, cid, "name")
+    held = int(row(s, cid, "reserved_musd"))
+    status, out, err = cli(s, "extend", name, "--ttl", "2h", "-y")
+    tap.ok(status == 0 and f"{name}: is to live until" in out, "extend says until when it is to live", (status, out, err))
+    wait_for(lambda: row(s, cid, "extend_seen = extend_asked") == "t", 20, "the leader has answered")
+    tap.eq(row(s, cid, "delete_after >= extend_asked AND delete_after < extend_asked + interval '1 s' AND delete_after - now() > interval '1 h 30 m'"), "t", "it ends then")
+    ttl, now = (int(row(s, cid, x)) for x in ("ttl_s", "reserved_musd"))
+    tap.eq(now, 2 * 36000000 * (ttl + 1020) // 3600, "and has so much reserved as its new ttl may cost")
+    tap.eq(s.sql(f"SELECT amount_musd FROM ledger WHERE entry = 'extend' AND campaign_id = {cid[2:]}"), str(now - held), "what it reserves more is a line of the ledger")
+    tap.eq(s.sql("SELECT count(*) FROM check_counters()"), "0", "every sum is what it is the sum of")
+    status, out, err = cli(s, "extend", name, "--ttl", "30m", "-y")
+    tap.ok(status == 5 and "which is later" in err, "an earlier end is refused", (status, err))
+    status, out, err = cli(s, "extend", name, "--ttl", "3h")
+    tap.ok(status == 2 and "not extended" in err, "without a terminal -y says that it may cost more", (status, err))
+    status, out, err = cli(s, "extend", name, "--ttl", "5h", "-y")
+    tap.ok(status == 6 and "the budget of its campaign has" in err, "the campaign's budget has no room for 5 h", (status, err))
+    spent = int(s.sql("SELECT reserved_musd + spent_musd FROM money WHERE level = 'global'"))
+    for what, path, words in (("project", "/projects/default", "its project"), ("installation", "/limits", "the installation")):
+        s.api("PATCH", path, {"budget": {"total": f"{spent / 1e6 + 1:.2f} USD"}}, {"If-Match": "*"})
+        status, out, err = cli(s, "extend", name, "--ttl", "3h", "-y")
+        tap.ok(status == 6 and f"the budget of {words} has" in err, f"so the {what}'s", (status, err))
+        if what == "installation":  # asked past the API's check: the leader refuses it, too
+            s.sql(f"UPDATE endpoint SET extend_asked = now() + interval '3 h' WHERE name = '{name}'")
+            wait_for(lambda: row(s, cid, "extend_seen = extend_asked") == "t", 20, "the leader has answered")
+            tap.eq((int(row(s, cid, "ttl_s")), int(row(s, cid, "reserved_musd"))), (ttl, now), "the leader refuses what no cap has room for, and all stays as it was")
+            status, out, err = cli(s, "show", name)
+            tap.ok("not extended to" in out and "asked to live" not in out, "and show says so", out)
+        s.api("PATCH", path, {"budget": None}, {"If-Match": "*"})
+    status, body, head = s.raw("GET", f"/v1/endpoints/{name}", i=0)
+    etag, one = head["ETag"], json.loads(body)
+    tap.eq((one["state"], one["model"], one["endpoint_config"], one["endpoint"], one["tested"], one["estimated"], one["ttl_seconds"]),
+           ("in_service", name, name, name, True, True, ttl), "one endpoint: its state, the names of its requests, its test")
+    tap.ok(one["since"] == one["in_service_at"] and one["cost_micro_usd"] > 0 and one["p95_us"] > 0 and one["extend_to"] is None, "since when, what it costs so far, its p95", one)
+    for what, headers, want in (("without If-Match", {}, 428), ("with an old one", {"If-Match": '"e00000000"'}, 412), ("with the one read", {"If-Match": etag, "Idempotency-Key": "x-1"}, 202),
+                                ("the same once more", {"If-Match": etag, "Idempotency-Key": "x-1"}, 202), ("with the one of before", {"If-Match": etag}, 412)):
+        status, body, _ = s.raw("PATCH", f"/v1/endpoints/{name}", b'{"ttl": "150m"}', {"Content-Type": "application/json", **headers}, 0)
+        tap.eq(status, want, f"PATCH {what}: {want}")
+    for body in ({}, {"ttl": 7200}, {"ttl": "31d"}, {"ttl": "0s"}, {"ttl": "2h", "x": 1}):
+        status = s.raw("PATCH", f"/v1/endpoints/{name}", json.dumps(body).encode(), {"Content-Type": "application/json", "If-Match": "*"}, 0)[0]
+        tap.ok(status in (400, 422), f"PATCH {json.dumps(body)} is refused", status)
+    tap.eq([cli(s, *a)[0] for a in (("show", "none"), ("extend", "none", "--ttl", "1h", "-y"), ("extend", name), ("extend",))], [3, 3, 2, 2], "no such endpoint, no ttl, no name")
+    deleted_by_hand(s, cid)
+    tap.eq(cli(s, "extend", name, "--ttl", "9h", "-y")[0], 5, "one that is gone lives no longer")
+    status, out, err = cli(s, "show", name, "-o", "json")
+    tap.ok(status == 0 and json.loads(out)["ended_at"] and not json.loads(out)["estimated"], "but is shown", (status, err))
+    check(tap, s, "extended")
+
+
 def test_ttl_while_down(tap, s):
     cid = s.submit(campaign("down", ttl="1h"))
     ended(s, cid)
@@ -257,6 +318,7 @@ def main():
         test_model_of_a_stage(tap, s)
         test_model_nobody_tells(tap, s)
         test_failures(tap, s)
+        test_extend(tap, s)
         test_ttl_while_down(tap, s)
         test_kills(tap, s, rng, int(os.environ.get("KILLS", "5")))
     return tap.done()

@@ -519,6 +519,9 @@ static void test_endpoint_life__people_delete_one(void **state)
     struct endpoint_row row = l.e->row;
     assert_false(leader_take_endpoints(&l.w.s, &row, 1, l.boot_us));
     assert_false(ends(&l));
+    row.extend_us = WALL; /* or want a later end: endpoint_extend.h */
+    assert_true(leader_take_endpoints(&l.w.s, &row, 1, l.boot_us));
+    assert_int_equal(l.e->row.extend_us, WALL);
     row.delete_asked = true;
     assert_true(leader_take_endpoints(&l.w.s, &row, 1, l.boot_us));
     assert_int_equal(l.w.s.endpoints_n, 1);
