@@ -7,6 +7,7 @@
 #include "core/leader/endpoint_extend.h"
 #include "core/leader/endpoint_life.h"
 #include "endpoint_payloads.h"
+#include "endpoint_use.h"
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
@@ -23,6 +24,7 @@ struct endpoint_io { /* the one call about an endpoint that is under way, and it
     int64_t endpoint_id;
     struct hosting_call *call;
     struct payload_read *read;
+    struct endpoint_use *use; /* the question whether anybody asks it */
     struct payloads payloads; /* of its smoke test, once they are read */
     bool answered;            /* what follows waits for the tick */
     struct endpoint_fact fact;
@@ -41,12 +43,14 @@ void endpoint_attach_io(struct controller *c, struct live_endpoint *e)
     e->io = xcalloc(1, sizeof *e->io);
     e->io->c = c;
     e->io->endpoint_id = e->row.id;
+    e->io->use = endpoint_use_new(c);
 }
 
 static void detach_io(struct live_endpoint *e)
 {
     hosting_cancel(e->io->call);
     payload_cancel(e->io->read);
+    endpoint_use_free(e->io->use);
     payloads_done(&e->io->payloads);
     free(e->io);
     e->io = NULL;
@@ -218,7 +222,11 @@ void endpoints_record(struct controller *c)
 {
     for (size_t i = 0; i < c->state.endpoints_n && c->leading; i++) {
         struct live_endpoint *e = c->state.endpoints[i];
-        if (e->io != NULL && e->io->answered) {
+        struct endpoint_writes w;
+        if (e->io != NULL && endpoint_use_take(e->io->use, e, &w)) {
+            carry(c, e, &w);
+        }
+        if (c->leading && e->io != NULL && e->io->answered) {
             take_answer(c, e);
         }
     }
@@ -340,6 +348,7 @@ static void act(struct controller *c, struct live_endpoint *e, int64_t *wake_us)
     if (!c->leading) {
         return;
     }
+    endpoint_use_ask(e->io->use, e, wake_us);
     struct endpoint_call what =
         leader_endpoint_next(e, clock_wall_us(), clock_boot_us(), poll_us, wake_us);
     if (what.act != ENDPOINT_ACT_NONE) {

@@ -1,5 +1,5 @@
-/* A later end of an endpoint, which people want: its ttl grows, and with it what is reserved for it,
- * when the caps have room. It never ends earlier. Pure. */
+/* A later end of an endpoint, which people want: its ttl grows, and with it what is reserved for
+ * it, when the caps have room. It never ends earlier. Pure. */
 #pragma once
 #include "endpoint_life.h"
 

@@ -388,6 +388,8 @@ static void judge_smoke(struct live_endpoint *e, int p95_ms, usec_t now_us, stru
         return;
     }
     r->passed = true;
+    r->tested_us = now_us;
+    r->tested_n = e->asked;
     r->reason[0] = '\0';
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A stage of kind endpoint on a real droverd, drover-local and PostgreSQL: it comes into service, passes its smoke test, answers, and
-its model, config and itself are deleted when its ttl is over, also when droverd was down then. Killed at random moments droverd
-makes one endpoint and deletes it. What failed is deleted with its reason. The ledger equals drover-local's invoice throughout.
+its model, config and itself are deleted when its ttl is over, also when droverd was down then, or when nobody asks it. It is
+extended, within the budgets. Killed at random moments droverd makes one endpoint and deletes it. What failed is deleted with its
+reason. The ledger equals drover-local's invoice throughout.
 """
 import io
 import json
@@ -41,7 +42,7 @@ LOCAL = {"prices": {TYPE: "0.115", "hosting:" + TYPE: "36"}, "endpoint_quotas": 
          "endpoint_stop_seconds": 2}
 
 
-def campaign(name, ttl="2s", payloads='[{"rows": [1, 2]}, "plain"]', more="", top=""):
+def campaign(name, ttl="2s", payloads='[{"rows": [1, 2]}, "plain"]', more="", top="", count=2, extra=""):
     return f"""version: 1
 name: {name}
 {top}
@@ -52,8 +53,9 @@ stages:
     kind: endpoint
     model: {{data: "s3://drover-test/models/model.tar.gz", image: "drover/server:test"}}
     instance_type: {TYPE}
-    instance_count: 2
+    instance_count: {count}
     ttl: {ttl}
+{extra}
     smoke_test: {{payloads: {payloads}, p95_ms: 30000}}
 {more}
 """
@@ -114,6 +116,12 @@ def check(tap, s, what, exact=True):
     tap.eq(s.sql("SELECT coalesce(sum(reserved_musd), 0) FROM money"), "0", f"{what}: nothing stays reserved")
 
 
+def invoke(s, name, body=b'"x"'):
+    url, path = f"http://127.0.0.1:{s.local_port}", f"/endpoints/{name}/invocations"
+    headers = sign(url, "sagemaker", "POST", path, body, {"Content-Type": "application/json"}, KEY, SECRET)
+    return send(url, "POST", path, headers, body)[::2]
+
+
 def test_life(tap, s):
     cid = s.submit(campaign("life", ttl="12s"))
     good, c = ended(s, cid)
@@ -121,9 +129,7 @@ def test_life(tap, s):
     name = row(s, cid, "name")
     tap.eq(row(s, cid, "state || ' ' || passed || ' ' || (p95_us > 0)"), "in_service true true", "in service, tested")
     body = b'{"rows": [3]}'
-    url, path = f"http://127.0.0.1:{s.local_port}", f"/endpoints/{name}/invocations"
-    headers = sign(url, "sagemaker", "POST", path, body, {"Content-Type": "application/json"}, KEY, SECRET)
-    tap.eq(send(url, "POST", path, headers, body)[::2], (200, b"abc <" + body + b">"), "it answers")
+    tap.eq(invoke(s, name, body), (200, b"abc <" + body + b">"), "it answers")
     gone(s, cid)
     tap.eq(row(s, cid, "state || ': ' || reason || ' ' || estimated"), "deleted: its ttl is over false", "deleted by its ttl")
     lived = float(row(s, cid, "extract(epoch FROM off_at - in_service_at)"))
@@ -272,6 +278,43 @@ def test_extend(tap, s):
     check(tap, s, "extended")
 
 
+def test_idle(tap, s):
+    """Nobody asks: deleted after its `idle`, its own smoke test or not, and only once the figures are known. Asked again and again: it
+    lives. The minute that the file says is shortened in the row while droverd is down, so are the setting's minutes of delay.
+    """
+    alone, asked = (s.submit(campaign(n, ttl="1h", count=1, extra="    idle: 1m")) for n in ("alone", "asked"))
+    for cid in (alone, asked):
+        good, c = ended(s, cid)
+        tap.ok(good and row(s, cid, "idle_s || ' ' || state") == "60 in_service", f"{cid} with idle is taken, and succeeds", c)
+    name = row(s, asked, "name")
+    s.kill("droverd0")
+    tap.eq(invoke(s, name)[0], 200, "one of them is asked")
+    s.sql("UPDATE endpoint SET idle_s = 4 WHERE idle_s = 60")
+    s.faults({"operation": "GetMetricStatistics", "kind": "error_500", "times": 3}, {"operation": "GetMetricStatistics", "kind": "wrong_json", "times": 3})
+    s.start_droverd(0, env={"DROVER_INVOCATION_INTERVAL_US": "300000", "DROVER_INVOCATION_DELAY_US": "1000000"})
+    wait_for(lambda: invoke(s, name)[0] != 200 or float(row(s, asked, "extract(epoch FROM now() - in_service_at)")) > 20, 240, "its age")
+    gone(s, alone, 240)
+    tap.eq(row(s, alone, "reason || ' ' || failed"), "idle for 4 s false", "nobody asked: deleted, with that reason")
+    quiet = float(row(s, alone, "extract(epoch FROM deleting_at - in_service_at)"))
+    tap.ok(quiet >= 5 and row(s, alone, "invoked_at IS NULL") == "t", f"after {quiet:.1f} s of 4 and a delay of 1; its smoke test did not count", quiet)
+    gone(s, asked, 240)
+    tap.eq(row(s, asked, "reason || ' ' || (invoked_at > tested_at)"), "idle for 4 s true", "the other is deleted when nobody asks it any more")
+    since = float(row(s, asked, "extract(epoch FROM deleting_at - invoked_at)"))
+    tap.ok(since >= 5, f"{since:.1f} s after the end of the last minute with an invocation", since)
+    begin, end = (float(row(s, asked, f"extract(epoch FROM {x})")) for x in ("in_service_at", "deleting_at"))
+    times = [begin] + [r["time"] for r in s.oracle("wire-log")["requests"] if r["operation"] == "InvokeEndpoint" and r["name"] == name and r["time"] < begin + 20]
+    gap = max(b - a for a, b in zip(times, times[1:]))
+    tap.ok(gap >= 4 or end - begin > 20, f"asked again and again, every {gap:.1f} s at most, it lived for {end - begin:.1f} s", times)  # a busy machine asks too seldom
+    calls = [r["time"] for r in s.oracle("wire-log")["requests"] if r["operation"] == "GetMetricStatistics" and r["name"] == name]
+    tap.ok(len(calls) - 1 <= 1.5 * (calls[-1] - calls[0]) / 0.8 + 2, f"CloudWatch was asked for it every fifth of its idle: {len(calls)} times", calls)
+    status, out, err = cli(s, "show", name)
+    tap.ok(status == 0 and "or after 4 s without an invocation" in out and "last invocation" in out, "show says when it was asked last", (out, err))
+    s.faults()
+    s.kill("droverd0")
+    s.start_droverd(0)
+    check(tap, s, "idle")
+
+
 def test_ttl_while_down(tap, s):
     cid = s.submit(campaign("down", ttl="1h"))
     ended(s, cid)
@@ -319,6 +362,7 @@ def main():
         test_model_nobody_tells(tap, s)
         test_failures(tap, s)
         test_extend(tap, s)
+        test_idle(tap, s)
         test_ttl_while_down(tap, s)
         test_kills(tap, s, rng, int(os.environ.get("KILLS", "5")))
     return tap.done()

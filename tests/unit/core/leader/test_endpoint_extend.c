@@ -1,5 +1,5 @@
-/* Aim: a later end is taken once, with the money for it, and nothing else about the endpoint changes;
- * an earlier one never is. Method: an endpoint in service in a state made by hand. */
+/* Aim: a later end is taken once, with the money for it, and nothing else about the endpoint
+ * changes; an earlier one never is. Method: an endpoint in service in a state made by hand. */
 #include "core/leader/endpoint_extend.h"
 #include "leader_world.h"
 

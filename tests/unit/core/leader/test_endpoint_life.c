@@ -454,6 +454,8 @@ static void test_endpoint_life__the_smoke_test_asks_each_payload_and_judges_p95(
     }
     assert_true(l.e->row.passed);
     assert_int_equal(l.e->row.p95_us, 84000);
+    assert_int_equal(l.e->row.tested_us, l.now_us);
+    assert_int_equal(l.e->row.tested_n, 20);
     assert_int_equal(l.last.news, ENDPOINT_MOVED);
     leader_world_done(&l.w);
 
