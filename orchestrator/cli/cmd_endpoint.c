@@ -4,7 +4,10 @@
 #include "list.h"
 #include "print.h"
 #include "table.h"
+#include <errno.h>
 #include <stdio.h>
+
+#define DATA_MAX (1024 * 1024) /* of a request to the API */
 
 static const struct list_column columns[] = {
     {"ENDPOINT", COLUMN_TEXT, .path = "name"},
@@ -154,6 +157,60 @@ static int endpoint_extend(struct cli *cli, const char *name)
     return EXIT_OK;
 }
 
+/* What --data says: the text itself, or a file behind '@'. */
+static bool read_data(const struct cli *cli, struct buf *ret, int *ret_exit)
+{
+    const char *data = cli->opt.data;
+    if (data == NULL) {
+        *ret_exit = fail(EXIT_USAGE, "drover endpoints invoke ENDPOINT --data @question.json",
+                         "--data is missing");
+        return false;
+    }
+    if (data[0] != '@') {
+        buf_add_cstr(ret, data);
+    } else {
+        bool in = strcmp(data, "@-") == 0;
+        AUTO_FILE FILE *opened = in ? NULL : fopen(data + 1, "re");
+        FILE *f = in ? stdin : opened;
+        if (f == NULL || (!buf_add_file(ret, f) && !ret->overflow)) {
+            *ret_exit = fail(EXIT_USAGE, "give the path of a file, or @- for stdin",
+                             "cannot read '%s': %s", data + 1, strerror(errno));
+            return false;
+        }
+    }
+    if (ret->overflow) {
+        *ret_exit = fail(EXIT_USAGE, "aws sagemaker-runtime invoke-endpoint takes 6 MB",
+                         "more than %d bytes", DATA_MAX);
+        return false;
+    }
+    return true;
+}
+
+/* The model's answer, as it is. */
+static int endpoint_invoke(struct cli *cli, const char *name)
+{
+    int status = EXIT_OK;
+    AUTO_BUF struct buf data = BUF_INIT(DATA_MAX);
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (!read_data(cli, &data, &status)) {
+        return status;
+    }
+    AUTO_FREE char *path = xasprintf("/v1/endpoints/%s:invoke", name);
+    const struct client_call call = {
+        .method = "POST", .path = path, .body = buf_str(&data), .type = cli->opt.content_type};
+    if (!client_call(cli, &call, &r, &status)) {
+        return status;
+    }
+    if (r.json == NULL || !print_machine(cli, r.json, NULL)) {
+        (void)fwrite(r.text.p, 1, r.text.n, stdout);
+        if (cli->out_tty && r.text.n > 0 && r.text.p[r.text.n - 1] != '\n') {
+            (void)putchar('\n');
+        }
+    }
+    return EXIT_OK;
+}
+
 static int endpoint_delete(struct cli *cli, const char *name)
 {
     int status = EXIT_OK;
@@ -182,12 +239,15 @@ int cmd_endpoints(struct cli *cli)
     static const struct {
         const char *word;
         int (*run)(struct cli *cli, const char *name);
-    } words[] = {{"show", endpoint_show}, {"extend", endpoint_extend}, {"delete", endpoint_delete}};
+    } words[] = {{"show", endpoint_show},
+                 {"invoke", endpoint_invoke},
+                 {"extend", endpoint_extend},
+                 {"delete", endpoint_delete}};
     for (size_t i = 0; i < ARRAY_LEN(words) && cli->args_n == 2; i++) {
         if (strcmp(cli->args[0], words[i].word) == 0) {
             return words[i].run(cli, cli->args[1]);
         }
     }
     return fail(EXIT_USAGE, "drover endpoints --help shows examples",
-                "write nothing, or show, extend or delete ENDPOINT");
+                "write nothing, or show, invoke, extend or delete ENDPOINT");
 }

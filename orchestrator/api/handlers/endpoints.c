@@ -1,5 +1,5 @@
-/* Endpoints of stages that deploy: the list, one of them, a later end, deleting one before its
- * time. */
+/* Endpoints of stages that deploy: the list, one of them, asking it, a later end, deleting it
+ * before its time. */
 #include "store/api/endpoints.h"
 #include "api/server/audit.h"
 #include "api/server/idempotency.h"
@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #define CENT_MUSD (MUSD_PER_USD / 100)
+#define ASK_US    BRIDGE_WAIT_US_MAX /* for a model's answer */
 
 static const char *name_of(struct api_req *r)
 {
@@ -151,6 +152,61 @@ bool endpoint_patch(struct api_req *r, struct err *err)
     return tx_begin(tx, TX_WRITE, err) && extend(r, name, ttl_s, err) &&
            req_audit(r, "endpoint.extend", name, detail, err) && answer(r, name, 202, err) &&
            keyed_store(&k, "", err) && apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+/* The media type of what the model is asked: visible ASCII. */
+static bool read_type(const struct api_req *r, char ret[static BRIDGE_TYPE_MAX], struct err *err)
+{
+    const char *type = req_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
+    type = type != NULL ? type : "application/json";
+    bool ok = strchr(type, '/') != NULL && strlen(type) < BRIDGE_TYPE_MAX;
+    for (const char *c = type; ok && *c != '\0'; c++) {
+        ok = *c >= ' ' && *c <= '~';
+    }
+    if (!ok) {
+        return err_set(err, ERR_MEDIA_TYPE, "Content-Type: write that of the model's input");
+    }
+    (void)snprintf(ret, BRIDGE_TYPE_MAX, "%s", type);
+    return true;
+}
+
+/* Only an endpoint of ours is asked. It is written down before: who asked, and how much. */
+static bool note_question(struct api_req *r, const char *name, struct err *err)
+{
+    struct apidb_endpoint e;
+    char detail[48];
+    AUTO_TX struct store *tx = r->db;
+    (void)snprintf(detail, sizeof detail, "{\"bytes\":%zu}", r->body.n);
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_endpoint_terms(tx, name, &e, err)) {
+        return false;
+    }
+    if (e.state != ENDPOINT_IN_SERVICE) {
+        return err_set(err, ERR_CONFLICT, "it is %s: only an endpoint in service answers",
+                       endpoint_state_name(e.state));
+    }
+    return req_audit(r, "endpoint.invoke", name, detail, err) && tx_commit(tx, err);
+}
+
+/* The model's bytes. JSON is shown as such; what else a model may say is no page of ours. */
+bool endpoint_ask(struct api_req *r, struct err *err)
+{
+    const char *name = name_of(r);
+    struct bridge_question q = {.kind = BRIDGE_INVOKE, .body = buf_str(&r->body)};
+    CLEANUP(bridge_reply_done)
+    struct bridge_reply reply = {0};
+    if (!read_type(r, q.content_type, err) || !req_db(r, err) || !note_question(r, name, err)) {
+        return false;
+    }
+    (void)snprintf(q.endpoint, sizeof q.endpoint, "%s", name);
+    if (!req_bridge(r, &q, ASK_US, &reply, err)) {
+        return false;
+    }
+    buf_add_str(&r->out, buf_str(&reply.json));
+    (void)reply_out(r, 200);
+    if (strncmp(reply.content_type, "application/json", 16) != 0) {
+        r->content_type = "application/octet-stream";
+    }
+    return true;
 }
 
 bool endpoint_delete(struct api_req *r, struct err *err)

@@ -226,6 +226,22 @@ def cli(s, *args, data=None):
     return r.returncode, r.stdout.decode(), r.stderr.decode()
 
 
+def test_invoke(tap, s, name):
+    """The model is asked through droverd."""
+    with open(s.dir + "/question", "wb") as f:
+        f.write(bytes(range(256)))
+    tap.eq(cli(s, "invoke", name, "--data", '{"rows": [4]}'), (0, 'abc <{"rows": [4]}>', ""), "drover endpoints invoke prints what the model answers")
+    r = subprocess.run([s.bin + "/drover", "endpoints", "invoke", name, "--data", "@" + s.dir + "/question", "--content-type", "application/x-bytes"], capture_output=True, check=False,
+                       env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{s.ports['droverd0']}", "DROVER_TOKEN_FILE": s.token_file})
+    tap.eq((r.returncode, r.stdout), (0, b"abc <" + bytes(range(256)) + b">"), "every byte of a file's, and of the answer's")
+    tap.eq(cli(s, "invoke", name, "--data", "@-", data=b"from stdin")[:2], (0, "abc <from stdin>"), "and of stdin's")
+    status, out, err = cli(s, "invoke", name, "--data", "bad")
+    tap.ok(status == 1 and out == "" and "the model answered with 400: abc <bad>" in err, "a model's error is told with its words", (status, out, err))
+    tap.eq([cli(s, "invoke", *a)[0] for a in ((name,), (name, "--data", "@/none"), ("none", "--data", "x"), (name, "--data", "x", "--content-type", "csv"))], [2, 2, 3, 2], "no data, no file, no endpoint, no type")
+    asked = [r for r in s.oracle("wire-log")["requests"] if r["operation"] == "InvokeEndpoint" and r["name"] == name]
+    tap.ok(len(asked) == 6 and all(r["signed"] for r in asked), "by signed requests, one each", asked)
+
+
 def test_extend(tap, s):
     """A later end is taken with the money for it, or refused where a cap has no room; never an earlier one."""
     cid = s.submit(campaign("extended", ttl="1h", top="budget: 300 USD"))
@@ -271,8 +287,9 @@ def test_extend(tap, s):
         status = s.raw("PATCH", f"/v1/endpoints/{name}", json.dumps(body).encode(), {"Content-Type": "application/json", "If-Match": "*"}, 0)[0]
         tap.ok(status in (400, 422), f"PATCH {json.dumps(body)} is refused", status)
     tap.eq([cli(s, *a)[0] for a in (("show", "none"), ("extend", "none", "--ttl", "1h", "-y"), ("extend", name), ("extend",))], [3, 3, 2, 2], "no such endpoint, no ttl, no name")
+    test_invoke(tap, s, name)
     deleted_by_hand(s, cid)
-    tap.eq(cli(s, "extend", name, "--ttl", "9h", "-y")[0], 5, "one that is gone lives no longer")
+    tap.eq((cli(s, "extend", name, "--ttl", "9h", "-y")[0], cli(s, "invoke", name, "--data", "x")[0]), (5, 5), "one that is gone lives no longer, nor answers")
     status, out, err = cli(s, "show", name, "-o", "json")
     tap.ok(status == 0 and json.loads(out)["ended_at"] and not json.loads(out)["estimated"], "but is shown", (status, err))
     check(tap, s, "extended")
