@@ -30,7 +30,12 @@ FROM (SELECT e.*, g.name AS stage, greatest(0, coalesce(ceil(extract(epoch FROM
 -- Returns a row when it is there. $1 name text
 UPDATE endpoint SET delete_asked = true WHERE name = $1 AND ended_at IS NULL RETURNING name;
 
--- What a later end of one depends on, and where the least money is left. The row stays locked: who asks next sees this wish.
+-- Who asks next for a later end sees this wish.
+-- name: api_endpoint_lock
+-- $1 name text
+SELECT 1 FROM endpoint WHERE name = $1 FOR UPDATE;
+
+-- What a later end of one depends on, and where the least money is left.
 -- name: api_endpoint_terms
 -- $1 name text
 SELECT e.state, e.in_service_at, e.delete_after, CASE WHEN e.extend_seen IS DISTINCT FROM e.extend_asked THEN e.extend_asked END,
@@ -42,7 +47,7 @@ FROM endpoint e JOIN campaign c ON c.id = e.campaign_id CROSS JOIN LATERAL (
     JOIN money m ON m.level = v.level AND m.ref_id = v.ref_id
     LEFT JOIN cap k ON k.level = v.level AND k.ref_id = v.ref_id
     ORDER BY left_musd, v.level LIMIT 1) x
-WHERE e.name = $1 FOR UPDATE OF e;
+WHERE e.name = $1;
 
 -- name: api_endpoint_extend
 -- $1 name text, $2 until timestamptz

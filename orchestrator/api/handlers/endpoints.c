@@ -129,8 +129,9 @@ static bool extend(struct api_req *r, const char *name, int64_t ttl_s, struct er
 {
     struct apidb_endpoint e;
     usec_t until_us = clock_wall_us() + ttl_s * USEC_PER_SEC;
-    return apidb_endpoint_terms(r->db, name, &e, err) && if_match(r, &e, err) &&
-           may_extend(&e, until_us, err) && apidb_endpoint_extend(r->db, name, until_us, err);
+    return apidb_endpoint_lock(r->db, name, err) && apidb_endpoint_terms(r->db, name, &e, err) &&
+           if_match(r, &e, err) && may_extend(&e, until_us, err) &&
+           apidb_endpoint_extend(r->db, name, until_us, err);
 }
 
 bool endpoint_patch(struct api_req *r, struct err *err)

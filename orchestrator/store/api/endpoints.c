@@ -22,6 +22,13 @@ bool apidb_endpoint_delete(struct store *s, const char *name, struct err *err)
     return row_count(r) == 1 || err_set(err, ERR_NOT_FOUND, "there is no endpoint '%.63s'", name);
 }
 
+bool apidb_endpoint_lock(struct store *s, const char *name, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, name);
+    return store_run(s, QUERY(API_ENDPOINT_LOCK), &p, NULL, err);
+}
+
 bool apidb_endpoint_terms(struct store *s, const char *name, struct apidb_endpoint *ret,
                           struct err *err)
 {

@@ -19,7 +19,9 @@ struct apidb_endpoint { /* what a later end of it depends on */
     char level[12];   /* the cap that leaves the least: global, project, campaign, stage */
     musd_t left_musd; /* so much */
 };
-/* Its row is locked until the transaction ends. ERR_NOT_FOUND. */
+/* Nobody else changes its row until the transaction ends. */
+bool apidb_endpoint_lock(struct store *s, const char *name, struct err *err) MUST_CHECK;
+/* ERR_NOT_FOUND. */
 bool apidb_endpoint_terms(struct store *s, const char *name, struct apidb_endpoint *ret,
                           struct err *err) MUST_CHECK;
 /* Ask for a later end. */

@@ -341,6 +341,15 @@ def test_ttl_while_down(tap, s):
     s.start_droverd(0)
     gone(s, cid)
     tap.eq(row(s, cid, "reason"), "its ttl is over", "a ttl that ends while droverd is down: the endpoint is deleted after the start")
+    cid = s.submit(campaign("longer", ttl="1h"))
+    ended(s, cid)
+    s.kill("droverd0")
+    s.sql(f"UPDATE endpoint SET ttl_s = 1, extend_asked = now() + interval '2 h' WHERE campaign_id = {cid[2:]}")
+    wait_for(lambda: row(s, cid, "in_service_at + interval '1 s' < now()") == "t", 10, "its ttl is over")
+    s.start_droverd(0)
+    wait_for(lambda: row(s, cid, "extend_seen = extend_asked") == "t", 20, "the leader has answered")
+    tap.eq(row(s, cid, "state || ' ' || (ttl_s > 7000)"), "in_service true", "unless somebody has asked for a later end before")
+    deleted_by_hand(s, cid)
     check(tap, s, "down")
 
 

@@ -13,7 +13,7 @@ enum record_kind {
     RECORD_ASSOCIATION,
     RECORD_FSX_TASK,
     RECORD_INVOCATIONS, /* of a variant in a minute */
-    RECORD_CHARGE, /* a closed line of the invoice; its name is only a key */
+    RECORD_CHARGE,      /* a closed line of the invoice; its name is only a key */
     RECORD_KIND_COUNT
 };
 
