@@ -150,6 +150,7 @@ static void test_endpoint_idle__what_is_not_known_deletes_nothing(void **state)
     leader_plan_endpoint_idle(d.e, &q, NULL, &terms, d.now_us, &d.last);
     assert_int_equal(d.last.news, ENDPOINT_AS_BEFORE);
     assert_false(asks(&d, &q)); /* and is not asked for again at once */
+    leader_world_done(&d.w);
     /* An answer to a question of long ago says nothing of the time since. */
     idle_init(&d, IDLE);
     assert_true(asks(&d, &q));
