@@ -316,6 +316,8 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
         if (f->call.kind == HOSTING_ENDPOINT) {
             bool ends = is(f->seen, "Deleting");
             e->delete_taken = ends;
+            /* A Delete would be refused; or go through, and nobody knew since when it served. */
+            e->there = !is(f->seen, "Creating");
             if (ends && r->off_us == 0) {
                 r->off_us = f->seen->modified > 0 ? MIN(f->seen->modified, now_us) : now_us;
             }

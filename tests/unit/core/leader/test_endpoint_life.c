@@ -310,9 +310,9 @@ static void test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be(
     l.e->row.delete_asked = true;
     assert_true(ends(&l));
     assert_false(ends(&l)); /* once */
-    PLAY(&l, SAW(L, E, YES, "Creating"), ON(D, E, BUSY), SAW(L, E, YES, "Creating"), ON(D, E, BUSY),
-         ON(L, E, NOTHING), SAW(L, E, YES, "InService"), ON(D, E, YES), SAW(L, E, YES, "Deleting"),
-         SAW(L, E, YES, "Deleting"), ON(L, E, ABSENT), VANISHES,
+    PLAY(&l, SAW(L, E, YES, "Creating"), SAW(L, E, YES, "Creating"), SAW(L, E, YES, "Updating"),
+         ON(D, E, BUSY), ON(L, E, NOTHING), SAW(L, E, YES, "InService"), ON(D, E, YES),
+         SAW(L, E, YES, "Deleting"), SAW(L, E, YES, "Deleting"), ON(L, E, ABSENT), VANISHES,
          TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
     assert_true(l.last.end.billable_s > 0); /* it was in service for a moment */
     leader_world_done(&l.w);
