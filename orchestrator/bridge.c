@@ -11,7 +11,7 @@ enum slot_state { SLOT_FREE, SLOT_ASKED, SLOT_TAKEN, SLOT_ANSWERED, SLOT_LEFT };
 
 struct bridge_slot {
     enum slot_state state;
-    struct bridge_question q;
+    struct bridge_question q; /* its body is the slot's, until it is answered */
     struct bridge_reply reply;
     bool ok;
     struct err why;
@@ -79,6 +79,7 @@ void bridge_free(struct bridge *b)
     }
     for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
         bridge_reply_done(&b->slots[i].reply);
+        free((char *)(uintptr_t)b->slots[i].q.body.p);
         (void)pthread_cond_destroy(&b->slots[i].answered);
     }
     (void)pthread_mutex_destroy(&b->lock);
@@ -106,6 +107,8 @@ static void slot_clear(struct bridge_slot *s)
 {
     bridge_reply_done(&s->reply);
     s->reply = (struct bridge_reply){0};
+    free((char *)(uintptr_t)s->q.body.p);
+    s->q.body = (struct str){NULL, 0};
     s->state = SLOT_FREE;
 }
 
@@ -144,13 +147,18 @@ static bool ask_locked(struct bridge *b, const struct bridge_question *q, int64_
     }
     s->q = *q;
     s->q.id = b->next_id++;
+    s->q.body = (struct str){str_dup(q->body), q->body.n};
     s->state = SLOT_ASKED;
     uint64_t one = 1;
     (void)!write(b->fd, &one, sizeof one);
     slot_wait(b, s, timeout_us);
     if (s->state != SLOT_ANSWERED) {
         /* Taken questions stay until the loop answers, so that its id is never another's. */
-        s->state = s->state == SLOT_TAKEN ? SLOT_LEFT : SLOT_FREE;
+        if (s->state == SLOT_TAKEN) {
+            s->state = SLOT_LEFT;
+        } else {
+            slot_clear(s);
+        }
         return err_set(err, ERR_TIMEOUT, "AWS did not answer in time");
     }
     bool ok = s->ok;

@@ -12,10 +12,12 @@
 #define BRIDGE_WAIT_US_MAX  (30 * USEC_PER_SEC)
 #define BRIDGE_OBJECTS_MAX  1000000
 #define BRIDGE_OBJECT_BYTES (256 * 1024 * 1024) /* of URIs in one listing */
+#define BRIDGE_TYPE_MAX     129                 /* a media type and its NUL */
 
 enum bridge_kind {
     BRIDGE_S3_LIST,  /* objects that match a glob */
     BRIDGE_LOG_TAIL, /* a page of a job's log */
+    BRIDGE_INVOKE,   /* what the model of an endpoint answers */
 };
 struct bridge_object {
     char *uri; /* s3://bucket/key */
@@ -35,15 +37,20 @@ bool bridge_listing_add(struct bridge_listing *l, struct str uri, int64_t size) 
 struct bridge_question {
     int64_t id;
     enum bridge_kind kind;
-    char uri[1200];   /* S3_LIST: s3://bucket/prefix with '*' */
-    int64_t max;      /* S3_LIST: objects; LOG_TAIL: lines */
-    char job[64];     /* LOG_TAIL: training job */
-    char token[1024]; /* LOG_TAIL: the page to read, "" = the newest page */
+    char uri[1200];                     /* S3_LIST: s3://bucket/prefix with '*' */
+    int64_t max;                        /* S3_LIST: objects; LOG_TAIL: lines */
+    char job[64];                       /* LOG_TAIL: training job */
+    char token[1024];                   /* LOG_TAIL: the page to read, "" = the newest page */
+    char endpoint[64];                  /* INVOKE */
+    char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of the body */
+    struct str body;                    /* INVOKE: copied when it is asked */
 };
 /* The answer as the handler receives it. */
 struct bridge_reply {
     struct bridge_listing listing; /* S3_LIST, in key order */
-    struct buf json;               /* LOG_TAIL: {"lines":[{"time","host","text"}],"next":"token"} */
+    /* LOG_TAIL: {"lines":[{"time","host","text"}],"next":"token"}; INVOKE: the model's bytes */
+    struct buf json;
+    char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of these */
 };
 void bridge_reply_done(struct bridge_reply *r); /* cleanup function */
 

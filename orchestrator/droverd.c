@@ -164,6 +164,8 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
                                          .signature_window_us = s->signature_window_us,
                                          .quota_interval_us = s->quota_interval_us,
                                          .progress_interval_us = s->progress_interval_us,
+                                         .invocation_interval_us = s->invocation_interval_us,
+                                         .invocation_delay_us = s->invocation_delay_us,
                                          .archive_after_days = s->archive_after_days,
                                          .create_rate = (double)s->create_rate_per_minute / 60.0,
                                          .create_burst = (double)s->create_burst};

@@ -45,6 +45,13 @@ static void on_answer(void *ctx, const struct aws_reply *r)
     free(call);
 }
 
+/* CloudWatch alone speaks 1.0. */
+static const char *type_of(const char *service)
+{
+    bool old = strcmp(service, "monitoring") == 0;
+    return old ? "application/x-amz-json-1.0" : "application/x-amz-json-1.1";
+}
+
 struct json_call *json_call_send(struct aws_client *c, struct aws_gate gate, enum aws_operation op,
                                  struct str body, json_call_cb cb, void *ctx)
 {
@@ -56,7 +63,7 @@ struct json_call *json_call_send(struct aws_client *c, struct aws_gate gate, enu
     const struct aws_call aws = {
         .service = info->service,
         .target = info->target,
-        .content_type = "application/x-amz-json-1.1",
+        .content_type = type_of(info->service),
         .body = body,
         .may_send = gate.may_send,
         .may_send_ctx = gate.ctx,

@@ -117,10 +117,14 @@ static const char *plan_name(const json_t *s)
 
 static void plan_endpoint(const json_t *s)
 {
-    char ttl[TEXT_N];
+    char ttl[TEXT_N], idle[TEXT_N];
     (void)printf("  %-12s endpoint   %lld x %s   deleted after %s\n", plan_name(s),
                  (long long)jint(s, "instance_count"), jstr(s, "instance_type"),
                  span(jint(s, "ttl_seconds"), ttl));
+    if (!jnull(s, "idle_seconds")) {
+        (void)printf("  %-12s or after %s without an invocation\n", "",
+                     span(jint(s, "idle_seconds"), idle));
+    }
 }
 
 static void plan_stage(const json_t *s)

@@ -1,6 +1,7 @@
-/* Answers what API handlers ask of AWS, in every droverd, leader or not: S3 listings and log tails.
- */
+/* Answers what API handlers ask of AWS, in every droverd, leader or not: S3 listings, log tails,
+ * endpoints. */
 #include "bridge_answers.h"
+#include "aws/hosting.h"
 #include "aws/logs.h"
 #include "common/log.h"
 #include "common/s3.h"
@@ -10,6 +11,8 @@
 #include "shell.h"
 #include <stdio.h>
 #include <sys/epoll.h>
+
+#define MODEL_ANSWER_MAX (8 * 1024 * 1024)
 
 struct bridge_call {
     struct bridge *bridge;
@@ -82,6 +85,30 @@ static void ask_list(struct controller *c, struct bridge_call *a)
     s3_list(c->aws_plain, &u, (size_t)a->q.max, on_list, a);
 }
 
+static void on_model(void *ctx, const struct endpoint_answer *m, const struct aws_failure *f)
+{
+    struct bridge_call *a = ctx;
+    struct bridge_reply reply = {0};
+    struct err err = ERR_INIT;
+    buf_init(&reply.json, MODEL_ANSWER_MAX);
+    if (f != NULL) {
+        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
+                      "endpoint '%s' cannot be asked: %.64s %.500s", a->q.endpoint, f->code,
+                      f->message);
+        bridge_refuse(a->bridge, a->q.id, &err);
+    } else if (m->status != 200) {
+        (void)err_set(&err, ERR_MODEL, "the model answered with %d: %.*s", m->status,
+                      (int)MIN(m->body.n, (size_t)500), m->body.p);
+        bridge_refuse(a->bridge, a->q.id, &err);
+    } else {
+        buf_add_str(&reply.json, m->body);
+        (void)snprintf(reply.content_type, sizeof reply.content_type, "%s", m->content_type);
+        bridge_answer(a->bridge, a->q.id, &reply);
+    }
+    bridge_reply_done(&reply);
+    free(a);
+}
+
 static void on_question(void *ctx, int fd, uint32_t events)
 {
     struct controller *c = ctx;
@@ -98,6 +125,10 @@ static void on_question(void *ctx, int fd, uint32_t events)
             break;
         case BRIDGE_LOG_TAIL:
             logs_tail(c->aws_plain, q.job, (int)q.max, q.token, on_log, a);
+            break;
+        case BRIDGE_INVOKE:
+            (void)endpoint_invoke(c->aws_plain, (struct aws_gate){NULL, NULL}, q.endpoint,
+                                  q.content_type, q.body, on_model, a);
             break;
         }
     }

@@ -17,8 +17,10 @@ struct controller_config {
     int64_t lease_renew_us;
     int64_t signature_window_us; /* see protocol.h P3 */
     int64_t quota_interval_us;
-    int64_t progress_interval_us; /* look at a job's progress object this often */
-    int64_t archive_after_days;   /* after its end a campaign is archived; 0: when asked only */
+    int64_t progress_interval_us;   /* look at a job's progress object this often */
+    int64_t invocation_interval_us; /* ask CloudWatch about an endpoint at most this often */
+    int64_t invocation_delay_us;    /* CloudWatch counts an invocation so late at most */
+    int64_t archive_after_days;     /* after its end a campaign is archived; 0: when asked only */
     double create_rate; /* CreateTrainingJob a second until Service Quotas says otherwise; 0 =
                            unlimited */
     double create_burst;

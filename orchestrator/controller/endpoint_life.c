@@ -4,8 +4,10 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/endpoint_extend.h"
 #include "core/leader/endpoint_life.h"
 #include "endpoint_payloads.h"
+#include "endpoint_use.h"
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
@@ -22,6 +24,7 @@ struct endpoint_io { /* the one call about an endpoint that is under way, and it
     int64_t endpoint_id;
     struct hosting_call *call;
     struct payload_read *read;
+    struct endpoint_use *use; /* the question whether anybody asks it */
     struct payloads payloads; /* of its smoke test, once they are read */
     bool answered;            /* what follows waits for the tick */
     struct endpoint_fact fact;
@@ -40,12 +43,14 @@ void endpoint_attach_io(struct controller *c, struct live_endpoint *e)
     e->io = xcalloc(1, sizeof *e->io);
     e->io->c = c;
     e->io->endpoint_id = e->row.id;
+    e->io->use = endpoint_use_new(c);
 }
 
 static void detach_io(struct live_endpoint *e)
 {
     hosting_cancel(e->io->call);
     payload_cancel(e->io->read);
+    endpoint_use_free(e->io->use);
     payloads_done(&e->io->payloads);
     free(e->io);
     e->io = NULL;
@@ -217,7 +222,11 @@ void endpoints_record(struct controller *c)
 {
     for (size_t i = 0; i < c->state.endpoints_n && c->leading; i++) {
         struct live_endpoint *e = c->state.endpoints[i];
-        if (e->io != NULL && e->io->answered) {
+        struct endpoint_writes w;
+        if (e->io != NULL && endpoint_use_take(e->io->use, e, &w)) {
+            carry(c, e, &w);
+        }
+        if (c->leading && e->io != NULL && e->io->answered) {
             take_answer(c, e);
         }
     }
@@ -302,15 +311,44 @@ static void call(struct controller *c, struct live_endpoint *e, struct endpoint_
     }
 }
 
+struct extension {
+    struct endpoint_row row;
+    char refused[12];
+};
+
+static bool write_extension(struct controller *c, void *arg, struct err *err)
+{
+    struct extension *x = arg;
+    return store_endpoint_extend(c->store, &x->row, leader_endpoint_until(&x->row), x->refused,
+                                 err);
+}
+
+/* A later end that people want: before its time is looked at. */
+static void extend(struct controller *c, struct live_endpoint *e)
+{
+    struct extension x = {.refused = ""};
+    if (!leader_plan_endpoint_extension(e, &x.row) || !leader_tx(c, write_extension, &x) ||
+        strcmp(x.refused, "state") == 0) {
+        return;
+    }
+    leader_apply_endpoint_extension(&c->state, e, &x.row, x.refused[0] != '\0');
+    log_event(LOG_INFO, "endpoint_extended", LF_S("endpoint", e->row.name.s),
+              LF_I("ttl_s", e->row.ttl_s), LF_S("refused", x.refused));
+}
+
 static void act(struct controller *c, struct live_endpoint *e, int64_t *wake_us)
 {
     struct endpoint_writes w;
     int64_t poll_us = MIN(MAX(c->cfg.observe_interval_us, POLL_MIN_US), POLL_MAX_US);
-    leader_plan_endpoint_end(&c->state, e, clock_wall_us(), &w);
-    carry(c, e, &w);
+    extend(c, e);
+    if (c->leading) {
+        leader_plan_endpoint_end(&c->state, e, clock_wall_us(), &w);
+        carry(c, e, &w);
+    }
     if (!c->leading) {
         return;
     }
+    endpoint_use_ask(e->io->use, e, wake_us);
     struct endpoint_call what =
         leader_endpoint_next(e, clock_wall_us(), clock_boot_us(), poll_us, wake_us);
     if (what.act != ENDPOINT_ACT_NONE) {

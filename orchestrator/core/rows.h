@@ -307,15 +307,21 @@ struct endpoint_row { /* one try of a stage of kind endpoint: its model, config 
     struct job_name name; /* of all three */
     char instance_type[INSTANCE_TYPE_MAX + 1];
     int instances;
-    int64_t ttl_s;     /* from its coming into service */
-    int made;          /* how many of the three are known to exist, or to have existed */
-    bool passed;       /* its smoke test, or it has none */
-    bool delete_asked; /* by a person */
-    bool failed;       /* why it is deleted */
-    enum cause cause;  /* of the failure */
-    int64_t p95_us;    /* of the smoke test; 0: none */
+    int64_t ttl_s;         /* from its coming into service */
+    int made;              /* how many of the three are known to exist, or to have existed */
+    bool passed;           /* its smoke test, or it has none */
+    bool delete_asked;     /* by a person */
+    usec_t extend_us;      /* a later end that people want; 0: none */
+    usec_t extend_seen_us; /* the last of these that was taken or refused */
+    int64_t idle_s;        /* deleted after so long without an invocation; 0: never */
+    bool failed;           /* why it is deleted */
+    enum cause cause;      /* of the failure */
+    int64_t p95_us;        /* of the smoke test; 0: none */
     musd_t price_musd_per_hour, reserved_musd;
     usec_t intended_us, created_us, in_service_us;
+    usec_t tested_us;   /* its smoke test was passed; 0: not yet */
+    int tested_n;       /* invocations of its own for that */
+    usec_t invoked_us;  /* end of the last minute in which it was invoked; 0: none known */
     usec_t deleting_us; /* its deletion was decided */
     usec_t off_us;      /* AWS stopped billing; 0: not seen */
     usec_t ended_us;    /* proven absent */

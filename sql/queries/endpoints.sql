@@ -4,7 +4,8 @@
 -- Those that are open, and all tries of stages that are.
 SELECT e.id, c.project_id, e.campaign_id, e.stage_id, e.n, e.state, e.name, e.instance_type, e.instances, e.ttl_s,
     e.made, e.passed, e.delete_asked, e.failed, e.cause, e.p95_us, e.price_musd_per_hour, e.reserved_musd,
-    e.intended_at, e.created_at, e.in_service_at, e.deleting_at, e.off_at, e.ended_at, e.reason
+    e.intended_at, e.created_at, e.in_service_at, e.deleting_at, e.off_at, e.ended_at, e.reason, e.extend_asked,
+    e.extend_seen, e.idle_s, e.tested_at, e.tested_n, e.invoked_at
 FROM endpoint e JOIN campaign c ON c.id = e.campaign_id JOIN stage_run s ON s.stage_id = e.stage_id
 WHERE e.state NOT IN ('deleted', 'failed') OR s.state NOT IN ('succeeded', 'failed', 'skipped', 'cancelled')
 ORDER BY e.id
@@ -42,11 +43,11 @@ new_money AS (
     UPDATE money m SET reserved_musd = m.reserved_musd + :reserve::bigint
     FROM ok, room WHERE m.level = room.level AND m.ref_id = room.ref_id),
 new_endpoint AS (
-    INSERT INTO endpoint (id, stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, model_request,
+    INSERT INTO endpoint (id, stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, idle_s, model_request,
         config_request, endpoint_request, price_musd_per_hour, reserved_musd, intended_at, delete_after)
     OVERRIDING SYSTEM VALUE
     SELECT :id::bigint, :stage::bigint, :campaign::bigint, :n::int, 'intended', :name::text, :instance_type::text,
-        :instances::int, :ttl_s::bigint, :model_request::bytea, :config_request::bytea, :endpoint_request::bytea,
+        :instances::int, :ttl_s::bigint, :idle_s::bigint, :model_request::bytea, :config_request::bytea, :endpoint_request::bytea,
         :price::bigint, :reserve::bigint, :now::timestamptz, :until::timestamptz FROM ok),
 new_entry AS (
     INSERT INTO ledger (campaign_id, stage_id, task_id, endpoint_id, entry, from_account, to_account, amount_musd)
@@ -58,14 +59,18 @@ new_event AS (
 SELECT why FROM refused
 
 -- name: endpoint_move
--- What is known of one now. Returns how many: none when it is in another state. :from and :to are states.
+-- What is known of one now. Returns how many: none when it is in another state, or is to be deleted while people want a
+-- later end than the leader knows of, :wish. :from and :to are states.
 WITH old AS MATERIALIZED (
-    SELECT id, campaign_id, stage_id, name FROM endpoint WHERE id = :id::bigint AND state = :from::text FOR UPDATE),
+    SELECT id, campaign_id, stage_id, name FROM endpoint
+    WHERE id = :id::bigint AND state = :from::text
+      AND (:to::text <> 'deleting' OR extend_asked IS NOT DISTINCT FROM :wish::timestamptz) FOR UPDATE),
 moved AS (
     UPDATE endpoint e SET state = :to::text, made = :made::int, passed = :passed::boolean, failed = :failed::boolean,
         cause = :cause::smallint, p95_us = :p95_us::bigint, reason = :reason::text, created_at = :created::timestamptz,
         in_service_at = :in_service::timestamptz, deleting_at = :deleting::timestamptz, off_at = :off::timestamptz,
-        delete_after = :until::timestamptz, updated_at = clock_timestamp()
+        delete_after = :until::timestamptz, tested_at = :tested::timestamptz, tested_n = :tested_n::int,
+        invoked_at = :invoked::timestamptz, updated_at = clock_timestamp()
     FROM old WHERE e.id = old.id),
 new_event AS (
     INSERT INTO event (campaign_id, kind, detail)
@@ -73,6 +78,44 @@ new_event AS (
         'endpoint', old.name, 'from', :from::text, 'to', :to::text, 'reason', :reason::text)
     FROM old WHERE :from::text <> :to::text)
 SELECT count(*) FROM old
+
+-- name: endpoint_extend
+-- People want a later end: taken, or refused when a cap leaves no room for what it reserves more. On locked rows: the
+-- endpoint, then money by level. Returns what refused, money or state: '' when it was taken.
+-- $1 id bigint, $2 wish timestamptz, $3 ttl_s bigint, $4 reserved bigint, $5 until timestamptz
+WITH old AS MATERIALIZED (
+    SELECT e.id, e.campaign_id, e.stage_id, e.name, c.project_id, $4::bigint - e.reserved_musd AS more
+    FROM endpoint e JOIN campaign c ON c.id = e.campaign_id
+    WHERE e.id = $1::bigint AND e.state = 'in_service' AND e.extend_asked = $2::timestamptz FOR UPDATE OF e),
+room AS MATERIALIZED (
+    SELECT m.level, m.ref_id,
+        o.more <= coalesce(k.limit_musd, 9223372036854775807) - m.reserved_musd - m.spent_musd AS fits
+    FROM old o CROSS JOIN LATERAL (VALUES (1, 'global', 0::bigint), (2, 'project', o.project_id),
+        (3, 'campaign', o.campaign_id), (4, 'stage', o.stage_id)) AS v (rank, level, ref_id)
+    JOIN money m ON m.level = v.level AND m.ref_id = v.ref_id
+    LEFT JOIN cap k ON k.level = v.level AND k.ref_id = v.ref_id
+    ORDER BY v.rank FOR UPDATE OF m),
+refused AS MATERIALIZED (
+    SELECT CASE WHEN NOT EXISTS (SELECT FROM old) THEN 'state'
+        WHEN NOT (SELECT count(*) = 4 AND bool_and(fits) FROM room) THEN 'money' ELSE '' END AS why),
+answered AS (
+    UPDATE endpoint e SET extend_seen = $2::timestamptz, updated_at = clock_timestamp(),
+        ttl_s = CASE r.why WHEN '' THEN $3::bigint ELSE e.ttl_s END,
+        reserved_musd = CASE r.why WHEN '' THEN $4::bigint ELSE e.reserved_musd END,
+        delete_after = CASE r.why WHEN '' THEN $5::timestamptz ELSE e.delete_after END
+    FROM refused r, old WHERE e.id = old.id),
+new_money AS (
+    UPDATE money m SET reserved_musd = m.reserved_musd + o.more
+    FROM refused r, old o, room WHERE r.why = '' AND m.level = room.level AND m.ref_id = room.ref_id),
+new_entry AS (
+    INSERT INTO ledger (campaign_id, stage_id, task_id, endpoint_id, entry, from_account, to_account, amount_musd)
+    SELECT o.campaign_id, o.stage_id, 0, o.id, 'extend', 'budget', 'reserved', o.more
+    FROM refused r, old o WHERE r.why = '' AND o.more > 0),
+new_event AS (
+    INSERT INTO event (campaign_id, kind, detail)
+    SELECT o.campaign_id, 'endpoint.extend', jsonb_build_object('campaign', o.campaign_id, 'stage', o.stage_id,
+        'endpoint', o.name, 'until', $2::timestamptz, 'refused', r.why) FROM refused r, old o)
+SELECT why FROM refused
 
 -- name: endpoint_end
 -- All three are proven absent: what it cost is booked and the rest of its reservation released. Returns how many: none

@@ -76,8 +76,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     ASSERT(spec_check_budget(s, price_of, NULL, &faults) == (faults.n == 0));
-    int before = faults.n;
-    ASSERT(spec_check_carried(s, &faults) == (faults.n == before));
     spec_warn(s, &faults);
     AUTO_JSON json_t *stored = spec_to_json(s);
     struct spec *back = NULL;

@@ -11,7 +11,7 @@ import sys
 import botocore.session
 import botocore.validate
 
-SERVICES = {"servicequotas": "service-quotas"}  # the wire log's name: botocore's
+SERVICES = {"servicequotas": "service-quotas", "monitoring": "cloudwatch"}  # the wire log's name: botocore's
 # Fields of CreateTrainingJob that are newer than Debian's botocore, and the one member each has.
 NEWER = {"InfraCheckConfig": "EnableInfraCheck", "RemoteDebugConfig": "EnableRemoteDebug", "SessionChainingConfig": "EnableSessionTagChaining"}
 # Codes by which a service says that the request is wrong in itself. Tests ask for such answers.

@@ -56,9 +56,9 @@ def world(a):
         INSERT INTO parked (kind, ref_id, campaign_id, reason) VALUES ('campaign', 2, 2, 'refused'), ('part', 1, 1, 'refused');
         INSERT INTO stray (name, campaign_id, why, instance_type, instances, price_musd_per_hour, reserved_musd)
             SELECT 'd-9-lost-' || i || '-a1', 1, 'lost', 'ml.c5.xlarge', 1, 204000, 9 FROM generate_series(1, 2000) i;
-        INSERT INTO endpoint (stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, price_musd_per_hour, reserved_musd, intended_at, delete_after)
+        INSERT INTO endpoint (stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, price_musd_per_hour, reserved_musd, intended_at, delete_after, in_service_at, off_at)
             SELECT id, campaign_id, 1, 'in_service', 'd-1-serve-0-a' || id || '-00', 'ml.c5.xlarge', 1, 3600, 204000, 9,
-                clock_timestamp(), clock_timestamp() FROM stage""")
+                clock_timestamp(), clock_timestamp(), clock_timestamp(), clock_timestamp() FROM stage""")
     a.sql("""UPDATE stage_run SET state = 'held', reason = 'gate: loss is 4' WHERE campaign_id = 2;
         UPDATE campaign_run SET state = 'succeeded', ended_at = clock_timestamp() WHERE campaign_id = 3; DELETE FROM endpoint WHERE campaign_id = 3""")
     tokens = {role: a.post("/v1/tokens", {"name": role, "role": role})[1]["token"] for role in ROLES[1:]}
@@ -77,9 +77,9 @@ def world(a):
              "instance_type": ["ml.c5.xlarge"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
     trained = {"campaign": [runs], "stage": ["train-1", "train-2"], "part": [0], "attempt": [0, 1]}
     of = {"parts_post": {"campaign": ["c-4"]}, "campaign_archive": {"campaign": ["c-3"]}, "campaign_override": {"campaign": ["c-2"]}, "campaign_cancel": {"campaign": ["c-2"]},
-          "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]},
-          **dict.fromkeys(("metric_points_get", "metrics_get", "scaling_get", "compare_get", "metrics_list"), trained)}
-    return tokens, known, of, {"campaign_post": texts, "parts_post": lines}
+          "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]}, "endpoint_delete": {"endpoint": ["d-1-serve-0-a2-00"]},
+          **dict.fromkeys(("logs_get", "metric_points_get", "metrics_get", "scaling_get", "compare_get", "metrics_list"), trained)}
+    return tokens, known, of, {"campaign_post": texts, "parts_post": lines, "endpoint_ask": [{"type": t, "body": "1,2"} for t in ("text/csv", "application/octet-stream", "application/json")]}
 
 
 def check_lint(t, a, folder):

@@ -67,7 +67,8 @@ const faultsOf = (op) => {
   if (op.parameters.some((p) => p.in === 'path')) kinds.push(['path', [400, 404]]);
   if (op.parameters.some((p) => p.in === 'query')) kinds.push(['value', [400]], ['value', [400]]);
   if (op.parameters.some((p) => p.in === 'query' && p.required)) kinds.push(['missing', [400]]);
-  if (op.requestBody) kinds.push(['type', [415]], ['encoding', [415]]);
+  if (op.requestBody) kinds.push(['encoding', [415]]);
+  if (op.requestBody && !op.requestBody.content['*/*']) kinds.push(['type', [415]]);
   if (op.requestBody && !world.texts[op.operationId]) {
     kinds.push(['json', [400]], ['body', [400, 422]], ['body', [400, 422]], ['body', [400, 422]]);
   }

@@ -196,6 +196,7 @@ const char *sagemaker_container_cause(const struct err *err)
     case ERR_KEY_IN_USE:
     case ERR_BUDGET:
     case ERR_QUOTA:
+    case ERR_MODEL:
     case ERR_DATABASE:
     case ERR_NOT_LEADER:
     case ERR_CODE_COUNT:

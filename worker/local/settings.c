@@ -42,6 +42,7 @@ static const char *const known_keys[] = {"quotas",
                                          "endpoint_start_seconds",
                                          "endpoint_health_seconds",
                                          "endpoint_stop_seconds",
+                                         "metric_delay_seconds",
                                          "fsx_create_seconds",
                                          "fsx_delete_seconds",
                                          "fsx_task_seconds",
@@ -202,6 +203,7 @@ static bool scalars_load(struct local_settings *s, struct err *err)
            settings_seconds(a, "endpoint_health_seconds", 240 * USEC_PER_SEC,
                             &s->endpoint_health_us, err) &&
            settings_seconds(a, "endpoint_stop_seconds", s->stop_us, &s->endpoint_stop_us, err) &&
+           settings_seconds(a, "metric_delay_seconds", 0, &s->metric_delay_us, err) &&
            settings_seconds(a, "fsx_create_seconds", s->cold_start_us, &s->fsx_create_us, err) &&
            settings_seconds(a, "fsx_delete_seconds", s->stop_us, &s->fsx_delete_us, err) &&
            settings_seconds(a, "fsx_task_seconds", 100 * USEC_PER_MSEC, &s->fsx_task_us, err) &&

@@ -42,6 +42,7 @@ struct local_settings {
     int64_t endpoint_start_us;   /* from CreateEndpoint to running instances */
     int64_t endpoint_health_us;  /* the longest a container may take to answer /ping */
     int64_t endpoint_stop_us;    /* from DeleteEndpoint to the end */
+    int64_t metric_delay_us;     /* until an invocation is counted in CloudWatch */
     int64_t fsx_create_us;       /* from CreateFileSystem to AVAILABLE */
     int64_t fsx_delete_us;       /* from DeleteFileSystem to the end */
     int64_t fsx_task_us;         /* of an association or a task */

@@ -52,6 +52,7 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
     musd_or_null(w, "worst_case_micro_usd", st->worst_all_musd);
     if (sp->endpoint != NULL) {
         json_out_i64(w, "ttl_seconds", sp->endpoint->ttl_s);
+        musd_or_null(w, "idle_seconds", sp->endpoint->idle_s > 0 ? sp->endpoint->idle_s : -1);
     } else {
         json_out_i64(w, "max_runtime_seconds", sp->max_runtime_s);
     }

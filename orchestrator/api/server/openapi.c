@@ -38,7 +38,7 @@ static const char *tag_of(const struct route *t)
 
 /* Statuses of errors, in the order of the document. */
 static const int statuses[] = {400, 401, 403, 404, 409, 410, 412, 413, 415,
-                               422, 428, 429, 431, 500, 502, 503, 504};
+                               422, 424, 428, 429, 431, 500, 502, 503, 504};
 #define STATUSES_N ARRAY_LEN(statuses)
 
 static void add_status(bool has[static STATUSES_N], int status)
@@ -293,7 +293,12 @@ static void out_answer(struct json_out *w, const json_t *schemas, const struct r
     }
     json_out_end_object(w);
     json_out_object(w, "content");
-    out_content(w, typed ? what : STR("application/json"), typed ? STR("") : what);
+    while (typed && what.n > 0) {
+        out_content(w, str_split(&what, '|'), STR(""));
+    }
+    if (!typed) {
+        out_content(w, STR("application/json"), what);
+    }
     json_out_end_object(w);
     json_out_end_object(w);
 }

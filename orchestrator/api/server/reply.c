@@ -98,6 +98,7 @@ static const char *status_title(int status)
         {413, "the body is too large"},
         {415, "this media type is not accepted"},
         {422, "the request is not valid"},
+        {424, "the model did not answer well"},
         {428, "If-Match is missing"},
         {429, "too many requests"},
         {431, "the head is too large"},

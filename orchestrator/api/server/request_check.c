@@ -15,6 +15,7 @@ static const struct text_body {
     {"PartLines",
      "application/x-ndjson application/jsonl application/json application/octet-stream text/plain",
      false},
+    {"ModelInput", "application/json */*", false},
 };
 
 static const struct text_body *text_body_of(const struct route *t)
@@ -46,7 +47,8 @@ static bool media_type_in(const char *types, const char *type)
     struct str rest = str_of(types);
     while (rest.n > 0) {
         struct str one = str_split(&rest, ' ');
-        if (one.n == given.n && strncasecmp(one.p, given.p, one.n) == 0) {
+        bool any = str_eq_cstr(one, "*/*") && memchr(given.p, '/', given.n) != NULL;
+        if (any || (one.n == given.n && strncasecmp(one.p, given.p, one.n) == 0)) {
             return true;
         }
     }

@@ -114,6 +114,7 @@ bool leader_plan_endpoint_intent(const struct leader_state *s, const struct live
                               .state = ENDPOINT_INTENDED,
                               .instances = sp->instance_count,
                               .ttl_s = sp->endpoint->ttl_s,
+                              .idle_s = sp->endpoint->idle_s,
                               .price_musd_per_hour = leader_hosting_price(s, sp->instance_type[0]),
                               .intended_us = f->now_us};
     *ret_why = WAIT_PRICE_UNKNOWN;

@@ -74,12 +74,16 @@ bool leader_take_endpoints(struct leader_state *s, const struct endpoint_row *ro
         if (rows[i].delete_asked && !e->row.delete_asked) {
             e->row.delete_asked = asked = s->act = true;
         }
+        if (rows[i].extend_us != e->row.extend_us) {
+            e->row.extend_us = rows[i].extend_us;
+            asked = s->act = true;
+        }
     }
     return asked;
 }
 
-static void move_money(struct leader_state *s, const struct endpoint_row *r, musd_t reserved_musd,
-                       musd_t spent_musd)
+void leader_endpoint_money(struct leader_state *s, const struct endpoint_row *r,
+                           musd_t reserved_musd, musd_t spent_musd)
 {
     struct live_campaign *lc = leader_state_campaign(s, r->campaign_id);
     struct live_stage *ls = lc != NULL ? leader_state_stage(lc, r->stage_id) : NULL;
@@ -99,7 +103,7 @@ struct live_endpoint *leader_apply_endpoint_intent(struct leader_state *s,
                                                    const struct endpoint_row *row)
 {
     struct live_endpoint *e = add(s, row);
-    move_money(s, row, row->reserved_musd, 0);
+    leader_endpoint_money(s, row, row->reserved_musd, 0);
     return e;
 }
 
@@ -312,6 +316,8 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
         if (f->call.kind == HOSTING_ENDPOINT) {
             bool ends = is(f->seen, "Deleting");
             e->delete_taken = ends;
+            /* A Delete would be refused; or go through, and nobody knew since when it served. */
+            e->there = !is(f->seen, "Creating");
             if (ends && r->off_us == 0) {
                 r->off_us = f->seen->modified > 0 ? MIN(f->seen->modified, now_us) : now_us;
             }
@@ -384,6 +390,8 @@ static void judge_smoke(struct live_endpoint *e, int p95_ms, usec_t now_us, stru
         return;
     }
     r->passed = true;
+    r->tested_us = now_us;
+    r->tested_n = e->asked;
     r->reason[0] = '\0';
 }
 
@@ -542,8 +550,9 @@ void leader_apply_endpoint(struct leader_state *s, struct live_endpoint *e,
     if (w->news == ENDPOINT_OVER) {
         e->account.closed = true;
         e->account.reserved_musd = 0;
-        move_money(s, &e->row, budget_state_reserved_by(w->end.entries, w->end.entries_n),
-                   budget_state_spent_by(w->end.entries, w->end.entries_n));
+        leader_endpoint_money(s, &e->row,
+                              budget_state_reserved_by(w->end.entries, w->end.entries_n),
+                              budget_state_spent_by(w->end.entries, w->end.entries_n));
         struct live_campaign *lc = leader_state_campaign(s, e->row.campaign_id);
         if (lc != NULL) {
             budget_state_freed(s, lc);

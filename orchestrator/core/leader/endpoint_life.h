@@ -84,5 +84,8 @@ void leader_apply_endpoint(struct leader_state *s, struct live_endpoint *e,
                            const struct endpoint_writes *w);
 /* It was not: asked again after a pause. */
 void leader_endpoint_not_written(struct live_endpoint *e, int64_t boot_us);
+/* Money of it moves, at all levels. */
+void leader_endpoint_money(struct leader_state *s, const struct endpoint_row *r,
+                           musd_t reserved_musd, musd_t spent_musd);
 /* When it is deleted for its time; before it is in service, the latest that can be said. */
 usec_t leader_endpoint_until(const struct endpoint_row *r);

@@ -79,30 +79,6 @@ bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
     return good;
 }
 
-/* Is it to be deleted when nobody asks it? Nothing reads its invocations yet. */
-static bool idles(const struct spec_stage *st)
-{
-    return st->endpoint != NULL && st->endpoint->idle_s > 0;
-}
-
-bool spec_check_carried(const struct spec *s, struct faults *faults)
-{
-    bool good = true;
-    for (int i = 0; i < s->stages_n; i++) {
-        const struct spec_stage *st = s->stages[i];
-        char pointer[96];
-        if (!idles(st)) {
-            continue;
-        }
-        (void)snprintf(pointer, sizeof pointer, "stages.%.64s.idle", st->name);
-        good = false;
-        faults_add(faults, st->endpoint->at, pointer, "not_carried_out",
-                   "leave it out: the endpoint is deleted when its ttl is over",
-                   "idle of stage '%.64s': this version does not watch invocations yet", st->name);
-    }
-    return good;
-}
-
 /* Known families only come this far: SageMaker does not have all sizes that EC2 has. */
 static void warn_types(const struct spec_stage *st, const char *pointer, struct faults *ret)
 {
@@ -143,11 +119,6 @@ void spec_warn(const struct spec *s, struct faults *ret)
             faults_add(ret, (struct position){0, 0}, pointer, "image_tag", "name@sha256:...",
                        "image '%.120s' is not pinned to a digest: it may change between parts",
                        st->image);
-        }
-        if (idles(st)) {
-            faults_add(ret, (struct position){0, 0}, pointer, "not_carried_out", "leave it out",
-                       "this version does not watch invocations yet, so drover submit refuses "
-                       "`idle`");
         }
         if (st->worker == WORKER_DOWNLOAD && st->subnets_n > 0) {
             faults_add(ret, (struct position){0, 0}, pointer, "nat_cost", "vpc: none",

@@ -23,8 +23,5 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
 typedef bool spec_price_fn(void *ctx, const struct spec_stage *s, musd_t *ret_musd_per_hour);
 bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
                        struct faults *faults) MUST_CHECK;
-/* False: the campaign has stages with a key that this version does not carry out; each has a fault
- * with its place. Such a campaign cannot be submitted. */
-bool spec_check_carried(const struct spec *s, struct faults *faults) MUST_CHECK;
 /* Warnings for what is allowed but risky: an image without a digest, a download inside a VPC. */
 void spec_warn(const struct spec *s, struct faults *ret);

@@ -35,6 +35,12 @@ static bool read_row(const PGresult *r, int i, struct endpoint_row *e, struct er
     e->off_us = row_time(r, i, 22);
     e->ended_us = row_time(r, i, 23);
     row_text_into(r, i, 24, e->reason, sizeof e->reason);
+    e->extend_us = row_time(r, i, 25);
+    e->extend_seen_us = row_time(r, i, 26);
+    e->idle_s = row_i64(r, i, 27);
+    e->tested_us = row_time(r, i, 28);
+    e->tested_n = row_int(r, i, 29);
+    e->invoked_us = row_time(r, i, 30);
     return e->state < ENDPOINT_STATE_COUNT ||
            err_set(err, ERR_DATABASE, "endpoint state '%s' is not known to this droverd",
                    row_text(r, i, 5));
@@ -93,6 +99,7 @@ bool store_endpoint_intend(struct store *s, const struct endpoint_row *row, usec
     param_text(PARAM(&p, ENDPOINT_INTEND, INSTANCE_TYPE), row->instance_type);
     param_i32(PARAM(&p, ENDPOINT_INTEND, INSTANCES), row->instances);
     param_i64(PARAM(&p, ENDPOINT_INTEND, TTL_S), row->ttl_s);
+    param_i64(PARAM(&p, ENDPOINT_INTEND, IDLE_S), row->idle_s);
     param_i64(PARAM(&p, ENDPOINT_INTEND, PRICE), row->price_musd_per_hour);
     param_i64(PARAM(&p, ENDPOINT_INTEND, RESERVE), row->reserved_musd);
     param_request(PARAM(&p, ENDPOINT_INTEND, MODEL_REQUEST), texts->model);
@@ -128,13 +135,36 @@ bool store_endpoint_move(struct store *s, const struct endpoint_row *row, enum e
     param_time(PARAM(&p, ENDPOINT_MOVE, DELETING), row->deleting_us);
     param_time(PARAM(&p, ENDPOINT_MOVE, OFF), row->off_us);
     param_time(PARAM(&p, ENDPOINT_MOVE, UNTIL), until_us);
+    param_time(PARAM(&p, ENDPOINT_MOVE, WISH), row->extend_us);
+    param_time(PARAM(&p, ENDPOINT_MOVE, TESTED), row->tested_us);
+    param_i32(PARAM(&p, ENDPOINT_MOVE, TESTED_N), row->tested_n);
+    param_time(PARAM(&p, ENDPOINT_MOVE, INVOKED), row->invoked_us);
     AUTO_RESULT PGresult *r = NULL;
     if (!store_exec(s, QUERY(ENDPOINT_MOVE), &p, &r, err)) {
         return false;
     }
     s->events = true;
-    return row_i64(r, 0, 0) == 1 || err_set(err, ERR_CONFLICT, "endpoint %s is not %s", row->name.s,
-                                            endpoint_state_name(from));
+    return row_i64(r, 0, 0) == 1 || err_set(err, ERR_CONFLICT, "endpoint %s is not %s, or extended",
+                                            row->name.s, endpoint_state_name(from));
+}
+
+bool store_endpoint_extend(struct store *s, const struct endpoint_row *row, usec_t until_us,
+                           char ret_refused[static 12], struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, row->id);
+    param_time(&p, row->extend_seen_us);
+    param_i64(&p, row->ttl_s);
+    param_i64(&p, row->reserved_musd);
+    param_time(&p, until_us);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(ENDPOINT_EXTEND), &p, &r, err)) {
+        return false;
+    }
+    (void)snprintf(ret_refused, 12, "%s", row_text(r, 0, 0));
+    s->events = true;
+    return true;
 }
 
 bool store_endpoint_end(struct store *s, const struct endpoint_row *row,

@@ -15,9 +15,15 @@ struct endpoint_texts { /* of CreateModel, CreateEndpointConfig, CreateEndpoint 
 bool store_endpoint_intend(struct store *s, const struct endpoint_row *row, usec_t until_us,
                            const struct endpoint_texts *texts, char ret_refused[static 12],
                            struct err *err) MUST_CHECK;
-/* Its row as it is now, but for what people write of it. ERR_CONFLICT: it is not in `from`. */
+/* Its row as it is now, but for what people write of it. ERR_CONFLICT: it is not in `from`, or is
+ * to be deleted while people want a later end than its row knows of. */
 bool store_endpoint_move(struct store *s, const struct endpoint_row *row, enum endpoint_state from,
                          usec_t until_us, struct err *err) MUST_CHECK;
+/* Answers the wish row->extend_seen_us with the row's ttl and reservation. until_us: its
+ * delete_after then. ret_refused: "", or what said no: money, and the wish is answered so; state,
+ * and nothing is written. */
+bool store_endpoint_extend(struct store *s, const struct endpoint_row *row, usec_t until_us,
+                           char ret_refused[static 12], struct err *err) MUST_CHECK;
 /* Its end and what it cost. ERR_CONFLICT: it is not being deleted. */
 bool store_endpoint_end(struct store *s, const struct endpoint_row *row,
                         const struct endpoint_end *e, struct err *err) MUST_CHECK;

@@ -14,6 +14,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import TOP, wait_for
+from api_endpoints import check_endpoints
 from api_runs import check_runs
 from kit.api import EIGHT, PSQL, Api, filled, leader_fails, leader_takes, main, spec
 
@@ -733,6 +734,7 @@ def run(t, pg):
     check_encoding(t, a)
     check_lost(t, a)
     check_house(t, a)
+    check_endpoints(t, a)
     check_runs(t, a)
     s5 = a.sql("SELECT 1") and a.raw("GET", "/metrics")[1].decode()
     n = int(re.search(r"droverd_http_server_errors_total (\d+)", s5).group(1))

@@ -3,6 +3,7 @@
  * cannot be read may have taken effect. Method: build/bin/drover-local with a model server in
  * Python. */
 #include "aws/hosting.h"
+#include "aws/invocations.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -27,6 +28,7 @@ struct got {
     struct hosting_summary rows[8];
     size_t rows_n;
     struct endpoint_answer answer;
+    int64_t invocations;
     char body[256];
 };
 
@@ -83,6 +85,14 @@ static void on_list(void *ctx, const struct hosting_summary *rows, size_t n,
     keep_failure(g, f);
     g->rows_n = n;
     memcpy(g->rows, rows, MIN(n, ARRAY_LEN(g->rows)) * sizeof *rows);
+}
+
+static void on_never_report(void *ctx, const struct invocation_report *report,
+                            const struct aws_failure *f)
+{
+    (void)report;
+    (void)f;
+    *(bool *)ctx = true;
 }
 
 static void on_invoke(void *ctx, const struct endpoint_answer *a, const struct aws_failure *f)
@@ -206,6 +216,54 @@ static void test_life__of_an_endpoint(void **state)
         g = delete ((enum hosting_kind)kind, name);
         assert_true(g.not_found && !g.failed);
     }
+}
+
+static void on_invocations(void *ctx, const struct invocation_report *report,
+                           const struct aws_failure *f)
+{
+    struct got *g = ctx;
+    keep_failure(g, f);
+    for (size_t i = 0; report != NULL && i < report->n; i++) {
+        assert_int_equal(report->counts[i].from % (60 * USEC_PER_SEC), 0);
+        g->invocations += report->counts[i].n;
+    }
+}
+
+static struct got invocations(const char *name)
+{
+    struct got g = {.n = 0};
+    usec_t now = clock_wall_us();
+    const struct invocation_question q = {
+        .from = now - now % (60 * USEC_PER_SEC) - 600 * USEC_PER_SEC, .to = now, .period_s = 60};
+    (void)invocations_read(c, open_gate, name, "AllTraffic", &q, on_invocations, &g);
+    run_until_answered(&g);
+    return g;
+}
+
+static void test_invocations__are_counted_or_not_known(void **state)
+{
+    (void)state;
+    assert_false(create_model("asked").failed);
+    assert_false(create_config("asked", "asked").failed);
+    assert_false(create_endpoint("asked", "asked").failed);
+    (void)wait_status("asked", "InService");
+    assert_false(invoke("asked", "hello").failed);
+    assert_false(invoke("asked", "no").failed);
+    struct got g = invocations("asked");
+    assert_int_equal(g.failure.outcome, AWS_UNKNOWN); /* the answer is not JSON */
+    g = invocations("asked");
+    assert_int_equal(g.failure.outcome, AWS_THROTTLED);
+    g = invocations("asked");
+    assert_false(g.failed);
+    assert_int_equal(g.invocations, 2);
+    g = invocations("never");
+    assert_true(!g.failed && g.invocations == 0);
+    const struct invocation_question q = {.from = 0, .to = 60 * USEC_PER_SEC, .period_s = 60};
+    bool called = false;
+    invocations_cancel(invocations_read(c, open_gate, "asked", "v", &q, on_never_report, &called));
+    (void)invocations("asked");
+    assert_false(called);
+    invocations_cancel(NULL);
 }
 
 static void test_names__taken_and_missing_are_answers(void **state)
@@ -348,6 +406,8 @@ static const char config[] =
     "\"endpoint_stop_seconds\":0.05,\"kill_jobs_on_exit\":true,\"faults\":["
     "{\"kind\":\"throttle\",\"operation\":\"CreateModel\",\"name_contains\":\"throttled\"},"
     "{\"kind\":\"html_error\",\"operation\":\"CreateModel\",\"name_contains\":\"broken\"},"
+    "{\"kind\":\"html_error\",\"operation\":\"GetMetricStatistics\",\"times\":1},"
+    "{\"kind\":\"throttle\",\"operation\":\"GetMetricStatistics\",\"after\":1},"
     "{\"kind\":\"quota_refuse\",\"operation\":\"CreateEndpoint\",\"name_contains\":\"over\"},"
     "{\"kind\":\"job_failure\",\"operation\":\"CreateEndpoint\",\"name_contains\":\"fails\","
     "\"reason\":\"no luck\"}]}";
@@ -376,6 +436,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_life__of_an_endpoint),
+        cmocka_unit_test(test_invocations__are_counted_or_not_known),
         cmocka_unit_test(test_names__taken_and_missing_are_answers),
         cmocka_unit_test(test_failures__are_told_apart),
         cmocka_unit_test(test_list__over_all_pages_newest_first),

@@ -45,7 +45,7 @@ PLATFORM = {"job.json": "cloudwatch:PutMetricData ecr:BatchCheckLayerAvailabilit
                             "ec2:DescribeDhcpOptions ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs fsx:DescribeFileSystems"}
 # Actions for which IAM knows no resource, or SageMaker names none beforehand.
 ANY_RESOURCE = set(PLATFORM["job-vpc.json"].split()) | {"fsx:DescribeDataRepositoryAssociations", "fsx:DescribeDataRepositoryTasks", "sagemaker:ListTrainingJobs", "sagemaker:ListModels", "sagemaker:ListEndpointConfigs", "sagemaker:ListEndpoints", "servicequotas:ListServiceQuotas", "ecr:GetAuthorizationToken",
-                                                           "cloudwatch:PutMetricData", "sagemaker:DeleteTrainingJob"}
+                                                           "cloudwatch:PutMetricData", "cloudwatch:GetMetricStatistics", "sagemaker:DeleteTrainingJob"}
 
 
 def operations():

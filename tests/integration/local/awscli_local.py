@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
@@ -201,7 +202,7 @@ CONFIG = {"images": {"server": ["/usr/bin/python3", "-S", "-c", MODEL_SERVER]}, 
 def lossless(tap, c, operation, input_, what, service="sagemaker", target="SageMaker."):
     """Every member that drover-local answers is in the answer as Debian's botocore reads it."""
     raw = json.loads(c.ours("json", service, target + operation, json.dumps(input_)).out)
-    shape = botocore.session.get_session().get_service_model(service).operation_model(operation).output_shape
+    shape = botocore.session.get_session().get_service_model({"monitoring": "cloudwatch"}.get(service, service)).operation_model(operation).output_shape
     tap.eq(lost_members(raw, shape), [], what + ": botocore knows every member of " + operation)
 
 
@@ -243,6 +244,12 @@ def hosting(c, folder):
     with open(out, "rb") as f:
         answered = f.read()
     tap.ok(r.rc == 0 and answered == b"<a question>" and json.loads(r.out)["InvokedProductionVariant"] == "AllTraffic", "it answers", (r, answered))
+    now = int(time.time())
+    r = c.aws("cloudwatch", "get-metric-statistics", "--namespace", "AWS/SageMaker", "--metric-name", "Invocations", "--dimensions", "Name=EndpointName,Value=e",
+              "Name=VariantName,Value=AllTraffic", "--start-time", str(now - 600), "--end-time", str(now + 60), "--period", "60", "--statistics", "Sum")
+    tap.ok(r.rc == 0 and [(p["Sum"], p["Unit"]) for p in json.loads(r.out)["Datapoints"]] == [(1.0, "None")], "awscli reads from CloudWatch that it was invoked once", r)
+    lossless(tap, c, "GetMetricStatistics", {"Namespace": "AWS/SageMaker", "MetricName": "Invocations", "StartTime": now - 600, "EndTime": now + 60, "Period": 60, "Statistics": ["Sum"],
+             "Dimensions": [{"Name": "EndpointName", "Value": "e"}, {"Name": "VariantName", "Value": "AllTraffic"}]}, "invocations", "monitoring", "GraniteServiceVersion20100801.")
     for kind, operation, name in (("model", "Model", "m"), ("endpoint-config", "EndpointConfig", "c"), ("endpoint", "Endpoint", "e")):
         r = c.aws(sm, "describe-" + kind, "--%s-name" % kind, name)
         tap.ok(r.rc == 0 and json.loads(r.out)[operation + "Name"] == name, "awscli describes the " + kind, r)

@@ -350,6 +350,60 @@ def test_kill__endpoints_go_on_and_are_found(l):
     same(sorted(q["name"] for q in l.wire("CreateModel") if q["accepted"]), ["lost", "up"])
 
 
+def counted(l, *, endpoint="e", variant_name="AllTraffic", period=60, since=3600, json_too=True, **more):
+    """{statistic: its sum over the datapoints} of an endpoint's invocations, by botocore's Query and by JSON, which say the same."""
+    end = int(time.time()) + 1
+    dimensions = [{"Name": "VariantName", "Value": variant_name}, {"Name": "EndpointName", "Value": endpoint}]
+    q = {"Namespace": "AWS/SageMaker", "MetricName": "Invocations", "Dimensions": dimensions, "StartTime": end - since, "EndTime": end, "Period": period,
+         "Statistics": ["Sum", "SampleCount", "Maximum"], **more}
+    got = l.client("cloudwatch").get_metric_statistics(**q)
+    same(got["Label"], q["MetricName"])
+    if json_too:
+        by_json = call(l, "GetMetricStatistics", q, "monitoring", "GraniteServiceVersion20100801.")[1]
+        same([{k: v for k, v in p.items() if k != "Timestamp"} for p in by_json["Datapoints"]], [{k: v for k, v in p.items() if k != "Timestamp"} for p in got["Datapoints"]])
+        same([p["Timestamp"] for p in by_json["Datapoints"]], [p["Timestamp"].timestamp() for p in got["Datapoints"]])
+    for p in got["Datapoints"]:
+        same((p["Unit"], p["Timestamp"].timestamp() % 60, p["Timestamp"].timestamp() >= (end - since) // period * period), ("None", 0, True))
+    return {s: sum(p[s] for p in got["Datapoints"]) for s in q["Statistics"]} if got["Datapoints"] else {}
+
+
+def test_metrics__count_what_went_to_a_model_server(l):
+    endpoint(l, "e")
+    serving(l, "e")
+    same(counted(l), {})
+    for body in (b"x", b"fail", b"bad"):
+        try:
+            invoke(l, "e", body)
+        except l.client("sagemaker-runtime").exceptions.ModelError:
+            pass
+    same({k: counted(l)[k] for k in ("Sum", "SampleCount")}, {"Sum": 3.0, "SampleCount": 3.0})
+    same(counted(l, period=3600, since=7200)["Sum"], 3.0)
+    same([counted(l, endpoint="f"), counted(l, variant_name="Other"), counted(l, MetricName="ModelLatency"), counted(l, Namespace="AWS/EC2")], [{}] * 4)
+    same(counted(l, Dimensions=[{"Name": "EndpointName", "Value": "e"}]), {})  # a metric is found by all of its dimensions
+    l.kill()
+    l.start()
+    same(counted(l)["Sum"], 3.0)
+    invoke(l, "e")
+    same(counted(l)["Sum"], 4.0)
+    cloudwatch, q = l.client("cloudwatch"), {"Namespace": "AWS/SageMaker", "MetricName": "Invocations", "StartTime": 0, "EndTime": 86400, "Period": 60, "Statistics": ["Sum"]}
+    cloudwatch.get_metric_statistics(**q)  # 1,440 datapoints at most
+    for change, code in (({"EndTime": 86460}, "InvalidParameterCombination"), ({"EndTime": 0}, "InvalidParameterCombination"), ({"Period": 90}, "InvalidParameterValue"),
+                         ({"Statistics": ["Median"]}, "ValidationException"), ({"Namespace": ":x"}, "ValidationException")):
+        same(error_of(cloudwatch.get_metric_statistics, **{**q, **change})[0], code)
+        status, body = call(l, "GetMetricStatistics", {**q, **change}, "monitoring", "GraniteServiceVersion20100801.")
+        same((status, body["__type"]), (400, code))
+    same(call(l, "GetMetricStatistics", {}, "monitoring", "GraniteServiceVersion20100801.")[1]["__type"], "ValidationException")
+    refused = error_of(l.client("cloudwatch", secret="wrong").get_metric_statistics, **q)[0]  # by Query, or by JSON with a newer botocore
+    same(refused in ("SignatureDoesNotMatch", "InvalidSignatureException"), True)
+
+
+def test_metrics__come_late(l):
+    endpoint(l, "e")
+    serving(l, "e")
+    invoke(l, "e")
+    same(counted(l), {})
+
+
 def test_invoice__from_in_service_to_delete_and_by_fleet(l):
     endpoint(l, "e", count=1)
     first = serving(l, "e")["LastModifiedTime"]
@@ -376,4 +430,5 @@ run([(test_life__deploy_invoke_delete, shape(endpoint_start_seconds=0.3, endpoin
       shape(endpoint_health_seconds=5, endpoint_start_seconds=0.5)),
      (test_refused__as_aws_refuses, shape()), (test_quota__of_endpoints, shape(endpoint_health_seconds=0.2)),
      (test_lists_and_tags, shape(endpoint_start_seconds=100)), (test_kill__endpoints_go_on_and_are_found, shape()),
+     (test_metrics__count_what_went_to_a_model_server, shape()), (test_metrics__come_late, shape(metric_delay_seconds=1000)),
      (test_invoice__from_in_service_to_delete_and_by_fleet, shape(endpoint_stop_seconds=100))])

@@ -1,7 +1,7 @@
 /* The API alone, for tests: the real server over a real database, with a bridge that lists a folder
- * instead of S3 (s3://bucket/key is DIR/bucket/key) and answers a fixed log. Tests write the
- * leader's rows. `api_server CONNINFO TOKEN_FILE S3_DIR` prints its port and ends when its stdin
- * does. */
+ * instead of S3 (s3://bucket/key is DIR/bucket/key), answers a fixed log and repeats what a model
+ * is asked. Tests write the leader's rows. `api_server CONNINFO TOKEN_FILE S3_DIR` prints its port
+ * and ends when its stdin does. */
 #include "api/server/server.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
@@ -51,6 +51,24 @@ static void tail(struct bridge *b, const struct bridge_question *q)
     bridge_answer(b, q->id, &reply);
 }
 
+/* A model that says what it was asked, and has no answer to "no". */
+static void invoke(struct bridge *b, const struct bridge_question *q)
+{
+    struct bridge_reply reply = {0};
+    struct err err = ERR_INIT;
+    if (str_eq_cstr(q->body, "no")) {
+        (void)err_set(&err, ERR_MODEL, "the model answered with 400: no");
+        bridge_refuse(b, q->id, &err);
+        return;
+    }
+    buf_init(&reply.json, 4 * 1024 * 1024);
+    buf_addf(&reply.json, "\"%s %s ", q->endpoint, q->content_type);
+    buf_add_str(&reply.json, q->body);
+    buf_add_cstr(&reply.json, "\"");
+    (void)snprintf(reply.content_type, sizeof reply.content_type, "%s", q->content_type);
+    bridge_answer(b, q->id, &reply);
+}
+
 static void serve(struct bridge *b, const char *dir)
 {
     struct bridge_question q;
@@ -60,6 +78,8 @@ static void serve(struct bridge *b, const char *dir)
         while (bridge_take(b, &q)) {
             if (q.kind == BRIDGE_S3_LIST) {
                 list(b, &q, dir);
+            } else if (q.kind == BRIDGE_INVOKE) {
+                invoke(b, &q);
             } else {
                 tail(b, &q);
             }

@@ -1,5 +1,6 @@
 /* No stage here deploys: hosting is never asked. */
 #include "aws/hosting.h"
+#include "aws/invocations.h"
 #include "deep.h"
 
 static _Noreturn void no_hosting(void)
@@ -40,6 +41,20 @@ struct hosting_call *endpoint_invoke(struct aws_client *c, struct aws_gate gate,
 }
 
 void hosting_cancel(struct hosting_call *call)
+{
+    ASSERT(call == NULL);
+}
+
+struct invocations_call *invocations_read(struct aws_client *c, struct aws_gate gate,
+                                          const char *endpoint, const char *variant,
+                                          const struct invocation_question *q, invocations_cb cb,
+                                          void *ctx)
+{
+    (void)c, (void)gate, (void)endpoint, (void)variant, (void)q, (void)cb, (void)ctx;
+    no_hosting();
+}
+
+void invocations_cancel(struct invocations_call *call)
 {
     ASSERT(call == NULL);
 }

@@ -14,6 +14,7 @@ struct asker {
     struct bridge *b;
     int i, good;
     int64_t timeout_us;
+    const struct bridge_question *question; /* NULL: a listing */
     struct err err;
 };
 
@@ -38,7 +39,7 @@ static void *ask_once(void *ctx)
     struct asker *a = ctx;
     struct bridge_question q = {.kind = BRIDGE_S3_LIST};
     struct bridge_reply r = {0};
-    a->good = bridge_ask(a->b, &q, a->timeout_us, &r, &a->err);
+    a->good = bridge_ask(a->b, a->question != NULL ? a->question : &q, a->timeout_us, &r, &a->err);
     bridge_reply_done(&r);
     return NULL;
 }
@@ -115,6 +116,34 @@ static void test_bridge__a_question_nobody_took_in_time_is_gone(void **state)
     bridge_free(b);
 }
 
+/* The body is the bridge's while it is needed, also when whoever asked has gone. */
+static void test_bridge__a_question_keeps_its_body(void **state)
+{
+    (void)state;
+    struct bridge *b;
+    assert_true(bridge_new(&b, NULL));
+    char body[] = "hello";
+    struct bridge_question q = {.kind = BRIDGE_INVOKE, .body = {body, 5}};
+    struct bridge_question taken[2];
+    struct bridge_reply r = {0};
+    struct err err;
+    assert_false(bridge_ask(b, &q, 5 * USEC_PER_MSEC, &r, &err)); /* nobody took it: freed */
+    struct asker a = {.b = b, .timeout_us = 50 * USEC_PER_MSEC, .question = &q};
+    for (int i = 0; i < 2; i++) { /* one is answered late, one never */
+        pthread_t t;
+        assert_int_equal(pthread_create(&t, NULL, ask_once, &a), 0);
+        while (!bridge_take(b, &taken[i])) { /* readable once more than needed */
+            assert_true(ready(b, 5000));
+        }
+        assert_int_equal(pthread_join(t, NULL), 0);
+        assert_int_equal(a.err.code, ERR_TIMEOUT);
+    }
+    memset(body, 'x', 5);
+    assert_true(str_eq_cstr(taken[0].body, "hello") && str_eq_cstr(taken[1].body, "hello"));
+    bridge_answer(b, taken[0].id, &r);
+    bridge_free(b);
+}
+
 static void test_bridge__closing_refuses_all(void **state)
 {
     (void)state;
@@ -176,6 +205,7 @@ int main(void)
         cmocka_unit_test(test_bridge__each_asker_gets_its_own_answer),
         cmocka_unit_test(test_bridge__a_late_answer_reaches_nobody),
         cmocka_unit_test(test_bridge__a_question_nobody_took_in_time_is_gone),
+        cmocka_unit_test(test_bridge__a_question_keeps_its_body),
         cmocka_unit_test(test_bridge__closing_refuses_all),
         cmocka_unit_test(test_bridge__a_refusal_keeps_its_reason),
         cmocka_unit_test(test_bridge__listings_have_a_maximum),

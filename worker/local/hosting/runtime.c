@@ -3,6 +3,7 @@
 #include "common/http.h"
 #include "local/app.h"
 #include "local/oracle/records.h"
+#include "local/services/services.h"
 #include <stdio.h>
 
 #define PATH_BEGIN       "/endpoints/"
@@ -78,6 +79,7 @@ void runtime_invoke(struct request *r)
     r->forward_to = xasprintf("http://" STR_FMT "%lld:" STR_FMT "/invocations", STR_ARG(prefix),
                               (long long)instance, STR_ARG(net));
     (void)snprintf(r->variant, sizeof r->variant, "%s", record_text(f, "variant"));
+    metrics_count_invocation(r->app, r->name, r->variant, r->arrival);
 }
 
 /* The server said no, or nothing: ModelError with what it said. */

@@ -75,7 +75,7 @@ static bool refuse(struct request *r, enum refusal why)
 {
     if (strcmp(r->service, "s3") == 0) {
         reply_error(r, refusals[why].s3.status, refusals[why].s3.code, "%s", refusals[why].text);
-    } else if (strcmp(r->service, "sts") == 0) {
+    } else if (request_is_query(r)) {
         reply_error(r, refusals[why].sts.status, refusals[why].sts.code, "%s", refusals[why].text);
     } else {
         reply_error(r, refusals[why].json.status, refusals[why].json.code, "%s",
@@ -162,10 +162,9 @@ static bool refuse_expired(struct request *r, usec_t then, usec_t now, int64_t w
     clock_format_amz(then, sent);
     clock_format_amz(now, here);
     clock_format_amz(then < now ? now - window_us : now + window_us, limit);
-    const char *code =
-        strcmp(r->service, "sts") == 0 ? "SignatureDoesNotMatch" : "InvalidSignatureException";
+    const char *code = request_is_query(r) ? "SignatureDoesNotMatch" : "InvalidSignatureException";
     long long minutes = window_us / USEC_PER_SEC / 60;
-    reply_error(r, strcmp(r->service, "sts") == 0 ? 403 : 400, code,
+    reply_error(r, request_is_query(r) ? 403 : 400, code,
                 then < now
                     ? "Signature expired: %s is now earlier than %s (%s - %lld min.)"
                     : "Signature not yet current: %s is still later than %s (%s + %lld min.)",

@@ -21,9 +21,13 @@ static const struct {
     const char *prefix; /* of X-Amz-Target */
     const char *service;
 } targets[] = {
-    {"SageMaker.", "sagemaker"}, {"ServiceQuotasV20190624.", "servicequotas"},
-    {"Logs_20140328.", "logs"},  {"secretsmanager.", "secretsmanager"},
-    {"AmazonSSM.", "ssm"},       {"AWSSimbaAPIService_v20180301.", "fsx"},
+    {"SageMaker.", "sagemaker"},
+    {"ServiceQuotasV20190624.", "servicequotas"},
+    {"Logs_20140328.", "logs"},
+    {"secretsmanager.", "secretsmanager"},
+    {"AmazonSSM.", "ssm"},
+    {"AWSSimbaAPIService_v20180301.", "fsx"},
+    {"GraniteServiceVersion20100801.", "monitoring"},
 };
 static const struct {
     const char *service;
@@ -70,6 +74,7 @@ static const struct {
     {"logs", "DescribeLogStreams", "logStreamNamePrefix", logs_describe_streams},
     {"logs", "GetLogEvents", "logStreamName", logs_get_events},
     {"logs", "FilterLogEvents", "logStreamNamePrefix", logs_filter_events},
+    {"monitoring", "GetMetricStatistics", NULL, metrics_get_statistics},
     {"secretsmanager", "GetSecretValue", "SecretId", secrets_get},
     {"ssm", "GetParameter", "Name", secrets_get_parameter},
 };
@@ -134,6 +139,20 @@ static void route_runtime(struct request *r)
     (void)snprintf(r->name, sizeof r->name, "%.*s", (int)MIN(name.n, (size_t)200), name.p);
 }
 
+/* The Query protocol: STS, and CloudWatch as older clients ask it. */
+static void route_form(struct request *r)
+{
+    AUTO_BUF struct buf action = BUF_INIT(64);
+    r->service = "sts";
+    r->operation = sts_operation(r);
+    if (request_form(r, "Action", &action) &&
+        strcmp(buf_cstr(&action), "GetMetricStatistics") == 0) {
+        r->service = "monitoring";
+        r->operation = "GetMetricStatistics";
+        r->input = metrics_form(r);
+    }
+}
+
 static void route(struct request *r)
 {
     struct str target = request_header(r, "x-amz-target");
@@ -148,8 +167,7 @@ static void route(struct request *r)
         bool form =
             str_starts(request_header(r, "content-type"), "application/x-www-form-urlencoded");
         if (strcmp(r->method, "POST") == 0 && str_eq_cstr(r->path, "/") && form) {
-            r->service = "sts";
-            r->operation = sts_operation(r);
+            route_form(r);
         } else if (runtime_is(r)) {
             route_runtime(r);
         } else {
@@ -193,7 +211,7 @@ static void refuse(struct request *r, int status, const char *json_code, const c
 
 static void throttle(struct request *r)
 {
-    bool sts = strcmp(r->service, "sts") == 0;
+    bool sts = request_is_query(r);
     refuse(r, 400, sts ? "Throttling" : "ThrottlingException", "SlowDown", 503,
            strcmp(r->service, "s3") == 0 ? "Please reduce your request rate." : "Rate exceeded");
 }

@@ -80,6 +80,33 @@ bool request_has_query(const struct request *r, const char *name)
     return query_find(r, name, &v);
 }
 
+bool request_form(const struct request *r, const char *name, struct buf *out)
+{
+    struct str rest = buf_str(&r->body);
+    while (rest.n > 0) {
+        struct str value = str_split(&rest, '&');
+        struct str key = str_split(&value, '=');
+        if (str_eq_cstr(key, name)) {
+            return str_url_decode(out, value, true) && !out->overflow;
+        }
+    }
+    return false;
+}
+
+bool request_is_query(const struct request *r)
+{
+    bool cloudwatch = strcmp(r->service, "monitoring") == 0;
+    return strcmp(r->service, "sts") == 0 ||
+           (cloudwatch && request_header(r, "x-amz-target").p == NULL);
+}
+
+/* CloudWatch speaks JSON 1.0, the others 1.1. */
+static const char *type_of_json(const struct request *r)
+{
+    return strcmp(r->service, "monitoring") == 0 ? "application/x-amz-json-1.0"
+                                                 : "application/x-amz-json-1.1";
+}
+
 void reply_header(struct request *r, const char *name, const char *value)
 {
     buf_add(&r->reply.headers, name, strlen(name) + 1);
@@ -92,7 +119,7 @@ void reply_json(struct request *r, json_t *take)
     json_decref(take);
     ASSERT(text != NULL);
     r->reply.status = 200;
-    r->reply.content_type = "application/x-amz-json-1.1";
+    r->reply.content_type = type_of_json(r);
     buf_reset(&r->reply.body);
     buf_add_cstr(&r->reply.body, text);
     free(text);
@@ -139,7 +166,7 @@ void reply_error(struct request *r, int status, const char *code, const char *fm
     r->reply.status = status;
     (void)snprintf(r->reply.error, sizeof r->reply.error, "%s", code);
     buf_reset(&r->reply.body);
-    if (strcmp(r->service, "s3") == 0 || strcmp(r->service, "sts") == 0) {
+    if (strcmp(r->service, "s3") == 0 || request_is_query(r)) {
         error_xml(r, code, message);
         r->reply.content_type = strcmp(r->service, "s3") == 0 ? "application/xml" : "text/xml";
         return;
@@ -152,5 +179,5 @@ void reply_error(struct request *r, int status, const char *code, const char *fm
     }
     AUTO_FREE char *text = json_text(o);
     buf_add_cstr(&r->reply.body, text);
-    r->reply.content_type = "application/x-amz-json-1.1";
+    r->reply.content_type = type_of_json(r);
 }

@@ -82,6 +82,10 @@ struct str request_header(const struct request *r, const char *name);
  * "". */
 bool request_query(const struct request *r, const char *name, struct buf *out);
 bool request_has_query(const struct request *r, const char *name);
+/* Decoded value of a field of a form; false when absent or longer than out takes. */
+bool request_form(const struct request *r, const char *name, struct buf *out);
+/* Of a service that answers in XML as STS does, and not in JSON: by the Query protocol. */
+bool request_is_query(const struct request *r);
 
 void reply_header(struct request *r, const char *name, const char *value);
 /* 200 with this object as body; takes the reference. */

@@ -8,6 +8,7 @@ static const char *const kind_names[RECORD_KIND_COUNT] = {
     [RECORD_FILE_SYSTEM] = "file_system",
     [RECORD_ASSOCIATION] = "association",
     [RECORD_FSX_TASK] = "fsx_task",
+    [RECORD_INVOCATIONS] = "invocations",
     [RECORD_CHARGE] = "charge",
 };
 

@@ -12,7 +12,8 @@ enum record_kind {
     RECORD_FILE_SYSTEM,
     RECORD_ASSOCIATION,
     RECORD_FSX_TASK,
-    RECORD_CHARGE, /* a closed line of the invoice; its name is only a key */
+    RECORD_INVOCATIONS, /* of a variant in a minute */
+    RECORD_CHARGE,      /* a closed line of the invoice; its name is only a key */
     RECORD_KIND_COUNT
 };
 

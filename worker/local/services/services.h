@@ -10,6 +10,13 @@ void sts_handle(struct request *r);
 void logs_describe_streams(struct request *r);
 void logs_get_events(struct request *r);
 void logs_filter_events(struct request *r);
+/* metrics_local.c: CloudWatch's GetMetricStatistics over the invocations of endpoints. The form is
+ * what Query sends, as the JSON that it stands for. */
+void metrics_get_statistics(struct request *r);
+json_t *metrics_form(const struct request *r);
+/* One more, of a variant of an endpoint. */
+void metrics_count_invocation(struct app *app, const char *endpoint, const char *variant,
+                              usec_t at);
 /* secrets_local.c: GetSecretValue of Secrets Manager, GetParameter of Systems Manager. */
 void secrets_get(struct request *r);
 void secrets_get_parameter(struct request *r);

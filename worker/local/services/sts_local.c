@@ -10,26 +10,12 @@
 #define ROLE_SECONDS_MAX   43200
 #define ROLE_SECONDS_USUAL 3600
 
-/* Value of a field of the form into out; false when it is absent. */
-static bool form_get(const struct request *r, const char *name, struct buf *out)
-{
-    struct str rest = buf_str(&r->body);
-    while (rest.n > 0) {
-        struct str value = str_split(&rest, '&');
-        struct str key = str_split(&value, '=');
-        if (str_eq_cstr(key, name)) {
-            return str_url_decode(out, value, true) && !out->overflow;
-        }
-    }
-    return false;
-}
-
 const char *sts_operation(const struct request *r)
 {
     static const char *const names[] = {"GetCallerIdentity", "AssumeRole",
                                         "AssumeRoleWithWebIdentity"};
     AUTO_BUF struct buf action = BUF_INIT(64);
-    (void)form_get(r, "Action", &action);
+    (void)request_form(r, "Action", &action);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (strcmp(buf_cstr(&action), names[i]) == 0) {
             return names[i];
@@ -99,12 +85,12 @@ static bool role_fields(struct request *r, struct buf *arn, struct buf *session,
 {
     AUTO_BUF struct buf seconds = BUF_INIT(16);
     *ret_s = ROLE_SECONDS_USUAL;
-    if (!form_get(r, "RoleArn", arn) || arn->n < 20 || !str_starts(buf_str(arn), "arn:")) {
+    if (!request_form(r, "RoleArn", arn) || arn->n < 20 || !str_starts(buf_str(arn), "arn:")) {
         reply_error(r, 400, "ValidationError", "'roleArn' is missing or no ARN of a role");
-    } else if (!form_get(r, "RoleSessionName", session) || !is_session_name(buf_str(session))) {
+    } else if (!request_form(r, "RoleSessionName", session) || !is_session_name(buf_str(session))) {
         reply_error(r, 400, "ValidationError",
                     "'roleSessionName' failed to satisfy constraint: [\\w+=,.@-]{2,64}");
-    } else if (form_get(r, "DurationSeconds", &seconds) &&
+    } else if (request_form(r, "DurationSeconds", &seconds) &&
                !parse_i64(buf_str(&seconds), ROLE_SECONDS_MIN,
                           r->session[0] != '\0' ? ROLE_SECONDS_USUAL : ROLE_SECONDS_MAX, ret_s,
                           NULL)) {
@@ -166,7 +152,7 @@ static void assume_role_with_web_identity(struct request *r)
         return;
     }
     (void)snprintf(r->name, sizeof r->name, "%.1000s", buf_cstr(&arn));
-    (void)form_get(r, "WebIdentityToken", &token);
+    (void)request_form(r, "WebIdentityToken", &token);
     const char *role =
         json_string_value(json_object_get(r->app->set.web_identities, buf_cstr(&token)));
     if (role == NULL) {

@@ -16,7 +16,8 @@ struct deploy {
 static void deploy_init(struct deploy *d)
 {
     leader_world_init(&d->w);
-    d->endpoint = (struct spec_endpoint){.model_data = "s3://b/model.tar.gz", .ttl_s = 7200};
+    d->endpoint =
+        (struct spec_endpoint){.model_data = "s3://b/model.tar.gz", .ttl_s = 7200, .idle_s = 600};
     d->w.spec.kind = SPEC_KIND_ENDPOINT;
     d->w.spec.name = "deploy";
     d->w.spec.endpoint = &d->endpoint;
@@ -63,6 +64,7 @@ static void test_endpoint_intent__reserves_its_whole_time_under_a_name_of_the_tr
     plan(&d, 1, &row[0], &r);
     assert_int_equal(row[0].reserved_musd, 2 * (7200 + 120 + 900) * 1000);
     assert_int_equal(row[0].ttl_s, 7200);
+    assert_int_equal(row[0].idle_s, 600);
     assert_non_null(strstr(buf_cstr(&r.endpoint), row[0].name.s));
     assert_non_null(strstr(buf_cstr(&r.model), "s3://b/model.tar.gz"));
     plan(&d, 1, &row[1], &r);

@@ -310,9 +310,9 @@ static void test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be(
     l.e->row.delete_asked = true;
     assert_true(ends(&l));
     assert_false(ends(&l)); /* once */
-    PLAY(&l, SAW(L, E, YES, "Creating"), ON(D, E, BUSY), SAW(L, E, YES, "Creating"), ON(D, E, BUSY),
-         ON(L, E, NOTHING), SAW(L, E, YES, "InService"), ON(D, E, YES), SAW(L, E, YES, "Deleting"),
-         SAW(L, E, YES, "Deleting"), ON(L, E, ABSENT), VANISHES,
+    PLAY(&l, SAW(L, E, YES, "Creating"), SAW(L, E, YES, "Creating"), SAW(L, E, YES, "Updating"),
+         ON(D, E, BUSY), ON(L, E, NOTHING), SAW(L, E, YES, "InService"), ON(D, E, YES),
+         SAW(L, E, YES, "Deleting"), SAW(L, E, YES, "Deleting"), ON(L, E, ABSENT), VANISHES,
          TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
     assert_true(l.last.end.billable_s > 0); /* it was in service for a moment */
     leader_world_done(&l.w);
@@ -454,6 +454,8 @@ static void test_endpoint_life__the_smoke_test_asks_each_payload_and_judges_p95(
     }
     assert_true(l.e->row.passed);
     assert_int_equal(l.e->row.p95_us, 84000);
+    assert_int_equal(l.e->row.tested_us, l.now_us);
+    assert_int_equal(l.e->row.tested_n, 20);
     assert_int_equal(l.last.news, ENDPOINT_MOVED);
     leader_world_done(&l.w);
 
@@ -519,6 +521,9 @@ static void test_endpoint_life__people_delete_one(void **state)
     struct endpoint_row row = l.e->row;
     assert_false(leader_take_endpoints(&l.w.s, &row, 1, l.boot_us));
     assert_false(ends(&l));
+    row.extend_us = WALL; /* or want a later end: endpoint_extend.h */
+    assert_true(leader_take_endpoints(&l.w.s, &row, 1, l.boot_us));
+    assert_int_equal(l.e->row.extend_us, WALL);
     row.delete_asked = true;
     assert_true(leader_take_endpoints(&l.w.s, &row, 1, l.boot_us));
     assert_int_equal(l.w.s.endpoints_n, 1);

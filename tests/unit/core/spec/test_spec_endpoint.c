@@ -298,34 +298,6 @@ static void test_spec_endpoint__takes_what_the_campaign_says(void **state)
     parsed_free(p);
 }
 
-/* Until somebody reads an endpoint's invocations, `idle` is right in a file and refused where it is
- * submitted. */
-static void test_spec_endpoint__idle_is_refused_where_it_is_submitted(void **state)
-{
-    (void)state;
-    struct parsed *p = parse_with(BASE, &in_region);
-    struct faults f = {0};
-    assert_true(p->good);
-    assert_true(spec_check_carried(p->spec, &f));
-    parsed_free(p);
-    AUTO_FREE char *text = xasprintf("%s%s", BASE, "    idle: 20m\n");
-    p = parse_with(text, &in_region);
-    show(&p->faults);
-    assert_true(p->good);
-    assert_false(spec_check_carried(p->spec, &f));
-    assert_int_equal(f.n, 1);
-    assert_string_equal(f.at[0].code, "not_carried_out");
-    assert_string_equal(f.at[0].pointer, "stages.deploy.idle");
-    struct faults w = {0};
-    int warned = 0;
-    spec_warn(p->spec, &w);
-    for (int i = 0; i < w.n; i++) {
-        warned += strcmp(w.at[i].code, "not_carried_out") == 0;
-    }
-    assert_int_equal(warned, 1);
-    parsed_free(p);
-}
-
 static bool price_36_usd(void *ctx, const struct spec_stage *s, musd_t *ret)
 {
     (void)ctx;
@@ -393,7 +365,6 @@ int main(void)
         cmocka_unit_test(test_spec_endpoint__what_is_right_has_no_fault),
         cmocka_unit_test(test_spec_endpoint__is_read_as_it_stands),
         cmocka_unit_test(test_spec_endpoint__takes_what_the_campaign_says),
-        cmocka_unit_test(test_spec_endpoint__idle_is_refused_where_it_is_submitted),
         cmocka_unit_test(test_spec_endpoint__a_budget_below_its_ttl_is_refused),
         cmocka_unit_test(test_spec_endpoint__a_stored_form_that_does_not_fit_is_refused),
     };
