@@ -12,7 +12,7 @@ WHERE $1::text = '' OR p.name = ANY (string_to_array($1::text, ','));
 
 -- name: api_project_lock
 -- $1 name text
-SELECT id FROM project WHERE name = $1 FOR UPDATE;
+SELECT id FROM project WHERE name = $1 FOR NO KEY UPDATE;
 
 -- name: api_project_patch
 -- $1 project bigint, $2 weight integer or NULL, $3 change the limit? boolean, $4 parts_limit integer or NULL
@@ -29,7 +29,7 @@ ON CONFLICT (level, ref_id) DO UPDATE SET limit_musd = excluded.limit_musd;
 WITH live AS MATERIALIZED (
     SELECT c.id FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
     WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled') AND ($1 = 0 OR c.project_id = $1)
-    ORDER BY c.id FOR UPDATE OF c)
+    ORDER BY c.id FOR NO KEY UPDATE OF c)
 UPDATE campaign c SET version = version + 1 FROM live WHERE c.id = live.id;
 
 -- name: api_limits
