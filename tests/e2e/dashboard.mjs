@@ -9,6 +9,7 @@ import { hostile } from './hostile.mjs';
 import { craft } from './craft.mjs';
 import { runs } from './runs.mjs';
 
+process.on('unhandledRejection', (e) => ok(false, 'nothing the browser was given failed unseen', e?.stack));
 const b = await openBrowser();
 try {
   const c = await b.context();

@@ -26,6 +26,13 @@ def s3_client(s):
         "s3", region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{s.local_port}", aws_access_key_id=KEY, aws_secret_access_key=SECRET)
 
 
+def connections(port):
+    """The kernel's lines of TCP sockets with this port: state, bytes not yet sent or read, timer."""
+    with open("/proc/net/tcp") as f:
+        rows = [line.split() for line in f.readlines()[1:]]
+    return [" ".join(r[1:6]) for r in rows if f":{port:04X}" in r[1] + r[2]]
+
+
 def verbs(s):
     files = sorted(glob.glob(s.dir + "/aws/s3/*/meta/*.parquet"))
     bucket = files[BROKEN].split("/")[-3]
@@ -43,6 +50,7 @@ def verbs(s):
         "stop": lambda _: s.kill("droverd0"),
         "start": lambda _: s.start_droverd(0) and None,
         "faults": lambda a: s.faults(*json.loads(a)),
+        "connections": lambda _: connections(s.ports["droverd0"]),
     }
 
 

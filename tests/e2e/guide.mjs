@@ -31,11 +31,11 @@ async function held(page, id) {
   const real = (json) => ({ ...json, name: NAME, state: 'held', reason: `stage download: ${LONG}`, waits_for: null, guidance: [GUIDANCE.breaker, GUIDANCE.gate, GUIDANCE.parked], parked: 1 });
   await page.route(`**/v1/campaigns/${id}`, async (route) => {
     if (route.request().method() !== 'GET') return route.continue();
-    const r = await route.fetch();
+    const r = await route.fetch({ maxRetries: 2 });
     return route.fulfill({ response: r, json: real(await r.json()) });
   });
   await page.route('**/v1/campaigns?*', async (route) => {
-    const r = await route.fetch();
+    const r = await route.fetch({ maxRetries: 2 });
     const list = await r.json();
     return route.fulfill({ response: r, json: { ...list, campaigns: list.campaigns.map(real) } });
   });

@@ -180,7 +180,7 @@ async function nothing(page) {
 async function poisoned(page, id) {
   await page.route('**/v1/**', async (route) => {
     if (/\/events$/.test(new URL(route.request().url()).pathname)) return route.continue();
-    const r = await route.fetch();
+    const r = await route.fetch({ maxRetries: 2 });
     return route.fulfill({ response: r, json: poison(await r.json(), '', MARKUP) });
   });
   for (const [path, what] of [['scaling?group=train&metric=images_per_second', '#scaling'], ['compare?a=train-1&b=train-2', '#figures'], ['scaling?group=odd', '#nothing']]) {
