@@ -36,7 +36,8 @@ async function answer(path, init) {
   }
 }
 
-async function request(method, path, body, headers = {}) {
+// { r, text, value }: the answer, its text, and what that is as JSON.
+async function call(method, path, body, headers = {}) {
   const init = { method, headers: { accept: 'application/json', ...headers }, credentials: 'same-origin' };
   if (csrf && method !== 'GET') init.headers['X-Drover-CSRF'] = csrf;
   if (body !== undefined) {
@@ -56,10 +57,20 @@ async function request(method, path, body, headers = {}) {
     onOut();
   }
   if (!r.ok) throw new Problem(r.status, value);
-  return value;
+  return { r, text, value };
 }
 
+const request = async (...of) => (await call(...of)).value;
+
 export const get = (path) => request('GET', path);
+export const del = (path) => request('DELETE', path);
+// With the ETag that a change of it names.
+export async function getTagged(path) {
+  const { r, value } = await call('GET', path);
+  return { value, etag: r.headers.get('etag') };
+}
+// What a model says to a text, as it is.
+export const ask = async (path, text, type) => (await call('POST', path, text, { 'content-type': type, accept: '*/*' })).text;
 // The key of one action: a second press repeats the same request.
 export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
 export const post = (path, body = {}, key = newKey()) => request('POST', path, body, { 'Idempotency-Key': key });

@@ -1,11 +1,13 @@
 // The dashboard: login, then one page per address: / lists campaigns, /c/7 is campaign c-7, /c/7/parts its parts, /c/7/scaling and
-// /c/7/compare its training runs. droverd knows these (is_page in assets.c); any other is this page with status 404.
+// /c/7/compare its training runs, /endpoints lists endpoints, /endpoints/NAME is one. droverd knows these (is_page in assets.c); any
+// other is this page with status 404.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { heardAt, login, logout, resume, whenOut } from './api.js';
 import { Campaign } from './campaign.js';
 import { Compare } from './compare.js';
+import { Endpoint, Endpoints } from './endpoints.js';
 import { clock } from './format.js';
 import { List } from './list.js';
 import { Parts } from './parts.js';
@@ -86,7 +88,8 @@ function Shell({ onOut }) {
   const [path, go] = usePath();
   const [live, setLive] = useState('stale');
   const m = /^\/c\/(?:c-)?(\d+)(\/parts|\/scaling|\/compare)?$/.exec(path);
-  const lost = !m && path !== '/';
+  const of = /^\/endpoints(?:\/([\w-]+))?$/.exec(path);
+  const lost = !m && !of && path !== '/';
   const out = async () => {
     await logout().catch(() => {});
     onOut();
@@ -94,11 +97,13 @@ function Shell({ onOut }) {
   return html`<div onClick=${inside(go)}>
     <header class="top"><div>
       <a class="brand" href="/"><img src="/icon.svg" alt="" width="20" height="20"/> drover</a>
+      <nav aria-label="pages"><a href="/" aria-current=${path === '/' ? 'page' : null}>Campaigns</a> <a href="/endpoints" aria-current=${of ? 'page' : null}>Endpoints</a></nav>
       ${!lost && html`<${Chip} live=${live}/>`}
       <button class="link" onClick=${out}>log out</button>
     </div></header>
     ${lost ? html`<${Lost} path=${path}/>`
-      : m ? html`<${PAGES[m[2]]} key=${path} id=${`c-${m[1]}`} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
+      : m ? html`<${PAGES[m[2]]} key=${path} id=${`c-${m[1]}`} setLive=${setLive}/>`
+        : of ? html`<${of[1] ? Endpoint : Endpoints} key=${path} id=${of[1]} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
   </div>`;
 }
 

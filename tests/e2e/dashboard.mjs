@@ -7,6 +7,7 @@ import { guide } from './guide.mjs';
 import { large } from './large.mjs';
 import { hostile } from './hostile.mjs';
 import { craft } from './craft.mjs';
+import { endpoints } from './endpoints.mjs';
 import { runs } from './runs.mjs';
 
 process.on('unhandledRejection', (e) => ok(false, 'nothing the browser was given failed unseen', e?.stack));
@@ -16,7 +17,7 @@ try {
   const page = await c.newPage();
   const only = process.env.ONLY?.split(',');
   if (only && !only.includes('journey')) await logIn(page);
-  for (const part of [journey, runs, large, guide, craft, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes);
+  for (const part of [journey, runs, large, guide, craft, endpoints, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes);
   await page.context().clearCookies();
   await page.click('a.brand');
   await page.waitForSelector('input[name=token]');

@@ -4,12 +4,13 @@
 This half brings the stack up, spoils one part's parquet file, and then carries out what the browser's half (dashboard.mjs)
 asks for on its standard output: lines "@verb argument" are answered by one line, everything else is TAP and passed on.
 The verbs are what people do outside the browser: mend a file in the bucket, stop and start droverd, order faults.
-usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,hostile chooses)"""
+usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,endpoints,hostile chooses)"""
 import glob
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -17,6 +18,8 @@ sys.path.insert(0, os.path.join(TOP, "tests"))
 from kit.stack import KEY, SECRET, Stack  # noqa: E402
 
 PARTS, ROWS = 10, 12
+HOSTING = {"prices": {t: "0.204" for t in ("ml.c5.xlarge", "ml.m5.large", "ml.m5.xlarge")} | {"hosting:ml.m5.xlarge": "36"},
+           "endpoint_quotas": {"ml.m5.xlarge": 2}, "endpoint_start_seconds": 0.3, "endpoint_stop_seconds": 0.5}
 BROKEN = 3
 
 
@@ -58,10 +61,14 @@ def main():
     shots = os.path.join(TOP, "build/e2e-shots") if os.environ.get("SHOTS") else ""
     if shots:
         os.makedirs(shots, exist_ok=True)
-    with Stack("dashboard", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 0, "ml.m5.xlarge": 8}, parts=PARTS, rows=ROWS, lease_us=10000000,
+    with Stack("dashboard", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 0, "ml.m5.xlarge": 8}, parts=PARTS, rows=ROWS, lease_us=10000000, local=HOSTING,
                images={"drover/user:test": [sys.executable, TOP + "/tests/kit/programs/user_program.py"]}) as s:
         began = time.monotonic()
+        with open(s.dir + "/prices.json", "w") as f:
+            json.dump(HOSTING["prices"], f)
         s.start()
+        with tarfile.open(s.dir + "/aws/s3/drover-test/model.tar.gz", "w:gz"):
+            pass
         print(f"# the stack is up after {time.monotonic() - began:.1f} s", flush=True)
         do = verbs(s)
         do["break"]("")

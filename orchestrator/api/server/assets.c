@@ -28,11 +28,23 @@ static bool is_hashed(const char *path)
     return strncmp(path, "assets/", 7) == 0;
 }
 
-/* The pages of main.js: /, /c/7 (or /c/c-7), and below it parts, scaling and compare. */
+/* "" or "/NAME" */
+static bool is_endpoint(const char *rest)
+{
+    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    return rest[0] == '\0' ||
+           (rest[0] == '/' && rest[1] != '\0' && rest[1 + strspn(rest + 1, name)] == '\0');
+}
+
+/* The pages of main.js: /, /endpoints, /endpoints/NAME, /c/7 (or /c/c-7), and below it parts,
+ * scaling and compare. */
 static bool is_page(const char *path)
 {
     if (strcmp(path, "/") == 0) {
         return true;
+    }
+    if (strncmp(path, "/endpoints", 10) == 0) {
+        return is_endpoint(path + 10);
     }
     if (strncmp(path, "/c/", 3) != 0) {
         return false;

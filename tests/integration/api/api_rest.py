@@ -690,9 +690,9 @@ def check_house(t, a):
     s, text, h = a.raw("GET", "/c/1", token=False)
     t.ok(s == 200 and h["content-type"].startswith("text/html") and b"<div id=\"app\">" in text, "a page of the dashboard")
     t.eq(a.raw("GET", "/c/1", headers={"If-None-Match": h["etag"]}, token=False)[0], 304, "with an ETag")
-    wrong = [p for p in ("/x", "/c", "/c/", "/c/x", "/c/1/part", "/c/1/", "/c//parts", "/c/1/parts/", "/c/1/scaling/x", "/c/1/compares", "/c/c-", "/c/-1", "/index", "/v2/campaigns", "/campaigns", "/c/c-1:pause") if a.raw("GET", p, token=False)[0] != 404]
+    wrong = [p for p in ("/x", "/c", "/c/", "/c/x", "/c/1/part", "/c/1/", "/c//parts", "/c/1/parts/", "/c/1/scaling/x", "/c/1/compares", "/endpoints/", "/endpoints/a/b", "/endpoints/a.b", "/endpointsa", "/endpoint", "/c/c-", "/c/-1", "/index", "/v2/campaigns", "/campaigns", "/c/c-1:pause") if a.raw("GET", p, token=False)[0] != 404]
     t.eq(wrong, [], "a path that is no page: 404")
-    t.eq([a.raw("GET", p, token=False)[0] for p in ("/c/7", "/c/c-7", "/c/7/parts", "/c/7/scaling", "/c/7/compare", "/")], [200] * 6, "the pages there are")
+    t.eq([a.raw("GET", p, token=False)[0] for p in ("/c/7", "/c/c-7", "/c/7/parts", "/c/7/scaling", "/c/7/compare", "/endpoints", "/endpoints/t-1-serve-0-a1", "/")], [200] * 8, "the pages there are")
     wrong = [p for p in ("/%00", "/v1/campaigns%00", "/v1/campaigns/c-1%00x", "/c/1%00", "/livez%00", "/%ff%fe", "/v1/campaigns?state=running%00", "/v1/campaigns?state%00=running")
              if a.raw("GET", p)[0] != 400]
     t.eq(wrong, [], "a NUL, or bytes that are no UTF-8, in path or query: 400")
