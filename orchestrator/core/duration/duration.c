@@ -313,7 +313,7 @@ static double fitted_s(const struct duration *d, uint32_t size_mb)
 
 static int64_t to_us(double s)
 {
-    return s < 1 ? MAX((int64_t)(s * 1e6), 1) : s < 4e12 ? (int64_t)(s * 1e6) : INT64_C(4) << 60;
+    return s < 1 ? MAX((int64_t)(s * 1e6), 1) : (int64_t)MIN(s * 1e6, (double)DURATION_LONGEST_US);
 }
 
 /* Index of the first ratio above r. */

@@ -13,6 +13,8 @@
 #define DURATION_MIN        5   /* finished parts needed when the spec has no expect */
 #define DURATION_EXPECT_SD  0.1 /* spread (log) assumed around what the spec expects */
 #define DURATION_SHORTEST_S 0.1 /* minimum run time of a part */
+/* The longest time that is ever answered, 31 years: sums of thousands of them do not overflow. */
+#define DURATION_LONGEST_US (INT64_C(1000) * 1000 * 1000 * USEC_PER_SEC)
 
 struct duration {
     int64_t expect_us;       /* of the spec, for a part of mean size; 0: not given */

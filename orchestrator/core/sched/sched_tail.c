@@ -5,6 +5,10 @@
 
 #define TAIL_ROUNDS_LEFT 4 /* waiting tasks per slot; more changes nothing (measured) */
 
+_Static_assert(DURATION_LONGEST_US <
+                   INT64_MAX / (TAIL_PACKING_TASKS_MAX + TAIL_PACKING_SLOTS_MAX) / 2,
+               "a layout of the longest times does not overflow");
+
 /* How many more of this task's kind could start now. */
 static int64_t free_jobs(const struct sched_work *w, int stage_i, int group,
                          const struct ready_queue_task *task)
