@@ -16,7 +16,7 @@ Q := $(if $(V),,@)
 
 WARN := -Wall -Wextra $(WERROR) -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla \
   -Wformat=2 -Wundef -Wswitch-enum -Wwrite-strings -Wcast-qual -Wpointer-arith -fno-common
-OPT_release := -O2 -g1 -Wnull-dereference -D_FORTIFY_SOURCE=3 -fstack-protector-strong
+OPT_release := -O2 -g1 -ffile-prefix-map=$(CURDIR)=. -Wnull-dereference -D_FORTIFY_SOURCE=3 -fstack-protector-strong
 OPT_failpoints := -O1 -g -DFAILPOINTS
 OPT_debug := -O0 -g3
 OPT_asan := -O0 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -35,7 +35,7 @@ LD_ALL := -pie -pthread $(filter -fsanitize% --coverage,$(OPT:%fuzzer-no-link,ad
 
 # --- libraries ------------------------------------------------------------------------------------
 PKG_COMMON := libcurl libcrypto jansson yaml-0.1 libpcre2-8 zlib
-PKG_WORKER := libssl libturbojpeg libjpeg spng libwebp libwebpdemux libcares libseccomp
+PKG_WORKER := libssl libjpeg spng libwebp libcares libseccomp
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null)
 SYSINC = $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKG_COMMON) libmicrohttpd libpq))
 L_COMMON = $(call pkg,--libs,$(PKG_COMMON)) -lm
@@ -114,10 +114,9 @@ LIB_WORKER := $(foreach d,index copy sample $(DOWNLOAD:%=download/%) job io,$(ca
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
-.PHONY: FORCE gen all deps deps-test run check test test-long bench cov sim asan tsan fuzz man install uninstall clean help lint format test-bins
+.PHONY: FORCE gen all deps deps-test run check test test-long reproducible bench cov sim asan tsan fuzz man install uninstall clean help lint format test-bins
 .DEFAULT_GOAL := all
-.SECONDARY:
-.DELETE_ON_ERROR:
+.SECONDARY .DELETE_ON_ERROR:
 
 all: $(BINS) ## build droverd, drover, drover-worker and drover-local into build/bin
 
@@ -198,6 +197,7 @@ cov: ## coverage of core by its unit tests and simulations, with its floor; buil
 test-long: ## the long suites: wide storms, every failpoint, soak, long fuzz
 	$(Q)$(MAKE) --no-print-directory deps deps-test
 	$(Q)bash tests/run.sh long
+reproducible: ; $(Q)bash tests/reproducible.sh ## two builds in two folders give the same programs
 bench: all ## write measured figures to build/bench.jsonl
 	$(Q)bash tests/bench/run.sh
 sim: ## run the protocol's exhaustive model and the simulation (SEEDS=n FIRST=n)
@@ -220,7 +220,7 @@ DEST = $(DESTDIR)$(PREFIX)
 COMPLETION := bash-completion/completions/drover zsh/vendor-completions/_drover fish/vendor_completions.d/drover.fish
 INSTALLED := bin/droverd bin/drover bin/drover-worker bin/drover-local lib/drover/libduckdb.so share/man/man1/drover.1 \
   share/man/man1/drover-worker.1 share/man/man1/drover-local.1 share/man/man8/droverd.8 lib/systemd/system/droverd.service \
-  $(COMPLETION:%=share/%) share/doc/drover/droverd.json share/doc/drover/laion-download.yaml
+  $(COMPLETION:%=share/%) $(addprefix share/doc/drover/,droverd.json laion-download.yaml NOTICE)
 # The worker as it is installed: it looks for its library beside itself, not in this tree.
 $(O)/install/drover-worker: L_WORKER := $(filter-out '-Wl$(comma)-rpath%,$(L_WORKER)) '-Wl,-rpath,$$ORIGIN/../lib/drover'
 $(O)/install/drover-worker: $(call objs,worker) $(LIB_WORKER) $(LIB_COMMON)
@@ -234,7 +234,7 @@ install: all man $(O)/install/drover-worker ## install programs, man pages, serv
 	sed 's,@PREFIX@,$(PREFIX),' deploy/systemd/droverd.service >$(DEST)/lib/systemd/system/droverd.service
 	$(foreach f,$(COMPLETION),$(BIN)/drover completion $(firstword $(subst -, ,$(subst /, ,$(f)))) >$(DEST)/share/$(f) &&) :
 	$(BIN)/droverd --example-config >$(DEST)/share/doc/drover/droverd.json
-	install -m 644 deploy/examples/laion-download.yaml $(DEST)/share/doc/drover
+	install -m 644 deploy/examples/laion-download.yaml NOTICE $(DEST)/share/doc/drover
 uninstall: ## remove what install wrote
 	rm -f $(addprefix $(DEST)/,$(INSTALLED))
 	-rmdir $(DEST)/lib/drover $(DEST)/share/doc/drover 2>/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Aim: what the documents say is so. Method: every file a README names exists, every folder that is a room has a README of one page,
-every verb of the README is one of the command line's, the searches of CONTRIBUTING.md find what they promise, and the man pages name
+every verb of the README is one of the command line's, NOTICE has the licences of what is shipped, the searches of CONTRIBUTING.md find what they promise, and the man pages name
 every command, option and setting and pass mandoc's lint without a word."""
 import glob
 import json
@@ -51,6 +51,20 @@ def readmes(tap):
     tap.ok(used and used <= verbs, "the README's verbs exist", used - verbs)
 
 
+def notice(tap):
+    """What is embedded or installed beside the programs is in NOTICE with its version and the whole of its licence."""
+    flat = lambda text: " ".join(text.split())  # noqa: E731
+    have, missing = flat(read("NOTICE")), []
+    shipped = [("web", "orchestrator/web", "preact"), ("web", "orchestrator/web", "htm"), ("deps", "worker/deps", "duckdb")]
+    for where, lock, package in shipped:
+        folder = f"build/{where}/node_modules/{package}/"
+        version = json.loads(read(lock + "/package.json"))["dependencies"][package]
+        if f"{package} {version}," not in have.lower() or flat(read(folder + "LICENSE")) not in have:
+            missing.append(f"{package} {version}")
+    named = [p.split("/")[0] for _, lock in {(w, f) for w, f, _ in shipped} for p in json.loads(read(lock + "/package.json"))["dependencies"]]
+    tap.eq((missing, sorted(set(named))), ([], ["@duckdb", "duckdb", "htm", "preact"]), "NOTICE has the licences of all that is shipped")
+
+
 def searches(tap):
     """`$ grep ...` in CONTRIBUTING.md, with the file it finds on the line below."""
     found = re.findall(r"^\$ (grep .*)\n((?:[\w./-]+:.*\n)+)", read(".github/CONTRIBUTING.md"), re.M)
@@ -93,6 +107,7 @@ def man_pages(tap):
 def main():
     tap = Tap()
     readmes(tap)
+    notice(tap)
     searches(tap)
     man_pages(tap)
     return tap.done()

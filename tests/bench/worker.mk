@@ -1,6 +1,6 @@
 # `make bench-worker`: the download worker against what the libraries alone give.
 $(O)/bench/worker_limit: $(O)/tests/bench/worker/limit.o $(LIB_WORKER) $(LIB_COMMON)
-	$(link) $(LD_ALL) $(L_COMMON) $(L_WORKER)
+	$(link) $(LD_ALL) $(L_COMMON) $(L_WORKER) $(call pkg,--libs,libturbojpeg)
 $(O)/bench/index_limit: $(O)/tests/bench/worker/index_limit.o $(LIB_COMMON)
 	$(link) $(LD_ALL) $(L_COMMON)
 .PHONY: bench-worker

@@ -4,6 +4,7 @@ looks for it, systemd hears that it is ready and alive, completion knows the ver
 Method: installed below a folder of its own, run with an empty home and no setting but the address.
 """
 import os
+import re
 import shutil
 import signal
 import socket
@@ -36,12 +37,27 @@ def test_files(root):
             tap.ok(TOP.encode() not in f.read(), f"{name} does not name the folder it was built in")
         said = subprocess.run([path, "--version"], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"})
         tap.ok(said.returncode == 0 and said.stdout.startswith(name + " "), f"{name} runs from there", said)
+    tap.eq(open(f"{root}/usr/share/doc/drover/NOTICE", encoding="utf-8").read(), open(TOP + "/NOTICE", encoding="utf-8").read(), "NOTICE is beside them")
     unit = f"{root}/usr/lib/systemd/system/droverd.service"
     tap.ok("ExecStart=/usr/bin/droverd " in open(unit, encoding="utf-8").read(), "the service starts the installed droverd")
     if shutil.which("systemd-analyze"):
         said = subprocess.run(["systemd-analyze", "security", "--offline=true", unit], capture_output=True, text=True).stdout
         level = float(said.rsplit("Overall exposure level for droverd.service:", 1)[-1].split()[0])
         tap.ok(level <= 2.0, f"systemd-analyze: exposure {level}", said[-1500:])
+
+
+def test_libraries(root):
+    """A library that no program loads is none of the build's."""
+    loaded = "".join(subprocess.run(["readelf", "-d", f"{root}/usr/bin/{name}"], capture_output=True, text=True, check=True).stdout
+                     for name in ("drover", "droverd", "drover-local", "drover-worker"))
+    with open(TOP + "/Makefile", encoding="utf-8") as f:
+        packages = re.findall(r"^PKG_\w+ := (.*)$", f.read(), re.M)
+    unused = []
+    for package in " ".join([*packages, "libmicrohttpd libpq"]).split():
+        library = subprocess.run(["pkg-config", "--libs-only-l", package], capture_output=True, text=True, check=True).stdout.split()[0]
+        if f"[lib{library[2:]}.so" not in loaded and f"[lib{library[2:]}-" not in loaded:
+            unused.append(package)
+    tap.ok(len(packages) == 2 and not unused, "every library of the build is loaded by a program", unused)
 
 
 def complete(root, *words):
