@@ -29,7 +29,7 @@ export function done() {
 }
 
 // `seconds` on a quiet machine, up to ten times as long on one whose cores are shared: for limits of waits (tests/kit: the same rule).
-const patience = (seconds) => seconds * Math.min(10, Math.max(1, loadavg()[0] / availableParallelism()));
+export const patience = (seconds) => seconds * Math.min(10, Math.max(1, loadavg()[0] / availableParallelism()));
 
 // Until f() gives something true; its value, or null when the time is over. The longer it waits the less often it looks.
 export async function until(seconds, f) {
