@@ -21,6 +21,7 @@ WIDE_COLUMNS_MAX = {".def": 160, ".js": 240, ".mjs": 240, ".cjs": 240, ".css": 2
 # Objects that may change and live as long as the process, each with why.
 GLOBALS_ALLOWED = {
     "orchestrator/common/log": {"log_threshold", "log_program", "log_line_start", "log_suppressed", "log_rates", "log_rates_lock", "ring", "dropped_n"},
+    "orchestrator/common/log_people": {"terminal_style"},  # as the level: how the process logs
     "orchestrator/common/failpoint": {"failpoints"},
     "orchestrator/common/http": {"once"},  # curl_global_init runs once a process
     "orchestrator/metrics": {"values"},  # the process's counters, atomic

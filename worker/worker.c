@@ -1,7 +1,7 @@
 /* drover-worker: the entry point of our containers. One program with several commands, so that one
  * image serves every stage; the job's ContainerArguments name the command. */
 #include "common/cleanup.h"
-#include "common/log.h"
+#include "common/log_people.h"
 #include "common/memory.h"
 #include "common/version.h"
 #include "copy/copy.h"
@@ -69,6 +69,7 @@ static void verb_usage(const struct subcommand *v)
 int main(int argc, char **argv)
 {
     log_set_program("drover-worker");
+    log_set_terminal_style(LOG_STYLE_SENTENCE);
     memory_of_libraries();
     const char *verb = argc > 1 ? argv[1] : "--help";
     /* SageMaker runs an image without arguments as "train". */

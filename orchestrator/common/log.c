@@ -5,10 +5,12 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/json.h"
+#include "common/log_people.h"
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #define LOG_ROOM_AT_END    ((size_t)32) /* for "truncated" and the newline */
 #define LOG_VALUE_BYTES    ((size_t)2048)
 #define LOG_KEYS_MAX       64
+#define LOG_FIELDS_MAX     16
 #define LOG_RING_BYTES     ((size_t)256 * 1024)
 #define LOG_LAST_WAIT_S    1
 #define LOG_PAUSE_US       USEC_PER_SEC
@@ -264,20 +267,58 @@ void log_stop_writer(void)
     }
 }
 
+static void write_line(struct str line)
+{
+    if (!ring_put(line)) {
+        write_out(line);
+    }
+}
+
+/* Secrets stay out of every form of a line. */
+static void add_sentence(struct buf *b, enum log_level level, const char *event,
+                         const struct log_field *fields, size_t n)
+{
+    struct log_field told[LOG_FIELDS_MAX];
+    n = MIN(n, ARRAY_LEN(told));
+    for (size_t i = 0; i < n; i++) {
+        told[i] = is_secret(fields[i].key) ? LF_S(fields[i].key, "***") : fields[i];
+    }
+    log_add_sentence(b, atomic_load(&log_program), level, event, told, n);
+    b->overflow = false;
+    b->n = MIN(b->n, LOG_LINE_BYTES_MAX - LOG_ROOM_AT_END);
+}
+
+void log_people(const char *fmt, ...)
+{
+    if (!log_for_people()) {
+        return;
+    }
+    AUTO_BUF struct buf b = BUF_INIT(LOG_LINE_BYTES_MAX);
+    char text[LOG_VALUE_BYTES];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    buf_add_cstr(&b, atomic_load(&log_line_start));
+    buf_add_cstr(&b, text);
+    buf_add_cstr(&b, "\n");
+    write_line(buf_str(&b));
+}
+
 void log_event_at(enum log_level level, const char *event, const struct log_field *fields, size_t n)
 {
-    if (level < atomic_load_explicit(&log_threshold, memory_order_relaxed)) {
+    bool people = log_for_people();
+    if (level < atomic_load_explicit(&log_threshold, memory_order_relaxed) ||
+        (people && level < LOG_WARN)) {
         return;
     }
     int saved_errno = errno;
-    bool json = isatty(STDERR_FILENO) == 0;
+    bool json = isatty(STDERR_FILENO) == 0 || log_terminal_style() == LOG_STYLE_JSON;
     AUTO_BUF struct buf b = BUF_INIT(LOG_LINE_BYTES_MAX);
     char ts[32];
     clock_format_rfc3339(clock_wall_us(), true, ts);
     const char *program = atomic_load(&log_program);
     buf_add_cstr(&b, json ? "" : atomic_load(&log_line_start));
-    buf_addf(&b, json ? "{\"ts\":\"%s\",\"level\":\"%s\"" : "ts=%s level=%s", ts,
-             level_name(level));
     struct log_field head[3];
     size_t head_n = 0;
     if (program != NULL) {
@@ -288,12 +329,16 @@ void log_event_at(enum log_level level, const char *event, const struct log_fiel
         head[head_n++] = LF_I("suppressed", log_suppressed);
         log_suppressed = 0;
     }
-    add_fields(&b, json, head, head_n);
-    add_fields(&b, json, fields, n);
-    buf_add_cstr(&b, json ? "}\n" : "\n");
-    if (!ring_put(buf_str(&b))) {
-        write_out(buf_str(&b));
+    if (people) {
+        add_sentence(&b, level, event, fields, n);
+    } else {
+        buf_addf(&b, json ? "{\"ts\":\"%s\",\"level\":\"%s\"" : "ts=%s level=%s", ts,
+                 level_name(level));
+        add_fields(&b, json, head, head_n);
+        add_fields(&b, json, fields, n);
     }
+    buf_add_cstr(&b, json ? "}\n" : "\n");
+    write_line(buf_str(&b));
     errno = saved_errno;
 }
 

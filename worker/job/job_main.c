@@ -2,7 +2,7 @@
 #include "job_main.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/log.h"
+#include "common/log_people.h"
 #include "sagemaker_container.h"
 #include "worker_protocol.h"
 #include <signal.h>
@@ -59,6 +59,9 @@ void job_main_drains(struct job_main *l)
 NORETURN static void leave(const struct job_main *l, const char *why)
 {
     log_event(LOG_WARN, "stopped_at_once", LF_S("why", why));
+    if (l->again != NULL) {
+        log_people("%s", l->again);
+    }
     sagemaker_container_fail("stopped", l->stopped);
     _exit(WP_EXIT_STOPPED);
 }
@@ -77,6 +80,11 @@ static void watch(struct job_main *l, const sigset_t *signals)
         }
         if (asks && asked_at == 0) {
             log_event(LOG_INFO, "stop_asked", LF_I("signal", sig));
+            if (l->drains_) {
+                log_people("Stopping: what is under way is finished, within %lld seconds. Ctrl-C "
+                           "again stops at once.",
+                           (long long)(l->stop_us / USEC_PER_SEC));
+            }
             asked_at = now;
         }
         if (asked_at != 0 && !l->drains_) {

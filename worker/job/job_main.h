@@ -22,6 +22,7 @@ enum job_main_end { JOB_MAIN_DONE, JOB_MAIN_STOPPED, JOB_MAIN_FAILED };
 struct job_main {
     const char *failed_event; /* log event: "index_failed" */
     const char *stopped;      /* text of the failure file when stopped */
+    const char *again;        /* told to people after a stop at once; NULL: nothing */
     int64_t stop_us;          /* from the request to the end */
     /* Called on the calling thread before any other thread exists; may fork helpers. NULL:
      * nothing. */

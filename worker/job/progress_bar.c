@@ -8,7 +8,7 @@
 #define BAR_CELLS_MIN 8
 #define BAR_CELLS_MAX 40
 #define BAR_RANK      4 /* pieces from this rank on give way to the bar */
-#define PIECE_BYTES   64
+#define PIECE_BYTES   PROGRESS_BAR_TEXT_BYTES
 
 void progress_bar_screen_of(struct progress_bar_screen *ret)
 {
@@ -21,15 +21,14 @@ void progress_bar_screen_of(struct progress_bar_screen *ret)
                                         .color = no_color == NULL || no_color[0] == '\0'};
 }
 
-int progress_bar_width(void)
+int progress_bar_width(int fd)
 {
     struct winsize w;
-    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0;
+    bool known = ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0;
     return known ? MIN((int)w.ws_col, PROGRESS_BAR_WIDTH_MAX) : 80;
 }
 
-/* 1234567 as "1,234,567". */
-static void grouped(int64_t n, char out[static PIECE_BYTES])
+void progress_bar_count(int64_t n, char out[static PIECE_BYTES])
 {
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
@@ -43,8 +42,7 @@ static void grouped(int64_t n, char out[static PIECE_BYTES])
     out[at] = '\0';
 }
 
-/* A time span in its two largest units. */
-static void span(int64_t s, char out[static PIECE_BYTES])
+void progress_bar_span(int64_t s, char out[static PIECE_BYTES])
 {
     long long days = s / 86400;
     long long hours = s / 3600 % 24;
@@ -84,11 +82,11 @@ static void pieces_of(const struct progress_bar_view *v, struct piece p[static P
     char a[PIECE_BYTES];
     char b[PIECE_BYTES];
     memset(p, 0, PIECE_COUNT * sizeof *p);
-    grouped(v->done, a);
+    progress_bar_count(v->done, a);
     if (v->total >= 0) {
         int64_t percent = v->total > 0 ? (int64_t)((__int128)v->done * 100 / v->total) : 100;
         (void)snprintf(p[0].text, sizeof p[0].text, "%3lld %%", (long long)percent);
-        grouped(v->total, b);
+        progress_bar_count(v->total, b);
         (void)snprintf(p[1].text, sizeof p[1].text, "%s/%s %s", a, b, v->unit);
     } else {
         (void)snprintf(p[1].text, sizeof p[1].text, "%s %s", a, v->unit);
@@ -99,7 +97,7 @@ static void pieces_of(const struct progress_bar_view *v, struct piece p[static P
     }
     p[2].rank = 3;
     if (v->failed > 0) {
-        grouped(v->failed, a);
+        progress_bar_count(v->failed, a);
         (void)snprintf(p[3].text, sizeof p[3].text, "%s failed", a);
     }
     p[3].rank = 4;
@@ -112,7 +110,7 @@ static void pieces_of(const struct progress_bar_view *v, struct piece p[static P
     }
     p[5].rank = 5;
     if (v->eta_s >= 0) {
-        span(v->eta_s, a);
+        progress_bar_span(v->eta_s, a);
         (void)snprintf(p[6].text, sizeof p[6].text, "ETA %s", a);
     }
     p[6].rank = 1;

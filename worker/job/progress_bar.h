@@ -18,8 +18,13 @@ struct progress_bar_screen { /* a value: properties of standard output */
 };
 /* Detect with isatty, TERM, the locale and NO_COLOR (set and not empty: no colour). */
 void progress_bar_screen_of(struct progress_bar_screen *ret);
-/* Current columns of the terminal; 80 when unknown. */
-int progress_bar_width(void);
+/* Current columns of the terminal behind fd; 80 when unknown. */
+int progress_bar_width(int fd);
+#define PROGRESS_BAR_TEXT_BYTES 64
+/* 1234567 as "1,234,567". */
+void progress_bar_count(int64_t n, char out[static PROGRESS_BAR_TEXT_BYTES]);
+/* A time span in its two largest units: "1h02m". */
+void progress_bar_span(int64_t seconds, char out[static PROGRESS_BAR_TEXT_BYTES]);
 #define PROGRESS_BAR_CLEAR "\r\033[K" /* clear the line and move the cursor to its beginning */
 /* Append the line, at most width - 1 columns, with the escape codes that move the cursor to its
  * beginning and clear the rest. Pure. */

@@ -148,6 +148,32 @@ static void write_line(struct progress_report *h)
     (void)fflush(stdout);
 }
 
+/* One write, so that it does not mix with lines of the log. */
+static void write_json_line(const struct progress_report *h, struct progress_report_view v)
+{
+    AUTO_BUF struct buf json = BUF_INIT(LINE_BYTES_MAX);
+    AUTO_BUF struct buf b = BUF_INIT(LINE_BYTES_MAX + 64);
+    v.memory = memory_of_all();
+    progress_report_json(&h->c, &v, clock_wall_us(), &json);
+    ASSERT(json.n > 2);
+    buf_addf(&b, "{\"event\":\"progress\",%s\n", buf_cstr(&json) + 1);
+    (void)fwrite(b.p, 1, b.n, stderr);
+}
+
+static void write_lines(struct progress_report *h, const struct progress_report_view *v)
+{
+    switch (h->c.as) {
+    case PROGRESS_REPORT_TEXT:
+        write_line(h);
+        break;
+    case PROGRESS_REPORT_JSON:
+        write_json_line(h, *v);
+        break;
+    case PROGRESS_REPORT_NONE:
+        break;
+    }
+}
+
 static void draw_bar(const struct progress_report *h, const struct progress_report_view *v)
 {
     const struct progress *p = h->c.progress;
@@ -161,7 +187,7 @@ static void draw_bar(const struct progress_report *h, const struct progress_repo
                                     .bytes =
                                         h->c.of == PROGRESS_REPORT_OF_ROWS ? p->fetched : p->bytes,
                                     .unit = h->c.of == PROGRESS_REPORT_OF_ROWS ? "rows" : "shards"};
-    progress_bar_line(&bar, &h->screen, progress_bar_width(), &b);
+    progress_bar_line(&bar, &h->screen, progress_bar_width(STDOUT_FILENO), &b);
     (void)fwrite(b.p, 1, b.n, stdout);
     (void)fflush(stdout);
 }
@@ -179,7 +205,7 @@ static void beat(struct progress_report *h, bool all)
     if (h->screen.on) {
         draw_bar(h, &v);
     } else if (all || now >= h->next_line_us) {
-        write_line(h);
+        write_lines(h, &v);
         h->next_line_us = now + LINE_INTERVAL_US;
     }
     if (all || now >= h->next_file_us) {
@@ -230,6 +256,7 @@ void progress_report_start(const struct progress_report_config *c, struct sink *
     h->sink = sink;
     h->started_us = clock_mono_us();
     progress_bar_screen_of(&h->screen);
+    h->screen.on = h->screen.on && c->as == PROGRESS_REPORT_TEXT;
     (void)pthread_mutex_init(&h->lock, NULL);
     (void)pthread_condattr_init(&clock);
     (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);

@@ -1,5 +1,6 @@
 /* Reports progress from its own thread, so that neither a stalled bucket nor a full pipe delays it:
- * for people a text line every few seconds, or a bar when standard output is a terminal; for drover
+ * for people a text line every few seconds, or a bar when standard output is a terminal; for
+ * programs, when asked, a line of JSON on standard error just as often; for drover
  * _progress.json in the output folder every progress interval and once at the end. A failed write
  * of that file is logged and retried at the next interval. Counters are atomic: any thread adds,
  * this thread only reads. */
@@ -33,9 +34,16 @@ enum progress_report_of {
     PROGRESS_REPORT_OF_SHARDS
 }; /* the unit of the estimate */
 
+enum progress_report_as {
+    PROGRESS_REPORT_TEXT, /* lines, or the bar */
+    PROGRESS_REPORT_JSON, /* {"event":"progress", then the fields of _progress.json} */
+    PROGRESS_REPORT_NONE  /* only _progress.json */
+};
+
 struct progress_report_config { /* value; all borrowed */
     const struct progress *progress;
     enum progress_report_of of;
+    enum progress_report_as as;
     const char *task;
     const char *attempt;
     int64_t interval_us; /* between _progress.json */

@@ -175,6 +175,52 @@ bool settings_load(const struct setting *rows, size_t rows_n, void *base,
     return faults->n == 0;
 }
 
+const char *settings_text(const struct setting *row, const void *base, char number[static 64])
+{
+    const char *at = (const char *)base + row->offset;
+    switch (row->kind) {
+    case SETTING_TEXT:
+    case SETTING_OPTIONAL:
+    case SETTING_LIST:
+        return *(char *const *)(const void *)at;
+    case SETTING_INT:
+        (void)snprintf(number, 64, "%lld", (long long)*(const int64_t *)(const void *)at);
+        break;
+    case SETTING_REAL:
+        (void)snprintf(number, 64, "%.17g", *(const double *)(const void *)at);
+        break;
+    case SETTING_FLAG:
+        (void)snprintf(number, 64, "%s", *(const bool *)at ? "true" : "false");
+        break;
+    }
+    return number;
+}
+
+bool settings_is_default(const struct setting *row, const void *base)
+{
+    const char *at = (const char *)base + row->offset;
+    int64_t i;
+    double x;
+    bool b;
+    if (row->dflt == NULL) {
+        return false;
+    }
+    switch (row->kind) {
+    case SETTING_TEXT:
+    case SETTING_OPTIONAL:
+    case SETTING_LIST:
+        return strcmp(*(char *const *)(const void *)at, row->dflt) == 0;
+    case SETTING_INT:
+        return value_int(row->dflt, INT64_MIN, INT64_MAX, &i) &&
+               *(const int64_t *)(const void *)at == i;
+    case SETTING_REAL: /* exactly the default; infinity too */
+        return value_real(row->dflt, &x) && memcmp(at, &x, sizeof x) == 0;
+    case SETTING_FLAG:
+        return value_flag(row->dflt, &b) && *(const bool *)at == b;
+    }
+    return false;
+}
+
 void settings_done(const struct setting *rows, size_t rows_n, void *base)
 {
     for (size_t i = 0; i < rows_n; i++) {

@@ -33,6 +33,9 @@ bool settings_load(const struct setting *rows, size_t rows_n, void *base,
                    const json_t *hyperparameters, int argc, char *const *argv,
                    setting_other_fn *other, struct buf *faults) MUST_CHECK;
 void settings_done(const struct setting *rows, size_t rows_n, void *base);
+/* A setting's value as text: borrowed, or written into number. */
+const char *settings_text(const struct setting *row, const void *base, char number[static 64]);
+bool settings_is_default(const struct setting *row, const void *base);
 void settings_help(const struct setting *rows, size_t rows_n, struct buf *out);
 /* Append "--NAME" and its text, wrapped at 80 columns where words allow. */
 void settings_help_line(struct buf *out, const char *name, const char *fmt, ...) PRINTF(3, 4);

@@ -427,9 +427,9 @@ def test_terminal(d):
     t.read_until(lambda x: "60/160" in drawn(x)[-1] if x else False)
     t.p.terminate()
     t.end()
-    told = [x for x in t.text.replace("\r\n", "\n").split("\n") if "event=stop_asked" in x]
-    tap.ok(t.p.returncode == 143 and len(told) == 1 and re.search("\r\x1b\\[Kts=[^\r]*$", told[0]),
-           "a line of the log takes the bar's place", told)
+    told = [x for x in t.text.replace("\r\n", "\n").split("\n") if "Stopping: " in x]
+    tap.ok(t.p.returncode == 143 and len(told) == 1 and re.search("\r\x1b\\[KStopping: [^\r]*$", told[0]),
+           "a line on standard error takes the bar's place", told)
 
     root = d + "/tty-shards"
     for s in range(3):

@@ -1,5 +1,6 @@
 /* Aim: one valid line an event, bounded, without secrets; floods are held back and counted.
- * Method: stderr is a pipe; each line is read back as JSON. A pseudo-terminal shows logfmt. */
+ * Method: stderr is a pipe; each line is read back as JSON. A pseudo-terminal shows
+ * logfmt, or sentences. */
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/log.c" /* NOLINT(bugprone-suspicious-include): for its static functions */
@@ -298,29 +299,107 @@ static void test_log__lines_of_threads_do_not_mix(void **state)
     assert_int_equal(lines, 2000);
 }
 
-static void test_log__a_terminal_gets_logfmt(void **state)
+/* A terminal to log to; the reader's end is returned. */
+static int terminal_begin(struct captured *c)
 {
-    (void)state;
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(master >= 0);
     assert_int_equal(grantpt(master), 0);
     assert_int_equal(unlockpt(master), 0);
     int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(slave >= 0);
-    struct captured c;
-    capture_begin(&c, master, slave);
-    log_event(LOG_INFO, "seen", LF_S("word", "plain"), LF_S("text", "two words"), LF_S("empty", ""),
-              LF_I("n", 3), LF_S("token", "HUSH"));
-    char text[1024];
-    ssize_t n = read(master, text, sizeof text - 1);
-    (void)dup2(c.saved, STDERR_FILENO);
-    (void)close(c.saved);
+    capture_begin(c, master, slave);
+    return master;
+}
+
+static void terminal_end(struct captured *c, int master, char text[static 1024])
+{
+    ssize_t n = read(master, text, 1023);
+    (void)dup2(c->saved, STDERR_FILENO);
+    (void)close(c->saved);
     (void)close(master);
     assert_true(n > 0);
     text[n] = '\0';
+}
+
+static void test_log__a_terminal_gets_logfmt(void **state)
+{
+    (void)state;
+    struct captured c;
+    char text[1024];
+    int master = terminal_begin(&c);
+    log_people("nothing");
+    log_event(LOG_INFO, "seen", LF_S("word", "plain"), LF_S("text", "two words"), LF_S("empty", ""),
+              LF_I("n", 3), LF_S("token", "HUSH"));
+    terminal_end(&c, master, text);
     assert_true(str_starts(str_of(text), "ts=2"));
     assert_non_null(
         strstr(text, " event=seen word=plain text=\"two words\" empty=\"\" n=3 token=***"));
+}
+
+static void test_log__a_terminal_gets_sentences_when_asked(void **state)
+{
+    (void)state;
+    struct captured c;
+    char text[1024];
+    struct err err = ERR_INIT;
+    assert_false(err_set(&err, ERR_IO, "cannot open 'a\033[31mb'"));
+    log_set_program(NULL);
+    log_set_terminal_style(LOG_STYLE_SENTENCE);
+    int master = terminal_begin(&c);
+    log_event(LOG_INFO, "not_told", LF_I("n", 1));
+    log_event(LOG_ERROR, "job_failed", LF_S("cause", "disk_full"), LF_ERR(&err));
+    log_event(LOG_WARN, "file_late", LF_I("times_asked", 3), LF_S("token", "HUSH"));
+    log_people("%d rows.", 7);
+    terminal_end(&c, master, text);
+    assert_string_equal(text, "job failed: cannot open 'a?[31mb'\r\n"
+                              "warning: file late (times asked 3, token ***)\r\n"
+                              "7 rows.\r\n");
+    log_set_terminal_style(LOG_STYLE_JSON);
+    master = terminal_begin(&c);
+    log_people("nothing");
+    log_event(LOG_INFO, "seen", LF_I("n", 1));
+    terminal_end(&c, master, text);
+    assert_true(str_starts(str_of(text), "{\"ts\":"));
+    log_set_terminal_style(LOG_STYLE_LOGFMT);
+}
+
+static void test_log__sentences_change_nothing_in_a_pipe(void **state)
+{
+    (void)state;
+    struct captured c;
+    AUTO_BUF struct buf b = BUF_INIT(1 << 16);
+    log_set_terminal_style(LOG_STYLE_SENTENCE);
+    capture_pipe(&c);
+    log_people("nothing");
+    log_event(LOG_INFO, "seen", LF_I("n", 1));
+    capture_end(&c, &b);
+    log_set_terminal_style(LOG_STYLE_LOGFMT);
+    json_t *o = only_line(&b);
+    assert_string_equal(get(o, "event"), "seen");
+    json_decref(o);
+}
+
+static void test_log__what_is_printable(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"plain", "plain"},
+        {"a\tb\nc\r\033[1m\x7f", "a?b?c??[1m?"},
+        {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"\xc2\x9b"
+         "31m",
+         "?31m"},
+        {"\xff(\xc3.\xe2\x82", "?(?.?"
+                               "?"},
+        {"", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_BUF struct buf b = BUF_INIT(256);
+        log_add_printable(&b, str_of(cases[i].text));
+        assert_string_equal(buf_cstr(&b), cases[i].want);
+    }
 }
 
 int main(void)
@@ -337,6 +416,9 @@ int main(void)
         cmocka_unit_test(test_log__a_full_disk_is_counted),
         cmocka_unit_test(test_log__lines_of_threads_do_not_mix),
         cmocka_unit_test(test_log__a_terminal_gets_logfmt),
+        cmocka_unit_test(test_log__a_terminal_gets_sentences_when_asked),
+        cmocka_unit_test(test_log__sentences_change_nothing_in_a_pipe),
+        cmocka_unit_test(test_log__what_is_printable),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

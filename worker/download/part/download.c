@@ -6,7 +6,7 @@
 #include "download.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/log.h"
+#include "common/log_people.h"
 #include "download/decode/decode_pool.h"
 #include "download/fetch/fetch_threads.h"
 #include "download/fetch/url.h"
@@ -16,18 +16,23 @@
 #include "input.h"
 #include "job/job_main.h"
 #include "job/manifest.h"
+#include "job/progress_bar.h"
 #include "job/sagemaker_container.h"
 #include "part_record.h"
 #include "part_rows.h"
 #include "resume.h"
+#include "second_pass.h"
+#include "summary.h"
 #include "worker_protocol.h"
 #include <curl/curl.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 
-#define HEAP_KEPT  (8 << 20)
-#define LARGE_BODY (1 << 20) /* allocated in pages of its own, which are released at once */
+#define COMMAND_COLUMNS 77 /* of a command in a terminal, indented by two */
+#define HEAP_KEPT       (8 << 20)
+#define LARGE_BODY      (1 << 20) /* allocated in pages of its own, which are released at once */
 
 struct download {
     struct download_options o;
@@ -51,6 +56,9 @@ struct download {
     const char *part; /* its name in every campaign of the file */
     const char *attempt;
     usec_t started_us;
+    bool finished;
+    struct stats total;        /* of all rows, once the manifest is written */
+    char *command, *command_1; /* of a second pass, wrapped and on one line; NULL: impossible */
     _Atomic int decoders_left;
 };
 
@@ -272,6 +280,7 @@ static void run_alive(struct download *d)
     const struct progress *p = &d->run.progress;
     const struct progress_report_config config = {.progress = p,
                                                   .of = PROGRESS_REPORT_OF_ROWS,
+                                                  .as = d->o.report,
                                                   .task = d->task,
                                                   .attempt = d->attempt,
                                                   .interval_us =
@@ -331,7 +340,12 @@ static bool finish(struct download *d, struct err *err)
         }
     }
     sink_listing_done(&objects);
-    stats_done(&total);
+    d->finished = ok;
+    if (ok) {
+        d->total = total;
+    } else {
+        stats_done(&total);
+    }
     return ok;
 }
 
@@ -424,6 +438,36 @@ static enum job_main_end download(void *ctx, struct err *err)
     return finish(d, err) ? JOB_MAIN_DONE : JOB_MAIN_FAILED;
 }
 
+/* Rows in finished shards. */
+static int64_t rows_durable(const struct download *d)
+{
+    return d->resume.total.count + (d->writer != NULL ? writer_total(d->writer)->count : 0);
+}
+
+/* The last words, after everything else has been written. */
+static void tell_end(const struct download *d, int exit_status)
+{
+    AUTO_BUF struct buf b = BUF_INIT(SUMMARY_BYTES_MAX);
+    bool people = log_for_people();
+    bool json = d->o.report == PROGRESS_REPORT_JSON;
+    if (d->finished) {
+        struct summary s = {.o = &d->o,
+                            .total = &d->total,
+                            .rows_before = d->resume.total.count,
+                            .shards = pipeline_shards(&d->run),
+                            .seconds = (double)(clock_wall_us() - d->started_us) / 1e6,
+                            .second_pass = json ? d->command_1 : d->command};
+        if (json) {
+            summary_json(&s, &b);
+        } else if (people) {
+            summary_text(&s, progress_bar_width(STDERR_FILENO), &b);
+        }
+    } else if (people && exit_status != WP_EXIT_OK && d->run.columns != NULL) {
+        summary_again(&d->o, exit_status == WP_EXIT_STOPPED, rows_durable(d), d->run.rows, &b);
+    }
+    (void)fwrite(buf_cstr(&b), 1, b.n, stderr);
+}
+
 static void download_done(struct download *d)
 {
     writer_free(d->writer);
@@ -438,6 +482,9 @@ static void download_done(struct download *d)
     duck_close(&d->duck);
     duck_close(&d->duck_out);
     input_done(&d->input);
+    stats_done(&d->total);
+    free(d->command);
+    free(d->command_1);
     sink_free(d->sink);
     decode_pool_free(d->pool);
     options_done(&d->o);
@@ -447,6 +494,23 @@ static bool load_options(const json_t *hyperparameters, int argc, char *const *a
                          struct buf *faults)
 {
     return options_load(hyperparameters, argc, argv, options, faults);
+}
+
+/* A buffer is NULL when there can be no second pass. */
+static char *second_pass(const struct download_options *o, size_t columns)
+{
+    AUTO_BUF struct buf b = BUF_INIT(SECOND_PASS_BYTES_MAX);
+    return second_pass_command(o, program_invocation_name, columns, &b) ? buf_take(&b) : NULL;
+}
+
+/* How lines look and what is told at the end. */
+static void set_words(struct download *d)
+{
+    if (d->o.report == PROGRESS_REPORT_JSON) {
+        log_set_terminal_style(LOG_STYLE_JSON);
+    }
+    d->command = second_pass(&d->o, COMMAND_COLUMNS);
+    d->command_1 = second_pass(&d->o, 0);
 }
 
 int download_main(int argc, char *const *argv)
@@ -465,6 +529,7 @@ int download_main(int argc, char *const *argv)
         free(d);
         return WP_EXIT_USAGE;
     }
+    set_words(d); /* before settings change */
     if (d->o.processes_count == 0) {
         d->o.processes_count = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
     }
@@ -479,12 +544,14 @@ int download_main(int argc, char *const *argv)
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     d->life = (struct job_main){.failed_event = "download_failed",
                                 .stopped = "SIGTERM: finished shards are kept",
+                                .again = summary_how_to_go_on(&d->o),
                                 .stop_us = d->o.stop_s * USEC_PER_SEC,
                                 .begin = begin,
                                 .work = download,
                                 .tick = on_tick,
                                 .ctx = d};
     int rc = job_main_run(&d->life);
+    tell_end(d, rc);
     download_done(d);
     free(d);
     return rc;

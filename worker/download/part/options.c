@@ -96,6 +96,10 @@ static const struct setting rows[] = {
      "the input is an earlier output: fetch its failed rows again"},
     {"progress_interval", NULL, SETTING_INT, "60", 1, 3600, AT(progress_interval_s),
      "seconds between updates of _progress.json"},
+    {"progress", NULL, SETTING_TEXT, "text", 0, 0, AT(progress),
+     "text: lines, or a bar on a terminal; json: an object a line on stderr, {\"event\": "
+     "\"progress\", ...} with the fields of _progress.json, at the end {\"event\": "
+     "\"summary\", ...}; none"},
     {"s3_patience", NULL, SETTING_INT, "120", 1, 3600, AT(s3_patience_s),
      "seconds a request to the output is retried while S3 fails (5xx, SlowDown)"},
     {"stop_seconds", NULL, SETTING_INT, "90", 2, 115, AT(stop_s),
@@ -176,35 +180,21 @@ json_t *options_shape(const struct download_options *o)
     bool shapes = false;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct setting *r = &rows[i];
-        const char *at = (const char *)o + r->offset;
-        char text[64] = "";
-        bool is_text = false;
+        char number[64];
         shapes = (shapes || r->offset == AT(url_col)) && r->offset != AT(timeout_s);
         if (!shapes && r->offset != AT(disallowed_header_directives) &&
             r->offset != AT(input_format) && r->offset != AT(output_format)) {
             continue;
         }
-        switch (r->kind) {
-        case SETTING_TEXT:
-        case SETTING_OPTIONAL:
-        case SETTING_LIST:
-            is_text = true;
-            break;
-        case SETTING_INT:
-            (void)snprintf(text, sizeof text, "%lld",
-                           (long long)*(const int64_t *)(const void *)at);
-            break;
-        case SETTING_REAL:
-            (void)snprintf(text, sizeof text, "%.17g", *(const double *)(const void *)at);
-            break;
-        case SETTING_FLAG:
-            (void)snprintf(text, sizeof text, "%s", *(const bool *)at ? "true" : "false");
-            break;
-        }
-        const char *v = is_text ? *(char *const *)(const void *)at : text;
-        (void)json_object_set_new(all, r->name, json_string(v));
+        (void)json_object_set_new(all, r->name, json_string(settings_text(r, o, number)));
     }
     return all;
+}
+
+const struct setting *options_rows(size_t *ret_n)
+{
+    *ret_n = ARRAY_LEN(rows);
+    return rows;
 }
 
 static int choose(const char *what, const char *v, const char *const *names, int names_n,
@@ -410,6 +400,8 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
     }
     o.output = (enum output_format)choose("output_format", o.output_format, output_format_names,
                                           OUTPUT_FORMAT_COUNT, faults);
+    static const char *const reports[] = {"text", "json", "none"};
+    o.report = (enum progress_report_as)choose("progress", o.progress, reports, 3, faults);
     work_out_input(&o, faults);
     work_out_image(&o, faults);
     work_out_net(&o, faults);

@@ -6,9 +6,11 @@
 #include "download/fetch/robots.h"
 #include "download/image/image.h"
 #include "download/shard/output_format.h"
+#include "job/progress_report.h"
 #include "sample.h"
 #include <jansson.h>
 
+struct setting; /* job/settings.h */
 enum input_format { INPUT_PARQUET, INPUT_CSV, INPUT_TSV, INPUT_TXT, INPUT_JSON, INPUT_JSONL };
 enum incremental_mode { MODE_INCREMENTAL, MODE_OVERWRITE, MODE_EXTEND };
 struct download_options { /* free with options_done */
@@ -31,6 +33,7 @@ struct download_options { /* free with options_done */
     char *incremental_mode;
     char *allow_net;
     char *dns;
+    char *progress; /* text, json, none */
     int64_t image_size, encode_quality, number_sample_per_shard, oom_shard_count;
     int64_t timeout_s, retries, min_image_size, thread_count, fetch_threads, processes_count,
         progress_interval_s;
@@ -45,6 +48,7 @@ struct download_options { /* free with options_done */
     enum incremental_mode mode;
     enum input_format format;
     enum output_format output;
+    enum progress_report_as report;
     bool gzip;
     struct addr_rules rules;
     struct robots robots;
@@ -62,5 +66,7 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
 void options_done(struct download_options *o);
 /* The settings that affect the output, name to text. The caller calls json_decref. */
 json_t *options_shape(const struct download_options *o);
+/* The table of settings, of struct download_options. */
+const struct setting *options_rows(size_t *ret_n);
 /* Append the table for --help. */
 void options_help(struct buf *out);
