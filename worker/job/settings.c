@@ -201,6 +201,7 @@ bool settings_is_default(const struct setting *row, const void *base)
     const char *at = (const char *)base + row->offset;
     int64_t i;
     double x;
+    double now;
     bool b;
     if (row->dflt == NULL) {
         return false;
@@ -213,8 +214,9 @@ bool settings_is_default(const struct setting *row, const void *base)
     case SETTING_INT:
         return value_int(row->dflt, INT64_MIN, INT64_MAX, &i) &&
                *(const int64_t *)(const void *)at == i;
-    case SETTING_REAL: /* exactly the default; infinity too */
-        return value_real(row->dflt, &x) && memcmp(at, &x, sizeof x) == 0;
+    case SETTING_REAL:
+        now = *(const double *)(const void *)at;
+        return value_real(row->dflt, &x) && now >= x && now <= x;
     case SETTING_FLAG:
         return value_flag(row->dflt, &b) && *(const bool *)at == b;
     }

@@ -3,6 +3,7 @@
  * whole sets, as hyperparameters and as flags. */
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "download/part/img2dataset.h"
 #include "download/part/options.h"
 #include "job/setting_value.h"
 #include <math.h>
@@ -433,13 +434,58 @@ static void test_worker_options__help_tells_of_all(void **state UNUSED)
             fail_msg("nothing on %s", img2dataset[i]);
         }
     }
-    assert_non_null(strstr(buf_cstr(&help), "--caption_col              theirs: None;"));
-    assert_non_null(strstr(buf_cstr(&help), "--processes_count          theirs: 1;"));
+    size_t n;
+    (void)img2dataset_options(&n);
+    assert_int_equal(n, ARRAY_LEN(img2dataset)); /* and no others */
+    assert_non_null(strstr(buf_cstr(&help),
+                           "--caption_col              same name; default there None, here auto;"));
+    assert_non_null(
+        strstr(buf_cstr(&help), "--processes_count          same name; default there 1, here 0;"));
     struct str rest = buf_str(&help);
     while (rest.n > 0) {
         assert_true(str_split(&rest, '\n').n < 80); /* of a terminal */
     }
     buf_done(&help);
+}
+
+/* What the table says is what settings do. */
+static void test_worker_options__the_table_of_img2datasets_is_true(void **state UNUSED)
+{
+    struct buf faults = BUF_INIT(FAULTS_MAX);
+    size_t n;
+    size_t rows_n;
+    const struct img2dataset_option *theirs = img2dataset_options(&n);
+    const struct setting *rows = options_rows(&rows_n);
+    for (size_t i = 0; i < n; i++) {
+        const struct setting *row = NULL;
+        struct download_options o;
+        for (size_t k = 0; k < rows_n; k++) {
+            row = strcmp(rows[k].name, theirs[i].name) == 0 ? &rows[k] : row;
+        }
+        if (theirs[i].refused != (row == NULL) || (row == NULL && theirs[i].why == NULL)) {
+            fail_msg("%s", theirs[i].name);
+        }
+        bool required = strcmp(theirs[i].dflt, "required") == 0;
+        const char *value = required ? "x" : theirs[i].dflt;
+        AUTO_FREE char *flag = xasprintf("--%s=%s", theirs[i].name, value);
+        const char *const argv[] = {"--output_folder=o", flag};
+        if (!load(&o, &faults, NULL, 2, argv)) { /* their default is a value here */
+            fail_msg("%s: %s", flag, buf_cstr(&faults));
+        }
+        options_done(&o);
+        if (theirs[i].refused) {
+            AUTO_FREE char *other = xasprintf("--%s=other", theirs[i].name);
+            AUTO_FREE char *want =
+                xasprintf("%s 'other' is not possible: %s\n", theirs[i].name, theirs[i].why);
+            const char *const bad[] = {"--output_folder=o", other};
+            assert_false(load(&o, &faults, NULL, 2, bad));
+            assert_string_equal(buf_cstr(&faults), want);
+        } else if (theirs[i].why == NULL) { /* nothing differs */
+            const char *dflt = row->dflt[0] != '\0' ? row->dflt : "None";
+            assert_string_equal(dflt, theirs[i].dflt);
+        }
+    }
+    buf_done(&faults);
 }
 
 int main(void)
@@ -454,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_worker_options__bounds),
         cmocka_unit_test(test_worker_options__all_faults_in_one_message),
         cmocka_unit_test(test_worker_options__help_tells_of_all),
+        cmocka_unit_test(test_worker_options__the_table_of_img2datasets_is_true),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
-/* The table of settings, what follows from them, and what of img2dataset's is refused. */
+/* The table of settings and what follows from them. */
 #include "options.h"
 #include "common/cleanup.h"
+#include "img2dataset.h"
 #include "job/setting_value.h"
 #include "job/settings.h"
 
@@ -109,68 +110,6 @@ static const struct setting rows[] = {
     {"allow_net", NULL, SETTING_LIST, "", 0, 0, AT(allow_net),
      "private ADDR[/LEN]:PORT to allow (repeatable; for tests)"},
 };
-
-/* Settings of img2dataset without a meaning here. The value that matches our behaviour is accepted
- * silently; any other is a fault with the reason. */
-struct refused {
-    const char *name;
-    const char *taken;
-    const char *why;
-};
-static const struct refused refused[] = {
-    {"subjob_size", "1000", "a setting of Spark; here a part is one job"},
-    {"distributor", "multiprocessing", "drover distributes the work: each part is a job"},
-    {"max_shard_retry", "1", "a failed shard fails the job, and drover retries the part"},
-    {"enable_wandb", "false", "figures are in _progress.json, _stats.json and drover's metrics"},
-    {"wandb_project", "img2dataset",
-     "figures are in _progress.json, _stats.json and drover's metrics"},
-};
-
-/* Differences from img2dataset's defaults and meanings, for --help. */
-struct differs {
-    const char *name;
-    const char *theirs;
-    const char *why;
-};
-static const struct differs differs[] = {
-    {"url_list", "required", "a job has one channel; a folder's own shards are never input"},
-    {"input_format", "txt",
-     "parts are parquet; types are inferred from all rows, not from the first; dates stay text; "
-     "numbers in texts of json stay texts; a wrong line is an error; commas in txt belong to the "
-     "URL"},
-    {"output_folder", "images", "a folder in the container would be lost with it"},
-    {"output_format", "files", "one object a shard suits S3 and training: webdataset"},
-    {"url_col", "url", "also finds URL, as in LAION"},
-    {"caption_col", "None",
-     "captions are saved when present, since adding them later means downloading again; None "
-     "behaves like img2dataset"},
-    {"bbox_col", "None",
-     "a picture with boxes is always encoded again, also with skip_reencode; boxes are clipped to "
-     "0..1; a row with invalid boxes or more than 1000 fails; 'blurrer not defined' does not "
-     "occur"},
-    {"processes_count", "1", "one per processor, since one process cannot use 72"},
-    {"timeout", "of each read",
-     "of the whole attempt: a host that drips bytes would hold it for ever"},
-    {"retries", "of anything, at once", "of transient failures, with growing pauses"},
-    {"user_agent_token", "added to the name of a Firefox", "added to the name drover-worker"},
-    {"ignore_ssl_certificate", "absent", "1.47.0 always checks; later versions have the setting"},
-};
-
-/* True for a setting of img2dataset that does not apply here. */
-static bool is_refused(const char *name, const char *v, struct buf *faults)
-{
-    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-        const struct refused *r = &refused[i];
-        if (strcmp(name, r->name) != 0) {
-            continue;
-        }
-        if (v == NULL || strcasecmp(v, r->taken) != 0) {
-            buf_addf(faults, "%s '%.60s' is not possible: %s\n", name, v != NULL ? v : "", r->why);
-        }
-        return true;
-    }
-    return false;
-}
 
 /* Checks the settings url_col to verify_hash, input_format, output_format, and the directives of
  * X-Robots-Tag. */
@@ -390,8 +329,8 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
                   struct download_options *ret, struct buf *faults)
 {
     struct download_options o = {0};
-    bool loaded =
-        settings_load(rows, ARRAY_LEN(rows), &o, hyperparameters, argc, argv, is_refused, faults);
+    bool loaded = settings_load(rows, ARRAY_LEN(rows), &o, hyperparameters, argc, argv,
+                                img2dataset_refuses, faults);
     static const char *const modes[] = {"incremental", "overwrite", "extend"};
     o.mode =
         (enum incremental_mode)choose("incremental_mode", o.incremental_mode, modes, 3, faults);
@@ -437,14 +376,6 @@ void options_help(struct buf *out)
     buf_add_cstr(out,
                  "\nNumbers may be 1e6 or 1_000_000; flags True, False, true, 1, --NAME alone or\n"
                  "--noNAME; lists [\"a\",\"b\"], ['a','b'] or a,b; None: not given. Dashes and\n"
-                 "underscores are one.\n"
-                 "\nSettings of img2dataset that mean nothing here: only this value is taken:\n");
-    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-        settings_help_line(out, refused[i].name, "%s: %s", refused[i].taken, refused[i].why);
-    }
-    buf_add_cstr(out, "\nWhere img2dataset's default or meaning is another:\n");
-    for (size_t i = 0; i < ARRAY_LEN(differs); i++) {
-        settings_help_line(out, differs[i].name, "theirs: %s; %s", differs[i].theirs,
-                           differs[i].why);
-    }
+                 "underscores are one.\n");
+    img2dataset_help(rows, ARRAY_LEN(rows), out);
 }
