@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Aim: someone who comes from img2dataset can keep their command. Its options are taken or refused as --help says,
-the two calls that --help shows do the same work. Method: its options listed here once more, from its documentation; --help read
+the two calls that --help shows do the same work, and the commands of its examples for MS COCO, LAION-400M and
+CC3M give what it would write. Method: its options listed here once more, from its documentation; --help read
 as a person reads it; the commands run by a shell in which img2dataset is drover-worker, on small inputs of
 the same columns.
 """
@@ -22,6 +23,19 @@ OPTIONS = dict(x.split("=") for x in """url_list=x image_size=256 output_folder=
     subjob_size=1000 retries=0 disable_all_reencoding=False min_image_size=0 max_image_area=inf max_aspect_ratio=inf
     incremental_mode=incremental max_shard_retry=1 user_agent_token=None
     disallowed_header_directives=["noai","noimageai","noindex","noimageindex"] ignore_ssl_certificate=False""".split())
+COCO = """img2dataset --url_list mscoco.parquet --input_format "parquet"\\
+    --url_col "URL" --caption_col "TEXT" --output_format webdataset\\
+    --output_folder mscoco --processes_count 16 --thread_count 64 --image_size 256 """
+LAION = """img2dataset --url_list laion400m-meta --input_format "parquet"\\
+    --url_col "URL" --caption_col "TEXT" --output_format webdataset\\
+    --output_folder laion400m-data --processes_count 16 --thread_count 128 --image_size 256\\
+    --save_additional_columns '["NSFW","similarity","LICENSE"]' """
+CC3M = """sed -i '1s/^/caption\\turl\\n/' cc3m.tsv
+    img2dataset --url_list cc3m.tsv --input_format "tsv"\\
+    --url_col "url" --caption_col "caption" --output_format webdataset\\
+    --output_folder cc3m --processes_count 16 --thread_count 64 --image_size 256\\
+    --user_agent_token img2dataset --disallowed_header_directives '["noai", "noindex"]' """
+WANDB = " --enable_wandb True"
 
 
 def help_text():
@@ -112,8 +126,50 @@ def test_calls_of_help(w):
     tap.ok(results[0] == results[1], "and both write the same", results)
 
 
+def faults_of(got, captions, columns):
+    wrong = []
+    for key, caption in captions.items():
+        s = got.get(key, {})
+        v = json.loads(s.get("json", "{}"))
+        fields = columns + ["caption", "url", "key", "status", "error_message", "width", "height", "original_width", "original_height",
+                            "exif", "sha256"]
+        if (sorted(s), list(v), v.get("caption"), s.get("txt", b"").decode(), v.get("status"), (v.get("original_width"), v.get("width")),
+                Image.open(io.BytesIO(s["jpg"])).size if "jpg" in s else None) != (
+                ["jpg", "json", "txt"], fields, caption, caption, "success", (300, 256), (256, 256)):
+            wrong.append((key, s, v))
+    return wrong + [k for k in got if k not in captions]
+
+
+def test_examples(w):
+    for name, command in (("mscoco", COCO), ("laion400m", LAION)):
+        rc, so, se = w.sh(command + WANDB)
+        tap.ok(rc == 2 and se == "enable_wandb 'True' is not possible: figures are in _progress.json, _stats.json and drover's metrics\n",
+               "%s: as it stands only wandb is refused" % name, se)
+    rc, so, se = w.sh(COCO)
+    tap.eq((rc, faults_of(w.shards("mscoco"), {"%09d" % i: "a bicycle %d" % i for i in range(12)}, [])), (0, []), "mscoco: keys, captions, pictures")
+    v = load(w.d + "/mscoco", "00000_stats.json")
+    tap.eq((v["count"], v["successes"], v["status_dict"]), (12, 12, {"success": 12}), "and its stats")
+
+    rc, so, se = w.sh(LAION)
+    captions = {"%09d" % (10000 * k + i): "caf\u00e9 %d %d" % (k, i) for k in range(2) for i in range(8)}
+    got = w.shards("laion400m-data")
+    tap.eq((rc, faults_of(got, captions, ["NSFW", "similarity", "LICENSE"])), (0, []), "laion400m: a shard a part, with the additional columns")
+    v = json.loads(got["000010003"]["json"])
+    tap.eq((v["NSFW"], v["similarity"], v["LICENSE"], json.loads(got["000010000"]["json"])["NSFW"]), ("UNLIKELY", 0.253, "?", None), "and their values")
+    tap.eq([r["key"] for r in read_parquet(w.d + "/laion400m-data/00001.parquet")], ["%09d" % (10000 + i) for i in range(8)], "and their sidecars")
+
+    rc, so, se = w.sh(CC3M)
+    captions = {"%09d" % i: "a very typical bus station %d" % i for i in range(10) if i not in (3, 5)}
+    tap.eq((rc, faults_of(w.shards("cc3m"), captions, [])), (0, []), "cc3m: a table of tabs, whose owners may forbid the use")
+    tap.eq(load(w.d + "/cc3m", "00000_stats.json")["status_dict"],
+           {"success": 8, "Use of image disallowed by X-Robots-Tag directive": 2}, "by two directives only, and by name")
+    agents = {h["User-Agent"] for path, h in w.server.headers.items() if int(path[1:-4]) > 28}
+    tap.ok(len(agents) == 1 and all("; img2dataset" in a for a in agents), "under the name that was given", agents)
+
+
 with Folder() as d:
     test_options(d)
     w = Work(d, Server())
     test_calls_of_help(w)
+    test_examples(w)
 sys.exit(tap.done())
