@@ -27,14 +27,14 @@ for k in ("NO_COLOR", "COLUMNS"):
 class Tty:
     """The worker with standard error, and standard output unless it goes to a file, on a terminal of its own."""
 
-    def __init__(self, args, columns=80, env=None, out=None, program=WORKER):
-        argv = [program, "download"] + [str(a) for a in args]
+    def __init__(self, args, columns=80, env=None, out=None, verb="download"):
+        argv = [WORKER, verb] + [str(a) for a in args]
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(2, termios.TIOCSWINSZ, structs.pack("HHHH", 24, columns, 0, 0))
             if out:
                 os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
-            os.execve(argv[0], argv, dict(ENV, **(env or {})))
+            os.execve(WORKER, argv, dict(ENV, **(env or {})))
         self.text = ""
 
     def read_until(self, cond, seconds=60):
@@ -221,6 +221,9 @@ def test_errors(d):
         v = json.loads(se.splitlines()[-1])
         tap.eq((rc, v["level"], v["event"], v["cause"], words in v["error"]), (65, "error", "download_failed", "bad_input", True),
                "%s: in a pipe the line of the log" % name)
+    status, lines, text = end_of(["--input", d + "/nothing", "--output", d + "/index"], verb="index")
+    lines = [x for x in lines if x]
+    tap.ok(status != 0 and len(lines) == 1 and lines[0].startswith("drover-worker: index failed: "), "of the other commands too", text)
     p = Part(d, "full", ["good"] * 45)
     p.server.routes["/44"] = lambda h: (open(p.out + "/00002.tar", "w").close(), p.answer(h, "good"))
     status, lines, text = end_of(p.args())
@@ -237,6 +240,9 @@ def test_progress(d):
     tap.ok(want <= set(steps[0]) and set(steps[0]) - {"event"} == set(load(p.out, "_progress.json")), "with the fields of _progress.json", steps[0])
     tap.eq((steps[-1]["rows_done"], v[-1]["event"], v[-1]["rows"], v[-1]["successes"], v[-1]["failures"], v[-1]["other_failures"]),
            (21, "summary", 21, 18, [{"error": "HTTP Error 503: Busy", "rows": 3}], 0), "the last one sums up")
+    rc, so, se = run(p.args("--progress", "json"))
+    tap.eq((rc, so, [json.loads(x) for x in se.splitlines() if "private_addresses" not in x]),
+           (0, "", [{"event": "already_finished", "output_folder": p.out}]), "a finished output is told as JSON, too")
     p.kinds = ["good"] * 21
     again = subprocess.run(["sh", "-c", v[-1]["second_pass"]], env=ENV, capture_output=True, text=True)
     end = json.loads(again.stderr.splitlines()[-1])

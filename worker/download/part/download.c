@@ -410,6 +410,17 @@ static bool open_output(struct download *d, struct err *err)
     return true;
 }
 
+static void tell_already_finished(const struct download_options *o)
+{
+    AUTO_BUF struct buf b = BUF_INIT(SUMMARY_BYTES_MAX);
+    if (o->report == PROGRESS_REPORT_JSON) {
+        summary_json_already(o, &b);
+        (void)fwrite(b.p, 1, b.n, stderr);
+    } else {
+        (void)printf("worker  - '%s' is already finished\n", o->output_folder);
+    }
+}
+
 static enum job_main_end download(void *ctx, struct err *err)
 {
     struct download *d = ctx;
@@ -420,7 +431,7 @@ static enum job_main_end download(void *ctx, struct err *err)
     }
     if (done) {
         resume_abort_uploads(d->sink);
-        (void)printf("worker  - '%s' is already finished\n", d->o.output_folder);
+        tell_already_finished(&d->o);
         bool ok = sink_sweep(d->sink, err) && incremental_mode_end(d->sink, &d->o, d->task, err);
         return ok ? JOB_MAIN_DONE : JOB_MAIN_FAILED; /* killed right after */
     }

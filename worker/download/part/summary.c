@@ -170,6 +170,17 @@ void summary_json(const struct summary *s, struct buf *out)
     buf_add_cstr(out, "\n");
 }
 
+void summary_json_already(const struct download_options *o, struct buf *out)
+{
+    struct json_out w;
+    json_out_init(&w, out);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "event", "already_finished");
+    json_out_str(&w, "output_folder", o->output_folder);
+    json_out_end_object(&w);
+    buf_add_cstr(out, "\n");
+}
+
 const char *summary_how_to_go_on(const struct download_options *o)
 {
     return o->mode == MODE_OVERWRITE ? GO_ON_KEEPING : GO_ON;

@@ -20,6 +20,8 @@ struct summary { /* value; all borrowed */
 void summary_text(const struct summary *s, int width, struct buf *out);
 /* Append {"event":"summary",...} and a newline. Pure. */
 void summary_json(const struct summary *s, struct buf *out);
+/* Append {"event":"already_finished",...} and a newline: nothing was left to do. Pure. */
+void summary_json_already(const struct download_options *o, struct buf *out);
 /* Append what is told after a stop or a failure, of `rows` rows of which `done` are durable;
  * nothing when none is. Pure. */
 void summary_again(const struct download_options *o, bool stopped, int64_t done, int64_t rows,
