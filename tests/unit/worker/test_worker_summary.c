@@ -33,6 +33,8 @@ static void test_second_pass__folders(void **state UNUSED)
                  {".", "./retry"},
                  {"a/..", "a/../retry"},
                  {"/", "/retry"},
+                 {"s3://", "s3://retry"}, /* refused when it is opened */
+                 {"s3:////", "s3://retry"},
                  {"s3://b", "s3://b/retry"},
                  {"s3://b/", "s3://b/retry"},
                  {"s3://b/x/", "s3://b/x-retry"}};

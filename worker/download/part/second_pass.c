@@ -79,7 +79,7 @@ char *second_pass_folder(const char *output)
 {
     struct str s = str_of(output);
     bool is_s3 = str_starts(s, "s3://");
-    while (s.n > 1 && s.p[s.n - 1] == '/') {
+    while (s.n > (is_s3 ? strlen("s3://") : 1) && s.p[s.n - 1] == '/') {
         s.n--;
     }
     bool bucket = is_s3 && memchr(s.p + 5, '/', s.n - 5) == NULL;
