@@ -1,5 +1,5 @@
 # Fuzzers of the worker's parsers link the worker.
-WORKER_FUZZERS := image exif url http_answer http_wire index_walk index_meta
+WORKER_FUZZERS := image exif url http_answer http_wire index_walk index_meta records bbox output settings
 $(WORKER_FUZZERS:%=$(O)/tests/fuzz/fuzz_%): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(LIB_WORKER) $(LIB_COMMON)
 	$(link) -fsanitize=fuzzer,address,undefined -pie -pthread $(L_COMMON) $(L_WORKER)
 $(WORKER_FUZZERS:%=$(O)/tests/fuzz/replay_%): $(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay_main.o $(LIB_WORKER) $(LIB_COMMON)
