@@ -2,7 +2,7 @@
 #include "cmd_part.h"
 #include "cli.h"
 #include "client.h"
-#include "list.h"
+#include "pages.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
@@ -115,40 +115,6 @@ static const struct list_column columns[] = {
 };
 static const struct api_list parts = LIST(columns, "id");
 
-static char *parts_query(const struct cli *cli, const struct ref *ref)
-{
-    AUTO_BUF struct buf b = BUF_INIT(4096);
-    const char *const pairs[][2] = {{"stage", cli->opt.stage != NULL  ? cli->opt.stage
-                                              : ref->stage[0] != '\0' ? ref->stage
-                                                                      : NULL},
-                                    {"state", cli->opt.state},
-                                    {"cause", cli->opt.cause}};
-    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
-        if (pairs[i][1] != NULL) {
-            buf_addf(&b, "&%s=", pairs[i][0]);
-            str_url_encode(&b, str_of(pairs[i][1]), false);
-        }
-    }
-    buf_add_cstr(&b, "");
-    return b.n > 0 ? buf_take(&b) : xstrdup("");
-}
-
-/* A page of parts, printed at once. False for JSON and tables, which need all of them. */
-static bool page_print(const struct cli *cli, const json_t *list, bool first)
-{
-    if (cli->out == OUT_JSONL) {
-        print_lines(list);
-    } else if (cli->out == OUT_NAME) {
-        print_names(list, "id");
-    } else if (cli->csv) {
-        list_csv(cli, &parts, list, first);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-/* Reads pages up to the limit. */
 int cmd_parts(struct cli *cli)
 {
     int status = EXIT_OK;
@@ -156,38 +122,17 @@ int cmd_parts(struct cli *cli)
     if (!list_columns_check(cli, &parts, &status) || !ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    bool screen = cli->out == OUT_TABLE && !cli->csv;
-    int64_t left = cli->opt.limit > 0 ? cli->opt.limit : screen ? 200 : INT64_MAX;
-    AUTO_FREE char *query = parts_query(cli, &ref), *token = xstrdup("");
-    AUTO_JSON json_t *all = json_array();
-    bool more = true;
-    for (bool first = true; more && left > 0; first = false) {
-        CLEANUP(reply_done)
-        struct client_reply r = {0};
-        if (!client_get(cli, &r, &status, "/v1/campaigns/%s/parts?page_size=%lld%s%s%s",
-                        ref.campaign, (long long)MIN(left, 1000), query,
-                        token[0] != '\0' ? "&page_token=" : "", token)) {
-            return status;
-        }
-        const json_t *list = json_object_get(r.json, "parts");
-        left -= (int64_t)json_array_size(list);
-        more = !jnull(r.json, "next_page_token");
-        free(token);
-        token = xstrdup(jstr(r.json, "next_page_token"));
-        if (!page_print(cli, list, first)) {
-            (void)json_array_extend(all, (json_t *)(uintptr_t)list);
-        }
-    }
-    if (cli->out == OUT_JSON) {
-        AUTO_JSON json_t *o = json_object();
-        (void)json_object_set(o, "parts", all);
-        (void)json_object_set_new(o, "next_page_token", more ? json_string(token) : json_null());
-        print_json(cli, o);
-    } else if (screen) {
-        list_table(cli, &parts, all);
-        if (more) {
-            say("there are more; next: drover parts %s -n 10000, or -o jsonl", ref.campaign);
-        }
-    }
-    return EXIT_OK;
+    const char *stage = ref_stage(cli, &ref);
+    const char *const pairs[][2] = {{"stage", stage[0] != '\0' ? stage : NULL},
+                                    {"state", cli->opt.state},
+                                    {"cause", cli->opt.cause}};
+    AUTO_FREE char *query = pages_query(pairs, ARRAY_LEN(pairs));
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s/parts", ref.campaign);
+    AUTO_FREE char *more = xasprintf("drover parts %s -n 10000, or -o jsonl", ref.campaign);
+    return pages_print(cli, &(struct pages){.list = &parts,
+                                            .path = path,
+                                            .query = query,
+                                            .key = "parts",
+                                            .screen = 200,
+                                            .more = more});
 }

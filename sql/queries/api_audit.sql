@@ -3,3 +3,33 @@
 -- name: api_audit_add
 -- $1 token text, $2 role text, $3 action text, $4 subject text, $5 detail jsonb, $6 request text
 INSERT INTO audit (token_id, role, action, subject, detail, request_id) VALUES ($1, $2, $3, $4, $5, $6);
+
+-- A page of it, newest first, as JSON texts joined by commas, and the key of the next page, 0 without one. A page looks at no more
+-- than $8 rows, so it may have less than $2 and still not be the last. Who has only some projects sees their campaigns and what was
+-- changed of themselves; rows about tokens are for admins. $4 is a token's id or name, $5 an action or what it begins with
+-- ("campaign" of "campaign.retry"). Relies on the primary key.
+-- name: api_audit_page
+-- $1 before bigint, $2 rows bigint, $3 campaign bigint or 0, $4 who text or '', $5 action text or '', $6 projects text or '', $7 admin boolean,
+-- $8 rows to look at bigint
+WITH scan AS MATERIALIZED (
+    SELECT * FROM audit WHERE id < $1::bigint ORDER BY id DESC LIMIT $8::bigint),
+found AS MATERIALIZED (
+    SELECT a.id, json_build_object('id', 'a-' || a.id, 'at', a.at, 'who', a.token_id, 'name', t.name, 'role', a.role,
+        'action', a.action, 'subject', a.subject, 'campaign', 'c-' || c.id, 'detail', a.detail, 'request_id', a.request_id)::text AS row
+    FROM scan a
+    LEFT JOIN token t ON t.id = a.token_id
+    CROSS JOIN LATERAL (SELECT CASE split_part(a.action, '.', 1)
+        WHEN 'campaign' THEN substring(a.subject FROM '^c-([0-9]{1,18})')::bigint
+        WHEN 'parts' THEN substring(a.subject FROM '^c-([0-9]{1,18})')::bigint
+        WHEN 'endpoint' THEN (SELECT e.campaign_id FROM endpoint e WHERE e.name = a.subject)
+        WHEN 'stray' THEN (SELECT nullif(s.campaign_id, 0) FROM stray s WHERE s.name = a.subject) END AS id) c
+    WHERE ($3::bigint = 0 OR c.id = $3::bigint)
+        AND ($4::text = '' OR a.token_id = $4::text OR t.name = $4::text)
+        AND ($5::text = '' OR a.action = $5::text OR starts_with(a.action, $5::text || '.'))
+        AND ($6::text = '' OR (a.action = 'project.change' AND a.subject = ANY (string_to_array($6::text, ',')))
+            OR c.id IN (SELECT k.id FROM campaign k JOIN project p ON p.id = k.project_id WHERE p.name = ANY (string_to_array($6::text, ','))))
+        AND ($7::boolean OR a.action NOT LIKE 'token.%')
+    ORDER BY a.id DESC LIMIT $2::bigint)
+SELECT coalesce((SELECT CASE WHEN count(*) = $2::bigint THEN min(id) END FROM found),
+        (SELECT CASE WHEN count(*) = $8::bigint THEN min(id) END FROM scan), 0),
+    (SELECT coalesce(string_agg(row, ',' ORDER BY id DESC), '') FROM found);

@@ -572,9 +572,62 @@ def dear(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+def audit(t, pg):
+    """GET /v1/audit: who changed what, by pages and filters, and who may see which rows."""
+    a = Api(pg)
+    cid = a.submit(spec("one", "{from: api}"))[1]["id"]
+    theirs = a.submit(spec("two", "{from: api}", top="project: laion"))[1]["id"]
+    made = {name: a.post("/v1/tokens", {"name": name, "role": role, **more})[1]["token"] for name, role, more in
+            (("ci", "operator", {}), ("team", "operator", {"projects": ["laion"]}), ("owner", "admin", {"projects": ["laion"]}), ("eyes", "viewer", {}))}
+    a.post(f"/v1/campaigns/{cid}:pause", token=made["ci"])
+    a.post(f"/v1/campaigns/{cid}:resume", token=made["ci"])
+    a.call("PATCH", f"/v1/campaigns/{theirs}", {"priority": 61}, {"If-Match": "*"}, token=made["team"])
+    for name in ("laion", "default"):
+        a.call("PATCH", "/v1/projects/" + name, {"parts": 7}, {"If-Match": "*"})
+    a.sql(f"""INSERT INTO endpoint (stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, price_musd_per_hour, reserved_musd, delete_after, intended_at)
+            SELECT id, campaign_id, 1, 'in_service', 'd-1-serve-0-a1-00', 'ml.c5.xlarge', 1, 3600, 204000, 9, now(), now() FROM stage WHERE campaign_id = {theirs[2:]};
+        INSERT INTO audit (token_id, role, action, subject, request_id) VALUES ('policy', 'policy', 'endpoint.delete', 'd-1-serve-0-a1-00', ''), ('policy', 'policy', 'stray.stop', 'd-9-lost-a1', ''),
+            ('policy', 'policy', 'campaign.archive', 'not a campaign', '')""")
+    rows = lambda q="", **kw: a.get("/v1/audit" + q, **kw)[1]["audit"]  # noqa: E731
+    what = lambda *args, **kw: [(x["action"], x["subject"]) for x in rows(*args, **kw)]  # noqa: E731
+    all_rows = rows()
+    t.ok([x["id"] for x in all_rows] == [f"a-{i}" for i in range(len(all_rows), 0, -1)] and len(all_rows) == 14, "every row, newest first", all_rows)
+    t.eq({k: all_rows[6][k] for k in ("who", "name", "role", "action", "subject", "campaign", "detail")},
+         {"who": made["ci"].split(".")[0], "name": "ci", "role": "operator", "action": "campaign.resume", "subject": cid, "campaign": cid, "detail": {}}, "a row says who did what")
+    t.eq([x["detail"] for x in rows("?action=campaign.change")], [{"priority": 61}], "and what was asked for")
+    t.eq(what("?campaign=" + cid), [("campaign.resume", cid), ("campaign.pause", cid), ("campaign.submit", cid)], "of a campaign")
+    t.eq(what("?campaign=" + theirs), [("endpoint.delete", "d-1-serve-0-a1-00"), ("campaign.change", theirs), ("campaign.submit", theirs)], "with its endpoint")
+    t.eq([len(rows("?who=" + x)) for x in ("ci", made["ci"].split(".")[0], "policy", "nobody", "ci%25")], [2, 2, 3, 0, 0], "of a token, by its name or its id")
+    t.eq([len(rows("?action=" + x)) for x in ("campaign.pause", "campaign", "token", "camp", "campaign.")], [1, 6, 4, 0, 0], "of an action, or of all of its kind")
+    t.eq(what("?action=campaign&who=ci&campaign=" + cid), [("campaign.resume", cid), ("campaign.pause", cid)], "filters join")
+    t.eq([a.get("/v1/audit" + q)[0] for q in ("?campaign=1", "?who=", "?action=A", "?page_size=0", "?state=x", "?page_token=00")], [400] * 6, "what is no filter is refused")
+    ids, token = [], ""
+    while token is not None:
+        b = a.get("/v1/audit?page_size=3" + token)[1]
+        ids += [x["id"] for x in b["audit"]]
+        token = "&page_token=" + b["next_page_token"] if b["next_page_token"] else None
+    t.eq(ids, [x["id"] for x in all_rows], "in pages of three")
+    t.eq([a.get("/v1/audit", token=x)[0] for x in (made["eyes"], False, made["ci"])], [403, 401, 200], "a viewer sees none of it")
+    t.eq(what(token=made["ci"]), [x for x in what() if not x[0].startswith("token.")], "an operator sees all but tokens")
+    own = [("endpoint.delete", "d-1-serve-0-a1-00"), ("project.change", "laion"), ("campaign.change", theirs), ("campaign.submit", theirs)]
+    t.eq([what(token=made[x]) for x in ("team", "owner")], [own, own], "a token of a project sees its campaigns and itself")
+    t.eq(what("?campaign=" + cid, token=made["team"]), [], "and nothing of another's campaign")
+    a.sql("INSERT INTO audit (token_id, role, action, subject, request_id) SELECT 'ci-' || i % 50, 'operator', 'campaign.pause', 'c-' || 1000 + i % 500, '' FROM generate_series(1, 100000) i; ANALYZE audit")
+    b, begun = a.get("/v1/audit?who=ci")[1], time.monotonic()
+    t.ok(b["audit"] == [] and b["next_page_token"], "a page looks at 20,000 rows at most", b)
+    pages = 1
+    while not b["audit"] and b["next_page_token"]:
+        b, pages = a.get("/v1/audit?who=ci&page_token=" + b["next_page_token"])[1], pages + 1
+    t.ok(len(b["audit"]) == 2 and b["next_page_token"] is None and pages == 6, "and the next ones find what is older", (pages, b))
+    print(f"# {pages} pages over 100,000 rows: {time.monotonic() - begun:.3f} s")
+    t.eq(len(rows("?page_size=1000")), 1000, "a page of a thousand")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, large, sessions, tokens, keys, dear):
+    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, large, sessions, tokens, audit, keys, dear):
         if only in check.__name__:
             check(t, pg)
 

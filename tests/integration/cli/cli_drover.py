@@ -35,7 +35,7 @@ def asked(a, *args, keys=b"", seconds=10, env=None):
 
 def check_help(t, a):
     r = a.drover("--help")
-    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 43, "--help lists every verb", VERBS)
+    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 44, "--help lists every verb", VERBS)
     bad = [v for v in VERBS if not ((h := a.drover(v, "--help")).returncode == 0 and h.stdout.startswith(f"examples:\n  drover {v}".replace("drover help", "drover help")) or v == "help")]
     t.ok(not bad, "each verb's help begins with examples", bad)
     unshown = []
@@ -310,6 +310,25 @@ def check_archive(t, a):
     t.ok(r.returncode == 5 and "its parts, attempts and metrics are deleted" in r.stderr, "drover parts says what is kept: 5", (r.returncode, r.stderr))
 
 
+def check_audit(t, a):
+    """What the verbs before it did."""
+    n = int(a.sql("SELECT count(*) FROM audit"))
+    lines = a.drover("audit", "-n", "1000").stdout.splitlines()
+    t.ok(len(lines) == n + 1 and lines[0].split() == ["WHEN", "WHO", "ACTION", "SUBJECT"] and all(re.match(r"\d{4}-\d\d-\d\d [0-9:]{8}  token file  [a-z]+\.[a-z]+ +\S+$", x) for x in lines[1:]), "audit", lines)
+    got = [json.loads(x) for x in a.drover("audit", "--campaign", "c-1", "--action", "campaign.retry", "-o", "jsonl").stdout.splitlines()]
+    t.ok(got and {(x["action"], x["subject"], x["campaign"]) for x in got} == {("campaign.retry", "c-1", "c-1")}, "audit --campaign --action", got)
+    t.ok("token file" in a.drover("audit", "--who", "token file", "-n", "1", "-o", "wide").stdout and a.drover("audit", "--who", "nobody", "-o", "jsonl").stdout == "", "audit --who")
+    r = a.drover("audit", "-n", "3")
+    t.ok(len(r.stdout.splitlines()) == 4 and "there are more; next: drover audit" in r.stderr, "audit -n 3 says that there are more", (r.stdout, r.stderr))
+    page = json.loads(a.drover("audit", "-n", "3", "-o", "json").stdout)
+    t.ok(len(page["audit"]) == 3 and page["next_page_token"], "so does its JSON", page)
+    a.sql("INSERT INTO audit (token_id, role, action, subject, request_id) SELECT 'ci', 'operator', 'campaign.pause', 'c-1', '' FROM generate_series(1, 2500)")
+    table = list(csv.reader(io.StringIO(a.drover("audit", "-o", "csv").stdout, newline="")))
+    t.ok(len(table) == n + 2501 and len({x[-1] for x in table}) == len(table) and table[1][:4][1:] == ["ci", "campaign.pause", "c-1"], "-o csv has all pages, each row once", (len(table), table[:2]))
+    t.eq(len(json.loads(a.drover("audit", "-o", "json").stdout)["audit"]), n + 2500, "and -o json")
+    t.eq((a.drover("audit", "--action", "Retry").returncode, a.drover("audit", "--campaign", "no-such-name").returncode), (2, 3), "an action that is none: 2; a campaign that is not there: 3")
+
+
 def check_events(t, a):
     p = subprocess.Popen([DROVER, "events", "-o", "jsonl"], stdout=subprocess.PIPE, text=True,
                          env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file})
@@ -341,6 +360,7 @@ def run(t, pg):
     check_act(t, a)
     check_watch(t, a)
     check_archive(t, a)
+    check_audit(t, a)
     check_events(t, a)
     check_repeat(t, a)
     a.close()

@@ -26,7 +26,7 @@ SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", 
          ("retry", "c-1", "--cause", "disk_full", "--instance-type", "ml.c5.xlarge", "--max-runtime", "4h", "--dry-run"), ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),
          ("validate", "deploy/examples/lightning-scaling.yaml"), ("submit", "again.yaml"),
          ("validate", "deploy/examples/huggingface-endpoint.yaml"), ("endpoints", "show", NAME), ("endpoints", "invoke", NAME, "--data", "Hi?", "--content-type", "text/plain"),
-         ("endpoints", "invoke", NAME, "--data", "no"), ("endpoints", "invoke", NAME), ("endpoints", "extend", NAME), ("endpoints", "extend", NAME, "--ttl", "99h", "-y"), ("endpoints", "ask", NAME))
+         ("endpoints", "invoke", NAME, "--data", "no"), ("endpoints", "invoke", NAME), ("endpoints", "extend", NAME), ("endpoints", "extend", NAME, "--ttl", "99h", "-y"), ("endpoints", "ask", NAME), ("audit",))
 LONG = "AccessDenied: User arn:aws:sts::111122223333:assumed-role/drover-worker/SageMaker is not authorized to perform s3:GetObject on the key"
 
 

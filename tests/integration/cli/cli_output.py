@@ -124,6 +124,7 @@ def lists():
             (("pools",), "/v1/pools", "pools", {"job_name": x, "state": x, "instances": 2, "instance_type": x, "reused_by": x, "stage": x}),
             (("quotas",), "/v1/quotas", "quotas", {"instance_type": x, "market": x, "limit": None, "held": 3, "price_micro_usd_per_hour": 204000}),
             (("ops",), "/v1/operations", "operations", {"id": x, "campaign": x, "kind": x, "state": x, "created_by": x}),
+            (("audit",), "/v1/audit", "audit", {"id": x, "at": "2026-01-02T03:04:05Z", "who": x, "name": x, "role": x, "action": x, "subject": x, "campaign": x, "detail": {"k": x}, "request_id": x}),
             (("parked",), "/v1/parked", "parked", {"kind": x, "id": x, "stage": x, "reason": x, "what_to_do": x}),
             (("endpoints",), "/v1/endpoints", "endpoints", {"name": x, "state": x, "reason": x, "instance_type": x, "instances": 2, "stage": x}),
             (("strays",), "/v1/strays", "strays", {"job_name": x, "why": x, "status": x, "instance_type": x}),

@@ -1,0 +1,92 @@
+/* See pages.h. */
+#include "pages.h"
+#include "client.h"
+#include "print.h"
+#include "table.h"
+#include <stdio.h>
+
+#define PAGE_ROWS_MAX 1000
+
+char *pages_query(const char *const (*pairs)[2], size_t n)
+{
+    AUTO_BUF struct buf b = BUF_INIT(4096);
+    for (size_t i = 0; i < n; i++) {
+        if (pairs[i][1] != NULL) {
+            buf_addf(&b, "&%s=", pairs[i][0]);
+            str_url_encode(&b, str_of(pairs[i][1]), false);
+        }
+    }
+    return xstrdup(b.n > 0 ? buf_cstr(&b) : "");
+}
+
+static void names_print(const struct pages *p, const json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        AUTO_FREE char *name = text_clean(jstr(row, p->list->name));
+        (void)puts(name);
+    }
+}
+
+/* A page, printed at once. False for JSON and tables, which need all of them. */
+static bool page_print(const struct cli *cli, const struct pages *p, const json_t *rows, bool first)
+{
+    if (cli->out == OUT_JSONL) {
+        print_lines(rows);
+    } else if (cli->out == OUT_NAME) {
+        names_print(p, rows);
+    } else if (cli->csv) {
+        list_csv(cli, p->list, rows, first);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void all_print(const struct cli *cli, const struct pages *p, json_t *all, const char *next)
+{
+    if (cli->out == OUT_JSON) {
+        AUTO_JSON json_t *o = json_object();
+        (void)json_object_set(o, p->key, all);
+        (void)json_object_set_new(o, "next_page_token",
+                                  next[0] != '\0' ? json_string(next) : json_null());
+        print_json(cli, o);
+    } else if (cli->out == OUT_TABLE && !cli->csv) {
+        list_table(cli, p->list, all);
+        if (next[0] != '\0') {
+            say("there are more; next: %s", p->more);
+        }
+    }
+}
+
+int pages_print(struct cli *cli, const struct pages *p)
+{
+    int status = EXIT_OK;
+    bool screen = cli->out == OUT_TABLE && !cli->csv;
+    int64_t left = cli->opt.limit > 0 ? cli->opt.limit : screen ? p->screen : INT64_MAX;
+    AUTO_FREE char *token = xstrdup("");
+    AUTO_JSON json_t *all = json_array();
+    if (!list_columns_check(cli, p->list, &status)) {
+        return status;
+    }
+    for (bool first = true; left > 0 && (first || token[0] != '\0'); first = false) {
+        CLEANUP(reply_done)
+        struct client_reply r = {0};
+        if (!client_get(cli, &r, &status, "%s?page_size=%lld%s%s%s", p->path,
+                        (long long)MIN(left, PAGE_ROWS_MAX), p->query,
+                        token[0] != '\0' ? "&page_token=" : "", token)) {
+            return status;
+        }
+        json_t *rows = json_object_get(r.json, p->key);
+        left -= (int64_t)json_array_size(rows);
+        free(token);
+        token = xstrdup(jstr(r.json, "next_page_token"));
+        if (!page_print(cli, p, rows, first)) {
+            (void)json_array_extend(all, rows);
+        }
+    }
+    all_print(cli, p, all, token);
+    return EXIT_OK;
+}
