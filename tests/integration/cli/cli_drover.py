@@ -222,6 +222,8 @@ def check_act(t, a):
     b = a.get("/v1/campaigns/c-2")[1]
     t.ok(r.returncode == 0 and (b["wanted"], b["budget"]["limit_micro_usd"]) == ("run", 900000000), "so does budget --resume", (r.stderr, b))
     t.eq(json.loads(a.drover("ops", "op-2", "-o", "json").stdout)["parts"], 1, "ops op-2")
+    out = a.drover("ops", "op-1").stdout
+    t.ok(re.search(r'^op-1  retry of c-1  accepted\nparts with .*cause \["disk_full"\].*\nchanges    .*volume_gb 450.*\nparts      2, 0 done\nasked for  [-0-9]{10} [:0-9]{8} by admin-', out) and "ended" not in out, "ops op-1: what it is about", out)
     leader_takes(a, 2)
     leader_fails(a, 2, [1], 7)
 
@@ -230,6 +232,10 @@ def check_act(t, a):
         a.sql("UPDATE operation SET state = 'done', done = total")
     threading.Thread(target=carry_out).start()
     r = a.drover("retry", "c-2", "-y", "--wait", "--timeout", "20s")
+    t.eq([[json.loads(x)["id"] for x in a.drover("ops", *args, "-o", "jsonl").stdout.splitlines()] for args in (("--campaign", "c-1"), ("--campaign", "second"), ("-n", "2"), ())],
+         [["op-2", "op-1"], ["op-3"], ["op-3", "op-2"], ["op-3", "op-2", "op-1"]], "ops --campaign, by its id and its name")
+    r2 = a.drover("ops", "-n", "1")
+    t.ok("op-3" in r2.stdout and "op-2" not in r2.stdout and "there are more; next: drover ops" in r2.stderr, "ops -n 1 says that there are more", (r2.stdout, r2.stderr))
     t.ok(r.returncode == 0 and "op-3 done: 1 part retried" in r.stdout, "retry --wait", (r.returncode, r.stdout, r.stderr))
     r = a.drover("pause", "c-1", "--wait", "--timeout", "1s")
     t.eq(r.returncode, 8, "--wait --timeout 1s: 8")
