@@ -46,6 +46,7 @@ drover() {
     section "EXIT STATUS"
     "$bin/drover" --help | between '^exit status:' '^examples' | block
     section ENVIRONMENT
+    printf 'The option \\-\\-context goes before both.\n'
     printf '.TP\n.B DROVER_URL\nAddress of droverd; by default of the server that drover login chose, else http://127.0.0.1:8080.\n'
     printf '.TP\n.B DROVER_TOKEN_FILE\nFile with the token; by default that of drover login, else the one droverd made.\n'
     section "SEE ALSO"

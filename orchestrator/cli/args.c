@@ -38,8 +38,8 @@ void args_help_all(const struct commands *all)
         (void)printf("  %-10s %s\n", all->at[i].verb, all->at[i].summary);
     }
     (void)printf("\nhelp for one verb, with examples: drover VERB --help\n"
-                 "server: DROVER_URL, else of drover login (http://127.0.0.1:8080)\n"
-                 "token: DROVER_TOKEN_FILE, else of drover login (~/.config/drover/token)\n"
+                 "server: --context, DROVER_URL, else of drover login (http://127.0.0.1:8080)\n"
+                 "token: --context, DROVER_TOKEN_FILE, else of drover login\n"
                  "exit status:\n"
                  "  0 done  1 failed  2 usage  3 not found  4 token  5 conflict\n"
                  "  6 budget or quota  7 server unreachable  8 wait timed out\n"

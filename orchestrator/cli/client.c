@@ -67,21 +67,30 @@ struct client *client_of(const char *url, const char *token)
     return c;
 }
 
-bool client_new(struct client **ret, struct err *err)
+/* What drover login wrote of that name, else of the one in use; *ret NULL: nothing. */
+static bool context_find(const json_t *v, const char *name, const json_t **ret, struct err *err)
+{
+    *ret =
+        name == NULL ? contexts_current(v) : json_object_get(json_object_get(v, "contexts"), name);
+    return name == NULL || *ret != NULL ||
+           err_set(err, ERR_NOT_FOUND, "there is no context '%.80s'", name);
+}
+
+bool client_new(struct client **ret, const char *context, struct err *err)
 {
     const char *url = getenv("DROVER_URL"), *file = getenv("DROVER_TOKEN_FILE");
     AUTO_JSON json_t *v = NULL;
-    bool named = url != NULL && url[0] != '\0';
-    if (!named && !contexts_read(&v, err)) {
+    const json_t *found = NULL;
+    bool named = context == NULL && url != NULL && url[0] != '\0';
+    if (!named && (!contexts_read(&v, err) || !context_find(v, context, &found, err))) {
         return false;
     }
-    const json_t *current = contexts_current(v);
-    url = named ? url : current != NULL ? jstr(current, "url") : "http://127.0.0.1:8080";
+    url = named ? url : found != NULL ? jstr(found, "url") : "http://127.0.0.1:8080";
     if (!client_check_url(url, err)) {
         return false;
     }
-    *ret = client_of(url, jstr(current, "token"));
-    if (current == NULL || (file != NULL && file[0] != '\0')) {
+    *ret = client_of(url, jstr(found, "token"));
+    if (found == NULL || (context == NULL && file != NULL && file[0] != '\0')) {
         token_read(*ret);
     }
     return true;

@@ -9,10 +9,11 @@ struct client_reply {
     char etag[128];
 };
 void reply_done(struct client_reply *r); /* cleanup function */
-/* Of DROVER_URL, else of the context in use, else of this machine; the token of DROVER_TOKEN_FILE,
- * else of that context, else of the file droverd made. A context's token goes to its own server
- * only. The caller owns *ret. ERR_INVALID. */
-bool client_new(struct client **ret, struct err *err) MUST_CHECK;
+/* Of the context of that name. With NULL: of DROVER_URL, else of the context in use, else of this
+ * machine; the token of DROVER_TOKEN_FILE, else of that context, else of the file droverd made. A
+ * context's token goes to its own server only. The caller owns *ret. ERR_NOT_FOUND: there is no
+ * such context; ERR_INVALID. */
+bool client_new(struct client **ret, const char *context, struct err *err) MUST_CHECK;
 /* Of this server, with this token. The caller owns it. */
 struct client *client_of(const char *url, const char *token);
 /* ERR_INVALID: not the address of a server. */

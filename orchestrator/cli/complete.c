@@ -1,7 +1,10 @@
-/* Completion from commands.def and options.def, and of campaigns from the server. */
+/* Completion from commands.def, options.def and the tables of states and causes; of campaigns, stages
+ * and operations from the server. */
 #include "complete.h"
 #include "client.h"
 #include "common/clock.h"
+#include "contexts.h"
+#include "core/spec/spec_parse.h"
 #include "options.h"
 #include "print.h"
 #include "table.h"
@@ -10,6 +13,7 @@
 #include <stdio.h>
 
 #define SERVER_US (2 * USEC_PER_SEC) /* a shell waits for it */
+#define FILE_MAX  (1024 * 1024)
 
 struct completion {
     const struct commands *all;
@@ -17,6 +21,7 @@ struct completion {
     const struct command *verb;  /* NULL: none yet */
     const struct option *option; /* whose value is the next word; NULL: none */
     int at;                      /* of the arguments behind the verb */
+    const char *first;           /* of these; NULL: the one to be completed */
     struct str word;             /* to be completed */
     struct str before;           /* "--output=" when the word is behind it */
     bool lost;                   /* behind a verb that does not exist */
@@ -68,9 +73,9 @@ static void offer_options(const struct completion *c)
     }
 }
 
-/* Rows of a list of the API by id. Silent when the server does not answer. */
+/* Rows of a list of the API by `key`. Silent when the server does not answer. */
 static void offer_rows(const struct completion *c, const char *path, const char *list,
-                       const char *what)
+                       const char *key, const char *what)
 {
     CLEANUP(reply_done)
     struct client_reply r = {0};
@@ -83,9 +88,66 @@ static void offer_rows(const struct completion *c, const char *path, const char 
     }
     json_array_foreach(json_object_get(r.json, list), i, v)
     {
-        AUTO_FREE char *id = text_clean(jstr(v, "id"));
+        AUTO_FREE char *id = text_clean(jstr(v, key));
         AUTO_FREE char *text = xasprintf("%s, %s", jstr(v, what), jstr(v, "state"));
         offer(c, str_of(id), text);
+    }
+}
+
+/* The word goes on behind what it has to its last `end`: that is kept as it is. */
+static struct completion behind(const struct completion *c, char end)
+{
+    struct completion ret = *c;
+    const char *last = memrchr(c->word.p, end, c->word.n);
+    size_t n = last != NULL ? (size_t)(last - c->word.p) + 1 : 0;
+    ASSERT(c->before.n == 0 || c->before.p + c->before.n == c->word.p);
+    ret.before = (struct str){c->before.n > 0 ? c->before.p : c->word.p, c->before.n + n};
+    ret.word = (struct str){c->word.p + n, c->word.n - n};
+    return ret;
+}
+
+/* The stages of a campaign by its id. */
+static void offer_stages(const struct completion *c, struct str campaign)
+{
+    int64_t n;
+    struct str digits =
+        str_starts(campaign, "c-") ? (struct str){campaign.p + 2, campaign.n - 2} : campaign;
+    if (!parse_i64(digits, 0, INT64_MAX, &n, NULL)) {
+        return;
+    }
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/c-%lld", (long long)n);
+    offer_rows(c, path, "stages", "name", "kind");
+}
+
+/* The stages of a campaign file; silent when it has faults. */
+static void offer_stages_of_file(const struct completion *c, const char *name)
+{
+    struct spec *s;
+    const struct spec_defaults none = {0};
+    AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
+    AUTO_FILE FILE *f = fopen(name, "re");
+    if (f == NULL || !buf_add_file(&text, f)) {
+        return;
+    }
+    CLEANUP(arena_done)
+    struct arena a;
+    arena_init(&a, SPEC_ARENA_BYTES);
+    AUTO_FREE struct faults *faults = xcalloc(1, sizeof *faults);
+    bool good = spec_parse(buf_str(&text), &none, &a, &s, faults);
+    for (int i = 0; good && i < s->stages_n; i++) {
+        offer(c, str_of(s->stages[i]->name), "");
+    }
+}
+
+static void offer_campaigns(const struct completion *c, struct str what)
+{
+    const char *slash = memchr(c->word.p, '/', c->word.n);
+    if (slash == NULL) {
+        offer_rows(c, "/v1/campaigns?page_size=200", "campaigns", "id", "name");
+    } else if (slash == memrchr(c->word.p, '/', c->word.n) &&
+               (memchr(what.p, '/', what.n) != NULL || str_starts(what, "RUN"))) {
+        struct completion stage = behind(c, '/');
+        offer_stages(&stage, (struct str){c->word.p, (size_t)(slash - c->word.p)});
     }
 }
 
@@ -98,9 +160,11 @@ static void offer_argument(const struct completion *c, struct str what)
     if (what.n > 1 && islower((unsigned char)what.p[0]) != 0) {
         offer(c, what, "");
     } else if (str_starts(what, "CAMPAIGN") || str_starts(what, "RUN")) {
-        offer_rows(c, "/v1/campaigns?page_size=200", "campaigns", "name");
+        offer_campaigns(c, what);
+    } else if (str_starts(what, "STAGE") && c->first != NULL) {
+        offer_stages_of_file(c, c->first);
     } else if (str_starts(what, "OPERATION")) {
-        offer_rows(c, "/v1/operations?page_size=200", "operations", "kind");
+        offer_rows(c, "/v1/operations?page_size=200", "operations", "id", "kind");
     } else if (str_starts(what, "FILE")) {
         (void)puts(":files");
     } else if (str_starts(what, "VERB")) {
@@ -134,13 +198,57 @@ static void offer_arguments(const struct completion *c)
     }
 }
 
+static void offer_contexts(const struct completion *c)
+{
+    const char *name;
+    json_t *context;
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *v = NULL;
+    if (contexts_read(&v, &err)) {
+        json_object_foreach(json_object_get(v, "contexts"), name, context)
+        {
+            offer(c, str_of(name), jstr(context, "url"));
+        }
+    }
+}
+
+static void offer_causes(const struct completion *c)
+{
+    static const struct {
+        const char *name, *remedy;
+    } causes[] = {
+#define X(cause, name, counts, times, from_s, to_s, remedy) {name, remedy},
+#include "core/failure/cause.def"
+#undef X
+    };
+    struct completion last = behind(c, ',');
+    for (size_t i = 1; i < ARRAY_LEN(causes); i++) { /* behind "none" */
+        offer(&last, str_of(causes[i].name), causes[i].remedy);
+    }
+}
+
+static void offer_part_states(const struct completion *c)
+{
+#define X(state, name, terminal, comment) offer(c, str_of(name), comment);
+#include "core/states/task_state.def"
+#undef X
+}
+
 static void offer_value(const struct completion *c)
 {
-    const char *verb = c->verb != NULL ? c->verb->verb : "";
-    if (strcmp(c->option->name, "state") == 0) {
-        offer_words(c, strcmp(verb, "parts") == 0
-                           ? "waiting active held done failed skipped cancelled"
-                           : option_named(str_of("until"))->choices);
+    const char *verb = c->verb != NULL ? c->verb->verb : "", *option = c->option->name;
+    if (strcmp(option, "state") == 0 && strcmp(verb, "parts") == 0) {
+        offer_part_states(c);
+    } else if (strcmp(option, "state") == 0) {
+        offer_words(c, option_named(str_of("until"))->choices);
+    } else if (strcmp(option, "cause") == 0) {
+        offer_causes(c);
+    } else if (strcmp(option, "stage") == 0 && c->first != NULL) {
+        offer_stages(c, (struct str){c->first, strcspn(c->first, "/")});
+    } else if (strcmp(option, "campaign") == 0) {
+        offer_rows(c, "/v1/campaigns?page_size=200", "campaigns", "id", "name");
+    } else if (strcmp(option, "context") == 0) {
+        offer_contexts(c);
     } else {
         offer_words(c, c->option->choices);
     }
@@ -153,14 +261,18 @@ static void step(struct completion *c, const char *word)
         return;
     }
     if (c->option != NULL) {
+        c->cli->opt.context = strcmp(c->option->name, "context") == 0 ? word : c->cli->opt.context;
         c->option = NULL;
     } else if (word[0] == '-' && word[1] != '\0') {
         c->option = option_pending(word);
+        if (strncmp(word, "--context=", 10) == 0) {
+            c->cli->opt.context = word + 10;
+        }
     } else if (c->verb == NULL) {
         c->verb = command_find(c->all, word);
         c->lost = c->verb == NULL;
     } else {
-        c->at++;
+        c->first = c->at++ == 0 ? word : c->first;
     }
 }
 
@@ -179,6 +291,10 @@ void complete_words(const struct commands *all, struct cli *cli, int n, char **w
         c.option = option_named((struct str){c.word.p + 2, name - 2});
         c.before = (struct str){c.word.p, name + 1};
         c.word = (struct str){equals + 1, c.word.n - name - 1};
+    }
+    struct err err = ERR_INIT;
+    if (c.lost || !client_new(&cli->client, cli->opt.context, &err)) {
+        cli->client = NULL; /* without one it knows no campaigns */
     }
     if (c.lost) {
         return;

@@ -63,10 +63,9 @@ int main(int argc, char **argv)
         argv[1] += 2;
     }
     struct err err = ERR_INIT;
-    if (strcmp(argv[1], "__complete") == 0) {        /* what the scripts of drover completion ask */
-        bool server = client_new(&cli.client, &err); /* without one it knows no campaigns */
+    if (strcmp(argv[1], "__complete") == 0) { /* what the scripts of drover completion ask */
         complete_words(&all, &cli, argc - 2, argv + 2);
-        client_free(server ? cli.client : NULL);
+        client_free(cli.client);
         return EXIT_OK;
     }
     if (!args_parse(&all, &cli, argc, argv)) {
@@ -76,9 +75,12 @@ int main(int argc, char **argv)
         args_help(cli.command);
         return EXIT_OK;
     }
-    if (!client_new(&cli.client, &err)) {
-        return fail(EXIT_USAGE, "drover help shows where the address comes from", "%s",
-                    err.message);
+    if (!client_new(&cli.client, cli.opt.context, &err)) {
+        bool unknown = err.code == ERR_NOT_FOUND;
+        return fail(unknown ? EXIT_NOT_FOUND : EXIT_USAGE,
+                    unknown ? "drover context lists them"
+                            : "drover help shows where the address comes from",
+                    "%s", err.message);
     }
     int status = cli.command->run(&cli);
     client_free(cli.client);

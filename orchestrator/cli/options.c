@@ -42,7 +42,7 @@ bool option_of(const struct command *c, const struct option *o)
             return true;
         }
     }
-    return strcmp(o->name, "help") == 0;
+    return strcmp(o->name, "help") == 0 || strcmp(o->name, "context") == 0;
 }
 
 const struct option *option_pending(const char *word)

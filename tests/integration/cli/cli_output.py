@@ -305,16 +305,25 @@ def offers(s, *words):
 def check_complete(t, s):
     table = re.findall(r'^X\("([a-z]+)", cmd_[a-z]+, "([^"]*)", "([^"]*)"', open(f"{CLI}/commands.def").read(), re.M)
     choices = dict(re.findall(r'^X\("([a-z-]+)", \S+ \w+, \w+, "[^"]*", "([^"]+)"', open(f"{CLI}/options.def").read(), re.M))
-    s.answers = {"/v1/campaigns": (200, {"campaigns": [{"id": "c-1", "name": "la\x1b[31mion\nx\ty", "state": "running"}, {"id": "c-12", "name": "z", "state": "held"}]}),
+    causes = re.findall(r'^X\([A-Z_]+, "([a-z_]+)"', open(f"{TOP}/orchestrator/core/failure/cause.def").read(), re.M)[1:]
+    states = re.findall(r'^X\([A-Z_]+, "([a-z_]+)"', open(f"{TOP}/orchestrator/core/states/task_state.def").read(), re.M)
+    sample = f"{TOP}/deploy/examples/laion-download.yaml"
+    of_file = re.findall(r"^ +- name: (\S+)", open(sample).read(), re.M)
+    stages = [{"name": "copy", "kind": "jobs", "state": "succeeded"}, {"name": "download", "kind": "jobs", "state": "running"}]
+    s.answers = {"/v1/campaigns/c-7": (200, {"stages": stages}), "/v1/campaigns": (200, {"campaigns": [{"id": "c-1", "name": "la\x1b[31mion\nx\ty", "state": "running"}, {"id": "c-12", "name": "z", "state": "held"}]}),
                  "/v1/operations": (200, {"operations": [{"id": "op-3", "kind": "retry", "state": "done"}]})}
     t.eq(offers(s, ""), [v for v, _, _ in table], "completion: every verb")
-    bad = [(v, got) for v, _, o in table if sorted(got := offers(s, v, "-")) != sorted({f"--{x}" for x in o.split()} | {"--help"})]
+    bad = [(v, got) for v, _, o in table if sorted(got := offers(s, v, "-")) != sorted({f"--{x}" for x in o.split()} | {"--help", "--context"})]
     t.ok(not bad, "the options of every verb", bad)
     for words, want in ((("su",), ["submit"]), (("-o", "json", "ret"), ["retry"]), (("-ojson", "ret"), ["retry"]), (("get", ""), ["c-1", "c-12"]), (("get", "c-12"), ["c-12"]), (("get", "c-1", ""), []), (("compare", "c-1", "c-12"), ["c-12"]),
                         (("logs", ""), ["c-1", "c-12"]), (("ops", ""), ["op-3"]), (("scale", "c-1", ""), ["none"]), (("token", "r"), ["revoke"]), (("strays", ""), ["stop"]), (("help", "ret"), ["retry"]), (("completion", ""), ["bash", "zsh", "fish"]),
                         (("submit", ""), [":files"]), (("plan", ""), [":files", "c-1", "c-12"]), (("api", "P"), ["POST", "PATCH", "PUT"]), (("ls", "-o", "j"), ["json", "jsonl"]), (("ls", "--output", "=", "j"), ["json", "jsonl"]),
                         (("ls", "--output", "="), choices["output"].split()), (("ls", "--output=y"), ["--output=yaml"]), (("ls", "-yo", "cs"), ["csv"]), (("ls", "--state", "h"), ["held"]), (("parts", "c-1", "--state", "w"), ["waiting"]),
-                        (("init", "laion-d"), ["laion-download"]), (("xyz", ""), []), (("ls", "-n", ""), []), (("retry", "--yes", "c-12"), ["c-12"]), ((), [v for v, _, _ in table])):
+                        (("parts", "c-1", "--state", ""), states), (("parts", "c-1", "--cause", ""), causes), (("retry", "c-1", "--cause=disk"), ["--cause=disk_full"]), (("retry", "c-1", "--cause=oom,disk"), ["--cause=oom,disk_full"]),
+                        (("skip", "c-1", "--cause", "disk_full,o"), ["disk_full,oom"]), (("parts", "c-7", "--stage", ""), ["copy", "download"]), (("retry", "c-7/3", "--stage=d"), ["--stage=download"]), (("parts", "--stage", ""), []),
+                        (("parts", "c-99", "--stage", ""), []), (("parts", "laion", "--stage", ""), []), (("scale", "c-7/"), ["c-7/copy", "c-7/download"]), (("scale", "7/d"), ["7/download"]), (("override", "c-7/c"), ["c-7/copy"]),
+                        (("compare", "c-7/d"), ["c-7/download"]), (("get", "c-7/download/"), []), (("pause", "c-7/"), []), (("request", "--dry", sample, ""), of_file), (("request", "--dry", "/nonexistent", ""), []),
+                        (("request", "--dry", f"{TOP}/deploy/examples/broken.yaml", ""), []), (("audit", "--campaign", ""), ["c-1", "c-12"]), (("init", "laion-d"), ["laion-download"]), (("xyz", ""), []), (("ls", "-n", ""), []), (("retry", "--yes", "c-12"), ["c-12"]), ((), [v for v, _, _ in table])):
         t.eq(offers(s, *words), want, f"completion of {' '.join(words)!r}")
     out = s.drover("__complete", "get", "c-1").stdout
     t.ok(out.count(b"\n") == 2 and out.count(b"\t") == 2 and b"c-1\tla?[31mion x y, running\n" in out and b"\x1b" not in out, "names of campaigns have no control characters", out)
@@ -398,6 +407,17 @@ def check_login(t, s):
         for args, status in (("use", "x"), 3), (("rm", "x"), 3), (("use",), 2), (("x", "y"), 2), (("ls", "y"), 2):
             r = drover("context", *args)
             t.ok(r.returncode == status and "next: drover context" in r.stderr, f"context {' '.join(args)}: {status}", r.stderr)
+        other = url.replace("http://127.0.0.1", "localhost")
+        t.eq((drover("context", "use", other).returncode, [(drover(*args).returncode, seen.pop()[1]) for args in (("ls", "--context", "prod"), ("--context", "prod", "ls"), ("--context=prod", "ls"), ("ls", "--context=" + other), ("ls",))]),
+             (0, [(0, "Bearer " + x) for x in ("secret-1", "secret-1", "secret-1", "secret-2", "secret-2")]), "--context before or behind the verb: its token is sent")
+        t.eq((drover("ls", "--context", "prod", DROVER_URL="http://127.0.0.1:9", DROVER_TOKEN_FILE=home + "/token").returncode, seen.pop()[1]), (0, "Bearer secret-1"), "it goes before DROVER_URL and DROVER_TOKEN_FILE")
+        r = drover("ls", "--context", "pord")
+        t.ok(r.returncode == 3 and "there is no context 'pord'" in r.stderr and "next: drover context" in r.stderr and not seen, "one that is not there: 3, and nothing is asked", (r.returncode, r.stderr))
+        s.answers["/v1/campaigns"] = (200, {"campaigns": [{"id": "c-1", "name": "x", "state": "running"}]})
+        got = [[x.split("\t")[0] for x in drover("__complete", *args).stdout.splitlines()] for args in (("ls", "--context", ""), ("--context", "prod", "get", ""), ("--context=prod", "get", "c"), ("--context", "pord", "get", ""))]
+        t.eq((got, {x[1] for x in seen}), ([["prod", other], ["c-1"], ["c-1"], []], {"Bearer secret-1"}), "completion knows the names, and asks that server")
+        del seen[:]
+        t.eq(drover("context", "use", "prod").returncode, 0, "context use prod")
         t.ok(drover("context", "rm", "prod").returncode == 0 and "prod" not in open(path).read() and "secret-1" not in open(path).read(), "context rm forgets the token")
         t.ok(drover("context", "use", url.replace("http://127.0.0.1", "localhost")).returncode == 0 and drover("ls", DROVER_URL="").returncode == 0 and seen.pop()[1] == "Bearer secret-2", "an empty DROVER_URL is none")
         os.chmod(path, 0o644)
