@@ -4,11 +4,14 @@
 #include "contexts.h"
 #include "list.h"
 #include "print.h"
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <termios.h>
 #include <unistd.h>
 
-#define TOKEN_MAX 500
+#define TOKEN_MAX      500
+#define SIGNAL_POLL_MS 50
 
 static const struct list_column columns[] = {
     {"CONTEXT", COLUMN_TEXT, .path = "context"},
@@ -22,24 +25,72 @@ static int unreadable(const struct err *err)
     return fail(EXIT_USAGE, "drover login URL writes it", "%s", err->message);
 }
 
-/* The first line of stdin, on a terminal without echo. False: there is none. */
-static bool token_ask(char ret[static TOKEN_MAX + 2])
+/* The signals of a terminal's keys, and SIGTERM. */
+static sigset_t key_signals(void)
 {
-    struct termios now, quiet;
-    bool terminal = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &now) == 0;
-    if (terminal) {
-        (void)fputs("Token: ", stderr);
-        quiet = now;
-        quiet.c_lflag &= ~(tcflag_t)ECHO;
-        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGQUIT);
+    (void)sigaddset(&set, SIGTSTP);
+    (void)sigaddset(&set, SIGTERM);
+    return set;
+}
+
+/* Waits for a line. False: one of the blocked signals that end a program came first. */
+static bool line_comes(void)
+{
+    sigset_t pending;
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    do {
+        if (sigpending(&pending) == 0 &&
+            (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGQUIT) == 1 ||
+             sigismember(&pending, SIGTERM) == 1)) {
+            return false;
+        }
+    } while (poll(&in, 1, SIGNAL_POLL_MS) == 0);
+    return true;
+}
+
+/* A line from the terminal, which does not show it. Signals wait until it shows what is typed
+ * again; without that the shell would go on blind. */
+static bool line_unseen(const struct termios *now, char ret[static TOKEN_MAX + 2],
+                        bool *ret_interrupted)
+{
+    struct termios quiet = *now;
+    sigset_t before, keys = key_signals();
+    quiet.c_lflag &= ~(tcflag_t)ECHO;
+    (void)fputs("Token: ", stderr);
+    (void)sigprocmask(SIG_BLOCK, &keys, &before);
+    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    *ret_interrupted = !line_comes();
+    bool came = !*ret_interrupted && fgets(ret, TOKEN_MAX + 2, stdin) != NULL;
+    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, now);
+    (void)fputc('\n', stderr);
+    if (!*ret_interrupted) {
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
     }
-    bool came = fgets(ret, TOKEN_MAX + 2, stdin) != NULL;
-    if (terminal) {
-        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &now);
-        (void)fputc('\n', stderr);
+    return came;
+}
+
+/* The first line of stdin. Returns the exit status, after an error message. */
+static int token_ask(char ret[static TOKEN_MAX + 2])
+{
+    struct termios now;
+    bool stopped = false;
+    bool terminal = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &now) == 0;
+    bool came =
+        terminal ? line_unseen(&now, ret, &stopped) : fgets(ret, TOKEN_MAX + 2, stdin) != NULL;
+    if (stopped) {
+        return fail(EXIT_INTERRUPTED, "drover login URL asks again",
+                    "interrupted; nothing has changed");
     }
     ret[came ? strcspn(ret, "\r\n") : 0] = '\0';
-    return ret[0] != '\0' && strlen(ret) <= TOKEN_MAX && strpbrk(ret, " \t\x1b") == NULL;
+    if (ret[0] == '\0' || strlen(ret) > TOKEN_MAX || strpbrk(ret, " \t\x1b") != NULL) {
+        return fail(EXIT_USAGE, "drover login URL <token-file, or type it when asked",
+                    "there is no token on standard input");
+    }
+    return EXIT_OK;
 }
 
 /* "drover.example.com" of https://drover.example.com/x. The caller frees it. */
@@ -73,9 +124,9 @@ int cmd_login(struct cli *cli)
     if (!client_check_url(cli->args[0], &err)) {
         return fail(EXIT_USAGE, "drover login https://drover.example.com", "%s", err.message);
     }
-    if (!token_ask(token)) {
-        return fail(EXIT_USAGE, "drover login URL <token-file, or type it when asked",
-                    "there is no token on standard input");
+    status = token_ask(token);
+    if (status != EXIT_OK) {
+        return status;
     }
     client = client_of(cli->args[0], token);
     client_free(cli->client);

@@ -16,6 +16,7 @@ import pty
 import random
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -26,7 +27,7 @@ import threading
 import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import BIN, TOP, Tap, patience
+from kit import BIN, TOP, Tap, patience, wait_for
 
 DROVER = BIN + "/drover"
 CLI = f"{TOP}/orchestrator/cli"
@@ -434,9 +435,36 @@ def check_login(t, s):
     s.seen = lambda path, token: None
 
 
+def check_prompt(t, s):
+    """The prompt of login does not show the token, and every way out of it lets the terminal show what is typed again.
+    Ctrl-Z has to wait for that, too.
+    """
+    s.answers = {"/v1/session": (200, {"role": "viewer"})}
+    echo = lambda fd: bool(termios.tcgetattr(fd)[3] & termios.ECHO)  # noqa: E731
+    for keys, sent, want in ((b"\x03", 0, 130), (b"\x1c", 0, 130), (b"", signal.SIGTERM, 130), (b"\x1asecret-9\n", 0, 0), (b"secret-9\n", 0, 0), (b"\x04", 0, 2)):
+        with tempfile.TemporaryDirectory() as home:
+            master, slave = pty.openpty()
+            p = subprocess.Popen([DROVER, "login", s.env["DROVER_URL"]], preexec_fn=lambda fd=slave: os.login_tty(fd), env=s.env | {"HOME": home, "XDG_CONFIG_HOME": home})
+            out = b""
+            while b"Token: " not in out:
+                assert select.select([master], [], [], patience(20))[0], out
+                out += os.read(master, 4096)
+            assert wait_for(lambda fd=slave: not echo(fd), patience(20))
+            os.write(master, keys)
+            if sent:
+                p.send_signal(sent)
+            status = p.wait(patience(20))
+            while select.select([master], [], [], 0)[0]:
+                out += os.read(master, 4096)
+            t.ok(status == want and echo(slave) and b"secret" not in out, f"login, {keys!r} or {sent!r} at its prompt: {want}, and the terminal echoes again", (status, echo(slave), out))
+            t.eq(os.path.exists(home + "/drover/contexts.json"), want == 0, "it keeps a token that was typed, nothing else")
+            os.close(master)
+            os.close(slave)
+
+
 def run():
     t, s = Tap(), Server()
-    for check in (check_yaml, check_lists, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_resize):
+    for check in (check_yaml, check_lists, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
