@@ -468,6 +468,9 @@ def tokens(t, pg):
     t.eq([a.call("PATCH", "/v1/projects/laion", {"parts": 7}, m)[0] for m in (None, {"If-Match": '"x"'}, {"If-Match": h["etag"]}, {"If-Match": h["etag"]})], [428, 412, 200, 412], "the same for a project's")
     owner = a.post("/v1/tokens", {"name": "owner", "role": "admin", "projects": ["laion"]})[1]["token"]
     t.eq([a.call("PATCH", "/v1/projects/" + p, {"parts": 8}, {"If-Match": "*"}, token=owner)[0] for p in ("laion", "default")], [200, 404], "a project's admin changes its limits")
+    a.submit(spec("dotted", top="project: laion.v2"))
+    t.eq([a.call("PATCH", "/v1/projects/" + p, {"parts": 9}, {"If-Match": "*"})[0] for p in ("laion.v2", "laion%2Ev2", "laion.v3", "laionxv2", ".")], [200, 200, 404, 404, 404], "a name with a dot is one in a path, too")
+    t.eq({p["name"]: p["parts"] for p in a.get("/v1/projects")[1]["projects"]}, {"default": None, "laion": 8, "laion.v2": 9}, "and only that project changes")
     t.eq([a.call(m, p, {"parts": 1}, {"If-Match": "*"}, token=owner)[0] for m, p in (("PATCH", "/v1/limits"), ("POST", "/v1/tokens"))], [403, 403], "and nothing above it")
     # the command line
     r = a.drover("token", "new", "cli", "--role", "viewer", "--project", "laion", "--expires", "1h", "-o", "json")

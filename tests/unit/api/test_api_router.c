@@ -43,6 +43,8 @@ static void test_router__params_are_cut_out(void **state)
     assert_non_null(route_find("POST", "/v1/campaigns/c-7:pause", params));
     assert_str_view(params[0], "c-7");
     assert_non_null(route_find("HEAD", "/v1/campaigns", params));
+    assert_non_null(route_find("PATCH", "/v1/projects/laion.v2", params));
+    assert_str_view(params[0], "laion.v2");
 }
 
 static void test_router__nearly_right_is_wrong(void **state)
@@ -61,12 +63,15 @@ static void test_router__nearly_right_is_wrong(void **state)
                                         "/V1/campaigns",
                                         "//v1/campaigns",
                                         "/v1/parts/c-1",
+                                        "/v1/endpoints/a.b",
                                         "/livez/"};
     struct str params[API_PARAMS_MAX];
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         assert_null(route_find("GET", paths[i], params));
     }
     assert_null(route_find("DELETE", "/v1/quotas", params));
+    assert_null(route_find("DELETE", "/v1/tokens/viewer-1.secret", params));
+    assert_null(route_find("PATCH", "/v1/projects/a.b/", params));
     char methods[ROUTE_METHODS_MAX];
     route_methods("/v1/quotas", methods);
     assert_string_equal(methods, "GET, HEAD");
