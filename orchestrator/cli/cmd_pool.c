@@ -14,11 +14,11 @@ static char *to_text(const struct cli *cli, const json_t *row)
 
 static const struct list_column columns[] = {
     {"JOB", COLUMN_TEXT, .path = "job_name"},
-    {"INSTANCES", COLUMN_TEXT, .text = list_instances},
+    {"INSTANCES", COLUMN_TEXT, .text = list_instances, .spare = 4},
     {"STATE", COLUMN_TEXT, .path = "state"},
-    {"IDLE S", COLUMN_NUMBER, .path = "idle_seconds"},
-    {"USD", COLUMN_USD, .path = "idle_micro_usd"},
-    {"TO", COLUMN_TEXT, .text = to_text},
+    {"IDLE S", COLUMN_NUMBER, .path = "idle_seconds", .spare = 3},
+    {"USD", COLUMN_USD, .path = "idle_micro_usd", .spare = 2},
+    {"TO", COLUMN_TEXT, .text = to_text, .spare = 1},
     {"CAMPAIGN", COLUMN_TEXT, .path = "campaign", .wide = true},
     {"STAGE", COLUMN_TEXT, .path = "stage", .wide = true},
     {"AVAILABLE", COLUMN_TIME, .path = "available_at", .wide = true},

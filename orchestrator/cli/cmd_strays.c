@@ -7,11 +7,11 @@
 
 static const struct list_column columns[] = {
     {"JOB", COLUMN_TEXT, .path = "job_name"},
-    {"WHY", COLUMN_TEXT, .path = "why"},
+    {"WHY", COLUMN_TEXT, .path = "why", .spare = 3},
     {"STATUS", COLUMN_TEXT, .path = "status"},
-    {"INSTANCES", COLUMN_TEXT, .text = list_instances},
-    {"USD", COLUMN_USD, .path = "cost_micro_usd"},
-    {"FOUND", COLUMN_TIME, .path = "found_at"},
+    {"INSTANCES", COLUMN_TEXT, .text = list_instances, .spare = 4},
+    {"USD", COLUMN_USD, .path = "cost_micro_usd", .spare = 2},
+    {"FOUND", COLUMN_TIME, .path = "found_at", .spare = 1},
     {"CAMPAIGN", COLUMN_TEXT, .path = "campaign", .wide = true},
     {"SECONDS", COLUMN_NUMBER, .path = "seconds", .wide = true},
     {"STARTED", COLUMN_TIME, .path = "started_at", .wide = true},

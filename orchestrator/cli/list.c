@@ -4,6 +4,8 @@
 #include "table.h"
 #include <stdio.h>
 
+#define LAST_COLUMN_MIN 12
+
 struct chosen {
     const struct list_column *at[TABLE_COLUMNS_MAX];
     int n;
@@ -133,6 +135,55 @@ static char *cell_shown(const struct cli *cli, const struct list_column *c, cons
     return xstrdup(s != NULL ? s : "");
 }
 
+static void widths_of(const struct cli *cli, const struct chosen *c, const json_t *rows,
+                      size_t widths[static TABLE_COLUMNS_MAX])
+{
+    size_t i;
+    json_t *row;
+    for (int k = 0; k < c->n; k++) {
+        widths[k] = text_width(c->at[k]->head);
+        json_array_foreach(rows, i, row)
+        {
+            AUTO_FREE char *cell = cell_shown(cli, c->at[k], row);
+            widths[k] = MAX(widths[k], text_width(cell));
+        }
+    }
+}
+
+/* The last column is cut where the terminal ends, but not to less than this. */
+static bool has_room(const struct cli *cli, const size_t *widths, int n)
+{
+    size_t sum = 0;
+    for (int k = 0; k < n; k++) {
+        sum += k + 1 < n ? widths[k] + 2 : MIN(widths[k], LAST_COLUMN_MIN);
+    }
+    return sum <= (size_t)cli->width;
+}
+
+/* Leaves out what a narrow terminal has no room for; -o wide and --columns show it. */
+static void narrow(const struct cli *cli, const json_t *rows, struct chosen *c)
+{
+    size_t widths[TABLE_COLUMNS_MAX];
+    if (!cli->out_tty || cli->wide || cli->opt.columns != NULL) {
+        return;
+    }
+    widths_of(cli, c, rows, widths);
+    while (!has_room(cli, widths, c->n)) {
+        int worst = 0;
+        for (int k = 1; k < c->n; k++) {
+            worst = c->at[k]->spare > c->at[worst]->spare ? k : worst;
+        }
+        if (c->at[worst]->spare == 0) {
+            return;
+        }
+        c->n--;
+        for (int k = worst; k < c->n; k++) {
+            c->at[k] = c->at[k + 1];
+            widths[k] = widths[k + 1];
+        }
+    }
+}
+
 void list_table(const struct cli *cli, const struct api_list *l, const json_t *rows)
 {
     int ignored;
@@ -143,6 +194,7 @@ void list_table(const struct cli *cli, const struct api_list *l, const json_t *r
     if (!choose(cli, l, &c, &ignored)) {
         return;
     }
+    narrow(cli, rows, &c);
     for (int k = 0; k < c.n; k++) {
         table_column(&t, c.at[k]->head, is_figure(c.at[k]));
     }

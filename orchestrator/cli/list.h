@@ -21,6 +21,7 @@ struct list_column {
      * set. The caller frees it. */
     char *(*text)(const struct cli *cli, const json_t *row);
     bool wide; /* in tables only with -o wide or when --columns names it; always in CSV */
+    int spare; /* above 0: left out of a terminal too narrow for the table, the highest first */
 };
 struct api_list {
     const struct list_column *columns;

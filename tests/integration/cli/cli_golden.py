@@ -25,7 +25,7 @@ SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", 
          ("compare", "c-6/odd-a", "c-6/odd-b"), ("compare", "c-6", "c-6/train-1"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
          ("retry", "c-1", "--cause", "disk_full", "--instance-type", "ml.c5.xlarge", "--max-runtime", "4h", "--dry-run"), ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),
          ("validate", "deploy/examples/lightning-scaling.yaml"), ("submit", "again.yaml"),
-         ("validate", "deploy/examples/huggingface-endpoint.yaml"), ("endpoints", "show", NAME), ("endpoints", "invoke", NAME, "--data", "Hi?", "--content-type", "text/plain"),
+         ("validate", "deploy/examples/huggingface-endpoint.yaml"), ("endpoints",), ("endpoints", "show", NAME), ("endpoints", "invoke", NAME, "--data", "Hi?", "--content-type", "text/plain"),
          ("endpoints", "invoke", NAME, "--data", "no"), ("endpoints", "invoke", NAME), ("endpoints", "extend", NAME), ("endpoints", "extend", NAME, "--ttl", "99h", "-y"), ("endpoints", "ask", NAME), ("audit",))
 LONG = "AccessDenied: User arn:aws:sts::111122223333:assumed-role/drover-worker/SageMaker is not authorized to perform s3:GetObject on the key"
 
@@ -68,6 +68,7 @@ def fill(a):
         leader_takes(a, cid)
     leader_fails(a, 4, [0], 13, "exit 1")
     put_runs(a)
+    put_endpoint(a, "d-1-a-stage-with-the-longest-name-of-all-of-them-0-a12-0a1b2c3d", 2, "deleting", stage_id="(SELECT max(id) FROM stage)", instance_type="'ml.p4de.24xlarge'", in_service_at="now() - interval '1 h'", off_at="now() - interval '30 m'", deleting_at="now()", reason="'its ttl is over'")
     put_endpoint(a, in_service_at="now() - interval '1 h'", off_at="now() - interval '30 m'", idle_s="1200", invoked_at="now()")
     a.sql(f"""UPDATE campaign_run SET state = 'held', reason = 'budget' WHERE campaign_id = 3;
         UPDATE stage_run SET state = 'held', reason = '{"ValueError: bad shard " * 21}' WHERE campaign_id = 4;

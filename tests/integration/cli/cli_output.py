@@ -28,6 +28,7 @@ import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import BIN, TOP, Tap, patience, wait_for
+from kit.terminal import on_terminal
 
 DROVER = BIN + "/drover"
 CLI = f"{TOP}/orchestrator/cli"
@@ -168,6 +169,25 @@ def check_lists(t, s):
     for args in (("ls", "--columns", ""), ("ls", "--columns", ",".join(["id"] * 21)), ("ls", "--columns", "id", "-o", "json"), ("get", "c-1", "-o", "csv"), ("-o", "json"), ("ls", "-yq"), ("ls", "-n")):
         r = s.drover(*args)
         t.ok(r.returncode == 2 and b"next: " in r.stderr, f"drover {' '.join(args)[:60]}: 2, with what to do", (r.returncode, r.stderr))
+
+
+def check_narrow(t, s):
+    """Names are never cut, and with the longest there are a terminal of 80 columns is wide enough: what has no room is left out."""
+    name, short = "drover-1234567-a-stage-with-a-long-name-0-a12-".ljust(63, "0"), "drover-7-deploy-0-a1-0a1b2c3d"
+    rows = {a[0]: (a[1], a[2], filled(a[3], "deleting")) for a in lists()}
+    for verb, key, spare in (("endpoints", "name", ["INSTANCES", "USD/H", "USD", "DELETED AFTER"]), ("pools", "job_name", ["INSTANCES", "IDLE S", "USD"]), ("strays", "job_name", ["WHY", "INSTANCES", "USD"])):
+        path, of, row = rows[(verb,)]
+        for one in (name, short):
+            s.answers = {path: (200, {of: [{**row, key: one, "instances": 24, "instance_type": "ml.p4de.24xlarge", "delete_after": "2026-01-02T03:04:05Z", "cost_micro_usd": 12345678901, "micro_usd_per_hour": 3600000}], "sum": {}})}
+            seen = {}
+            for columns in (80, 160):
+                out, status = on_terminal([DROVER, verb], {k: v for k, v in s.env.items() if k != "COLUMNS"}, columns)
+                lines = [re.sub(r"\x1b\[[0-9;]*m", "", x) for x in out.replace("\r", "").splitlines()]
+                seen[columns] = [h for h in spare if re.search(rf"(^|  ){h}(  |$)", lines[0])]
+                t.ok(status == 0 and max(map(len, lines)) <= columns and one in lines[1], f"{verb}, a name of {len(one)}: within {columns} columns", lines)
+            t.ok(seen[160] == spare and len(seen[80]) == (0 if one == name else len(spare) - (2 if verb == "endpoints" else 1)), f"{verb}: 160 columns show all, 80 what fits", seen)
+        out = s.drover(verb).stdout.decode()
+        t.ok(all(h in out for h in spare), f"{verb} in a pipe shows all", out)
 
 
 def check_figures(t, s):
@@ -464,7 +484,7 @@ def check_prompt(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_yaml, check_lists, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize):
+    for check in (check_yaml, check_lists, check_narrow, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
