@@ -1,5 +1,5 @@
-/* Completion from commands.def, options.def and the tables of states and causes; of campaigns, stages
- * and operations from the server. */
+/* Completion from commands.def, options.def and the tables of states and causes; of campaigns,
+ * stages and operations from the server. */
 #include "complete.h"
 #include "client.h"
 #include "common/clock.h"
