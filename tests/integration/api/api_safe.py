@@ -615,6 +615,8 @@ def audit(t, pg):
     own = [("endpoint.delete", "d-1-serve-0-a1-00"), ("project.change", "laion"), ("campaign.change", theirs), ("campaign.submit", theirs)]
     t.eq([what(token=made[x]) for x in ("team", "owner")], [own, own], "a token of a project sees its campaigns and itself")
     t.eq(what("?campaign=" + cid, token=made["team"]), [], "and nothing of another's campaign")
+    same = a.post("/v1/tokens", {"name": "same", "role": "admin", "projects": [cid]})[1]["token"]
+    t.eq(what(token=same), [], "a project that is called like another's campaign sees nothing of it")
     a.sql("INSERT INTO audit (token_id, role, action, subject, request_id) SELECT 'ci-' || i % 50, 'operator', 'campaign.pause', 'c-' || 1000 + i % 500, '' FROM generate_series(1, 100000) i; ANALYZE audit")
     b, begun = a.get("/v1/audit?who=ci")[1], time.monotonic()
     t.ok(b["audit"] == [] and b["next_page_token"], "a page looks at 20,000 rows at most", b)
