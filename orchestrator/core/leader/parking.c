@@ -63,11 +63,19 @@ static void mark(const struct leader_state *s, struct live_campaign *lc, int64_t
     lc->set_aside = parked ? WAIT_PARKED : waits(lock, boot_us) ? WAIT_LOCKED : WAIT_NONE;
 }
 
+/* A lock that is all that is known of a campaign: it has ended, but an attempt of it is not settled
+ * or a pool is open, and it could not be read when the leader began. */
+static bool of_absent(struct leader_state *s, const struct parked *p)
+{
+    return p->row.kind == PARKED_CAMPAIGN && leader_state_campaign(s, p->row.ref_id) == NULL;
+}
+
 void parking_mark(struct leader_state *s, int64_t boot_us)
 {
     for (size_t i = s->parked_n; i-- > 0;) {
         const struct parked *p = &s->parked[i];
-        if (p->locked && boot_us >= p->next_us + MAX(p->pause_us, LOCKED_FORGET_US)) {
+        if (p->locked && !of_absent(s, p) &&
+            boot_us >= p->next_us + MAX(p->pause_us, LOCKED_FORGET_US)) {
             forget(s, &s->parked[i]);
         }
     }

@@ -26,7 +26,8 @@ struct parking_subject {
  * stopped and settled. */
 bool parking_may(const struct leader_state *s, const struct parking_subject *who, int64_t boot_us);
 /* Notes for every campaign why none of its parts may start (live_campaign.set_aside), and forgets
- * locks that have not been met for as long as the last pause. */
+ * locks that have not been met for as long as the last pause; not one of a campaign that is not in
+ * memory, which would be forgotten with it. */
 void parking_mark(struct leader_state *s, int64_t boot_us);
 bool parking_parked(const struct leader_state *s, const struct parking_subject *who);
 /* When it is tried again; 0: at once. */

@@ -56,6 +56,27 @@ static void test_parking__a_lock_met_again_waits_twice_as_long_up_to_a_bound(voi
     leader_world_done(&w);
 }
 
+/* Nothing else knows of an ended campaign with an attempt that is not settled: forgotten, its slot
+ * and its money are held for ever (deep simulation, seed 2789). */
+static void test_parking__the_lock_of_a_campaign_that_was_not_read_is_kept(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_true(parking_failed(&w.s, &other, TX_BUSY, BOOT));
+    assert_true(parking_failed(&w.s, &part, TX_BUSY, BOOT));
+    for (int i = 1; i < 100; i++) {
+        parking_mark(&w.s, BOOT + i * SEC);
+    }
+    assert_int_equal(parking_next_us(&w.s, &part), 0);
+    assert_int_equal(w.s.parked_n, 1);
+    assert_int_equal(w.s.parked[0].row.ref_id, 8);
+    assert_true(parking_may(&w.s, &other, BOOT + 100 * SEC)); /* it is tried, not waited for */
+    parking_drop(&w.s, 8);
+    assert_int_equal(w.s.parked_n, 0);
+    leader_world_done(&w);
+}
+
 static void test_parking__what_is_refused_waits_alone(void **state)
 {
     (void)state;
@@ -259,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parking__a_lock_stops_its_campaign_alone),
         cmocka_unit_test(test_parking__a_lock_met_again_waits_twice_as_long_up_to_a_bound),
+        cmocka_unit_test(test_parking__the_lock_of_a_campaign_that_was_not_read_is_kept),
         cmocka_unit_test(test_parking__what_is_refused_waits_alone),
         cmocka_unit_test(test_parking__a_row_that_cannot_go_parks_nobody_again),
         cmocka_unit_test(test_parking__refused_again_before_its_row_went),
