@@ -276,20 +276,38 @@ static void read_payloads(struct controller *c, struct live_endpoint *e,
     on_payloads(e->io, &p, NULL, false);
 }
 
-static void call(struct controller *c, struct live_endpoint *e, struct endpoint_call what)
+/* The test of a new endpoint, which the campaign file describes: read its payloads, or ask one. */
+static void call_test(struct controller *c, struct live_endpoint *e, bool invoke)
 {
     struct endpoint_io *io = e->io;
     const struct spec_endpoint *sp = spec_of(c, e);
-    bool tests = what.act == ENDPOINT_ACT_PAYLOADS || what.act == ENDPOINT_ACT_INVOKE;
-    if ((tests && sp == NULL) || (what.act == ENDPOINT_ACT_INVOKE && e->asked >= io->payloads.n)) {
+    if (sp == NULL || (invoke && e->asked >= io->payloads.n)) {
         leader_endpoint_not_written(e, clock_boot_us()); /* later, and from the beginning */
         return;
     }
-    io->fact = (struct endpoint_fact){
-        .call = what, .p95_ms = tests ? sp->p95_ms : 0, .window_us = c->cfg.signature_window_us};
+    metric_add(METRIC_AWS_REQUESTS, 1);
+    io->fact.p95_ms = sp->p95_ms;
+    if (!invoke) {
+        read_payloads(c, e, sp);
+        return;
+    }
+    io->call = endpoint_invoke(c->aws, lease_gate(c), e->row.name.s, sp->content_type,
+                               str_of(io->payloads.text[e->asked]), on_invoke, io);
+}
+
+static void call(struct controller *c, struct live_endpoint *e, struct endpoint_call what)
+{
+    struct endpoint_io *io = e->io;
+    io->fact = (struct endpoint_fact){.call = what, .window_us = c->cfg.signature_window_us};
+    if (what.act == ENDPOINT_ACT_PAYLOADS || what.act == ENDPOINT_ACT_INVOKE) {
+        call_test(c, e, what.act == ENDPOINT_ACT_INVOKE);
+        return;
+    }
     metric_add(METRIC_AWS_REQUESTS, 1);
     switch (what.act) {
     case ENDPOINT_ACT_NONE:
+    case ENDPOINT_ACT_PAYLOADS:
+    case ENDPOINT_ACT_INVOKE:
         break;
     case ENDPOINT_ACT_CREATE:
         create(c, e, what.kind);
@@ -300,13 +318,6 @@ static void call(struct controller *c, struct live_endpoint *e, struct endpoint_
         break;
     case ENDPOINT_ACT_DELETE:
         io->call = hosting_delete(c->aws, lease_gate(c), what.kind, e->row.name.s, on_delete, io);
-        break;
-    case ENDPOINT_ACT_PAYLOADS:
-        read_payloads(c, e, sp);
-        break;
-    case ENDPOINT_ACT_INVOKE:
-        io->call = endpoint_invoke(c->aws, lease_gate(c), e->row.name.s, sp->content_type,
-                                   str_of(io->payloads.text[e->asked]), on_invoke, io);
         break;
     }
 }

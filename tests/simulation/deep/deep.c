@@ -120,6 +120,22 @@ static void run_world(uint64_t seed, const char *conninfo, bool tell, struct res
     free(deep);
 }
 
+static struct {
+    int fd;
+    uint64_t seed;
+} child;
+
+/* A simulator that cannot go on says why as the verdict of the seed it is at. */
+static void tell_last_words(const char *text)
+{
+    struct result r = {.seed = child.seed, .wrong = true};
+    (void)snprintf(r.verdict, sizeof r.verdict, "the simulator cannot go on: %s", text);
+    if (write(child.fd, &r, sizeof r) != (ssize_t)sizeof r) {
+        _exit(3);
+    }
+    _exit(0);
+}
+
 /* A process for a few seeds, since a session of PostgreSQL that has planned nothing yet costs more
  * than a small world. Each seed's result is written as it ends. */
 static _Noreturn void run_child(const struct options *o, const uint64_t *seeds, int n,
@@ -130,8 +146,11 @@ static _Noreturn void run_child(const struct options *o, const uint64_t *seeds, 
         (void)dup2(null, STDERR_FILENO);
     }
     log_set_level(o->tell ? LOG_INFO : LOG_ERROR);
+    child.fd = fd;
+    deep_last_words = tell_last_words;
     for (int i = 0; i < n; i++) {
         struct result r;
+        child.seed = seeds[i];
         (void)alarm(REAL_SECONDS_MAX);
         run_world(seeds[i], conninfo, o->tell, &r);
         if (write(fd, &r, sizeof r) != (ssize_t)sizeof r) {
@@ -174,7 +193,8 @@ static int run_seeds(const struct options *o, const uint64_t *seeds, int n, cons
     }
     (void)close(fds[0]);
     (void)waitpid(pid, &status, 0);
-    if (got < n) {
+    bool told = got > 0 && ret[got - 1].wrong && WIFEXITED(status); /* its last words */
+    if (got < n && !told) {
         ret[got] = (struct result){.seed = seeds[got], .wrong = true};
         tell_end(status, &ret[got++]);
     }

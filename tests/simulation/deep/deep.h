@@ -207,6 +207,8 @@ int64_t loop_pass(struct loop *l);
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
 usec_t wall_now(void); /* AWS's clock */
 _Noreturn void deep_die(const char *fmt, ...) PRINTF(1, 2);
+/* Told by deep_die, before the process ends. NULL: nobody asks. */
+extern void (*deep_last_words)(const char *text);
 
 /* How this run of a query may fail: one of the first eight of a world far more often, since a query
  * that is run seldom would hardly ever meet a fault that each statement meets alike. */

@@ -492,7 +492,7 @@ PRINTF(1, 0) static PGresult *query(const char *fmt, va_list ap)
     PGresult *r = PQexec(deep->api->conn, sql);
     ExecStatusType t = PQresultStatus(r);
     if (t != PGRES_TUPLES_OK && t != PGRES_COMMAND_OK) {
-        deep_die("%s: %s", sql, PQresultErrorMessage(r));
+        deep_die("%s %s", PQresultErrorMessage(r), sql);
     }
     return r;
 }

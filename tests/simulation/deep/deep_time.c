@@ -12,14 +12,19 @@
 
 struct world *deep;
 
+void (*deep_last_words)(const char *text);
+
 void deep_die(const char *fmt, ...)
 {
+    char text[400];
     va_list ap;
     va_start(ap, fmt);
-    (void)fprintf(stderr, "deep: ");
-    (void)vfprintf(stderr, fmt, ap);
-    (void)fputc('\n', stderr);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    (void)fprintf(stderr, "deep: %s\n", text);
+    if (deep_last_words != NULL) {
+        deep_last_words(text);
+    }
     exit(3);
 }
 

@@ -81,7 +81,7 @@ static void add_varint(struct buf *out, uint64_t v)
 
 static void add_zigzag(struct buf *out, int64_t v)
 {
-    add_varint(out, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+    add_varint(out, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
 }
 
 static void copy_bytes(struct footer_copy *c, uint64_t n)
