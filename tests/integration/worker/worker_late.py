@@ -48,8 +48,9 @@ class Job:
 
 
 def stopped_decoders(d):
-    """40 bodies of 6 MB are more than is held at once: transfers pause for 6 s with 2 s to live."""
-    server = Server()
+    """40 bodies of 6 MB are more than is held at once: transfers pause for 6 s with 2 s to live; for longer with more on
+    a busy machine, whose server is slow itself, and that is the host's time."""
+    server, deadline = Server(), round(patience(2))
     body = PHOTO + b"\0" * (6 << 20)
 
     def answer(h):
@@ -61,12 +62,12 @@ def stopped_decoders(d):
             time.sleep(0.03)
     urls = [server.url("/%d" % i) for i in range(40)]
     server.routes.update({"/%d" % i: answer for i in range(40)})
-    job = Job(d, "decoders", urls, "--timeout", 2, "--processes_count", 2, allow=[server.net])
+    job = Job(d, "decoders", urls, "--timeout", deadline, "--processes_count", 2, allow=[server.net])
     wait_for(lambda: len(job.decoders()) == 2)
     stopped = job.decoders()
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
-    time.sleep(6)
+    time.sleep(3 * deadline)
     waiting = job.p.poll() is None
     with open("/proc/%d/status" % job.p.pid) as f:
         held = int(f.read().split("VmRSS:")[1].split()[0]) // 1024
