@@ -13,11 +13,30 @@
 #define PAUSE_MS       400                   /* and so long they go on before the next try */
 #define TRIES_FOR_US   (600 * USEC_PER_SEC)
 #define SAY_EVERY      10 /* tries */
+#define LOCK_PAUSE_MS  50
+#define LOCK_SAY_EVERY 40 /* tries, until another droverd has migrated */
+#define ADDITIVE       "-- additive: "
 
 extern const struct migration migration_table[];
 
-static bool apply(struct store *s, const struct migration *m, const char *sha256, struct err *err)
+/* What is done again and again until it gets its locks. */
+struct turn {
+    const char *what;           /* for the log */
+    const struct migration *of; /* NULL: the column `additive` of our own table */
+    const char *sha256;
+};
+
+static bool is_additive(const struct migration *m)
 {
+    return str_starts((struct str){m->start, (size_t)(m->end - m->start)}, ADDITIVE);
+}
+
+static bool apply(struct store *s, const struct turn *t, struct err *err)
+{
+    const struct migration *m = t->of;
+    if (m == NULL) {
+        return store_run(s, QUERY(MIGRATION_COLUMN), NULL, NULL, err);
+    }
     AUTO_FREE char *sql = xstrndup(m->start, (size_t)(m->end - m->start));
     AUTO_TX struct store *tx = s;
     if (!tx_begin(tx, TX_WRITE, err) || !store_plain(s, sql, err)) {
@@ -25,31 +44,43 @@ static bool apply(struct store *s, const struct migration *m, const char *sha256
     }
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, m->name);
-    param_text(&p, sha256);
+    param_text(&p, t->sha256);
+    param_bool(&p, is_additive(m));
     return store_run(s, QUERY(MIGRATION_ADD), &p, NULL, err) && tx_commit(s, err);
 }
 
-/* Says who keeps a migration from its locks. */
-static void say_blocker(struct store *s, const struct migration *m, const struct err *why)
+/* Logs the process in the first row of r, if there is one, as what `what` waits for. */
+static void say_pid(const PGresult *r, const char *what)
+{
+    if (row_count(r) > 0) {
+        log_event(LOG_WARN, "migration_waits", LF_S("migration", what),
+                  LF_I("for_pid", row_i64(r, 0, 0)), LF_S("application", row_text(r, 0, 1)));
+    }
+}
+
+static void say_blocker(struct store *s, const struct turn *t)
 {
     AUTO_RESULT PGresult *r = NULL;
     struct err ignored = ERR_INIT;
-    if (store_exec(s, QUERY(MIGRATION_BLOCKER), NULL, &r, &ignored) && row_count(r) > 0) {
-        log_event(LOG_WARN, "migration_waits", LF_S("migration", m->name),
-                  LF_I("for_pid", row_i64(r, 0, 0)), LF_S("application", row_text(r, 0, 1)),
-                  LF_ERR(why));
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    if (t->of != NULL) {
+        param_str(&p, (struct str){t->of->start, (size_t)(t->of->end - t->of->start)});
+    } else {
+        param_text(&p, SQL_MIGRATION_COLUMN);
+    }
+    if (store_exec(s, QUERY(MIGRATION_BLOCKER), &p, &r, &ignored)) {
+        say_pid(r, t->what);
     }
 }
 
 /* A statement that waits for an exclusive lock holds up everybody who comes after it. So it waits a
  * moment, gives way, and tries again. */
-static bool apply_in_turn(struct store *s, const struct migration *m, const char *sha256,
-                          struct err *err)
+static bool apply_in_turn(struct store *s, const struct turn *t, struct err *err)
 {
     int64_t until_us = clock_mono_us() + TRIES_FOR_US;
     for (int tries = 0;; tries++) {
         struct err why = ERR_INIT;
-        if (apply(s, m, sha256, &why)) {
+        if (apply(s, t, &why)) {
             return true;
         }
         if (why.code != ERR_TIMEOUT || clock_mono_us() > until_us) {
@@ -57,13 +88,36 @@ static bool apply_in_turn(struct store *s, const struct migration *m, const char
             return false;
         }
         if (tries % SAY_EVERY == 0) {
-            say_blocker(s, m, &why);
+            say_blocker(s, t);
         }
         (void)poll(NULL, 0, PAUSE_MS);
     }
 }
 
-/* Fails when the database has a migration that this binary does not know. */
+/* Waits for another droverd that migrates, and says for which. */
+static bool lock_take(struct store *s, struct err *err)
+{
+    for (int tries = 0;; tries++) {
+        AUTO_RESULT PGresult *r = NULL;
+        if (!store_exec(s, QUERY(MIGRATION_LOCK), NULL, &r, err)) {
+            return false;
+        }
+        if (row_bool(r, 0, 0)) {
+            return true;
+        }
+        if (tries % LOCK_SAY_EVERY == LOCK_SAY_EVERY - 1) {
+            AUTO_RESULT PGresult *holder = NULL;
+            if (!store_exec(s, QUERY(MIGRATION_LOCK_HOLDER), NULL, &holder, err)) {
+                return false;
+            }
+            say_pid(holder, "all");
+        }
+        (void)poll(NULL, 0, LOCK_PAUSE_MS);
+    }
+}
+
+/* Fails when the database has a migration that this binary does not know and that is not additive.
+ */
 static bool none_unknown(struct store *s, const struct migration *table, struct err *err)
 {
     const char *names[MIGRATIONS_MAX];
@@ -78,13 +132,27 @@ static bool none_unknown(struct store *s, const struct migration *table, struct 
     if (!store_exec(s, QUERY(MIGRATION_UNKNOWN), &p, &r, err)) {
         return false;
     }
-    if (row_count(r) > 0) {
+    if (!row_null(r, 0, 2)) {
         return err_set(err, ERR_PRECONDITION,
-                       "the database has migration '%s', which this droverd does not know: "
-                       "a newer one made it",
-                       row_text(r, 0, 0));
+                       "the database has migration '%s' of a newer droverd, which is not additive: "
+                       "start the newer droverd, or restore a backup made before it",
+                       row_text(r, 0, 2));
+    }
+    if (row_i64(r, 0, 0) > 0) {
+        log_event(LOG_WARN, "schema_newer", LF_I("unknown_migrations", row_i64(r, 0, 0)),
+                  LF_S("newest", row_text(r, 0, 1)));
     }
     return true;
+}
+
+static bool column_ensure(struct store *s, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(MIGRATION_COLUMN_MISSING), NULL, &r, err)) {
+        return false;
+    }
+    const struct turn t = {.what = "additive"};
+    return !row_bool(r, 0, 0) || apply_in_turn(s, &t, err);
 }
 
 static bool step(struct store *s, const struct migration *m, int *applied, struct err *err)
@@ -99,7 +167,8 @@ static bool step(struct store *s, const struct migration *m, int *applied, struc
     }
     if (row_count(r) == 0) {
         ++*applied;
-        return apply_in_turn(s, m, sha256, err);
+        const struct turn t = {.what = m->name, .of = m, .sha256 = sha256};
+        return apply_in_turn(s, &t, err);
     }
     if (strcmp(row_text(r, 0, 0), sha256) != 0) {
         return err_set(
@@ -112,8 +181,9 @@ static bool step(struct store *s, const struct migration *m, int *applied, struc
 static bool run_locked(struct store *s, const struct migration *table, int *applied,
                        struct err *err)
 {
-    if (!store_run(s, QUERY(MIGRATION_TABLE), NULL, NULL, err) || !none_unknown(s, table, err) ||
-        !store_lock_wait(s, LOCK_WAIT_US, err)) {
+    if (!store_lock_wait(s, LOCK_WAIT_US, err) ||
+        !store_run(s, QUERY(MIGRATION_TABLE), NULL, NULL, err) || !column_ensure(s, err) ||
+        !none_unknown(s, table, err)) {
         return false;
     }
     for (size_t i = 0; table[i].name != NULL; i++) {
@@ -133,8 +203,7 @@ bool migrate_run_table(const char *conninfo, const struct migration *table, int 
     }
     /* The lock belongs to the session: closing the connection releases it on every path. */
     int applied = 0;
-    bool good =
-        store_run(s, QUERY(MIGRATION_LOCK), NULL, NULL, err) && run_locked(s, table, &applied, err);
+    bool good = lock_take(s, err) && run_locked(s, table, &applied, err);
     store_close(s);
     if (good && ret_applied != NULL) {
         *ret_applied = applied;
