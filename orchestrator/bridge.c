@@ -45,6 +45,26 @@ bool bridge_listing_add(struct bridge_listing *l, struct str uri, int64_t size)
     return true;
 }
 
+bool bridge_listing_move(struct bridge_listing *l, struct bridge_listing *from)
+{
+    size_t n = l->n + from->n;
+    if (n > BRIDGE_OBJECTS_MAX || l->bytes + from->bytes > BRIDGE_OBJECT_BYTES) {
+        return false;
+    }
+    if (n > l->cap) {
+        l->cap = MAX(n, 2 * l->cap);
+        l->at = xrealloc(l->at, l->cap * sizeof *l->at);
+    }
+    if (from->n > 0) {
+        memcpy(&l->at[l->n], from->at, from->n * sizeof *from->at);
+    }
+    l->n = n;
+    l->bytes += from->bytes;
+    free(from->at);
+    *from = (struct bridge_listing){0};
+    return true;
+}
+
 void bridge_reply_done(struct bridge_reply *r)
 {
     bridge_listing_done(&r->listing);
@@ -206,6 +226,17 @@ bool bridge_take(struct bridge *b, struct bridge_question *ret)
     }
     (void)pthread_mutex_unlock(&b->lock);
     return first != NULL;
+}
+
+bool bridge_is_wanted(struct bridge *b, int64_t id)
+{
+    bool wanted = false;
+    (void)pthread_mutex_lock(&b->lock);
+    for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
+        wanted |= b->slots[i].q.id == id && b->slots[i].state == SLOT_TAKEN;
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+    return wanted;
 }
 
 static void bridge_end(struct bridge *b, int64_t id, struct bridge_reply *r, const struct err *why)

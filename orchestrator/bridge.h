@@ -32,6 +32,9 @@ struct bridge_listing { /* owns its strings */
 void bridge_listing_done(struct bridge_listing *l); /* cleanup function */
 /* Append a copy; false when a maximum is reached. */
 bool bridge_listing_add(struct bridge_listing *l, struct str uri, int64_t size) MUST_CHECK;
+/* Append what `from` has, and leave it empty; false, and nothing is moved, when that is too
+ * much. */
+bool bridge_listing_move(struct bridge_listing *l, struct bridge_listing *from) MUST_CHECK;
 
 /* The question as the loop sees it; strings are valid until it is answered. */
 struct bridge_question {
@@ -71,6 +74,8 @@ bool bridge_ask(struct bridge *b, const struct bridge_question *q, int64_t timeo
 int bridge_fd(const struct bridge *b); /* readable while questions are waiting */
 /* Next question into *ret; false when there is none. */
 bool bridge_take(struct bridge *b, struct bridge_question *ret) MUST_CHECK;
+/* Whether the handler still waits for the answer to question id, which was taken. */
+bool bridge_is_wanted(struct bridge *b, int64_t id);
 /* Answer question id; takes the listing or json out of *r (left empty). */
 void bridge_answer(struct bridge *b, int64_t id, struct bridge_reply *r);
 void bridge_refuse(struct bridge *b, int64_t id, const struct err *why);

@@ -431,7 +431,7 @@ def check_cycles(objs):
 # Functions that no program calls, and who does.
 UNCALLED = {
     "a table or a macro names them": "cmd_help attempt_state_parse task_state_parse task_state_terminal",
-    "tests look through them": "aws_client_http aws_client_signed_n fault_kind_name http_in_flight loop_now_mono_us loop_timer_armed"
+    "tests look through them": "aws_client_http aws_client_signed_n fault_kind_name http_in_flight loop_now_mono_us"
     " private_cluster_pid queue_bytes warm_pool_status_name",
     "tests do one step of what the program does in many": "image_decode image_resize source_open_memory",
     "the vectors of the standard": "sigv4_canonical sigv4_presign",

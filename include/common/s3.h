@@ -33,6 +33,7 @@ struct s3_result {
     char etag[128];
     int64_t size;               /* HEAD, GET: size of the whole object */
     struct s3_listing *listing; /* LIST: valid during the callback */
+    const char *next_token;     /* LIST of one page: of the next; NULL: there is none */
 };
 typedef void (*s3_cb)(void *ctx, const struct s3_result *r);
 void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
@@ -45,6 +46,10 @@ void s3_delete(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx
 /* All keys that begin with u->key, every page, at most max_keys (more is ERR_LIMIT). A repeated
  * continuation token is ERR_AWS. */
 void s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb, void *ctx);
+/* One page, of at most 1,000 keys, maybe none: the first one behind the key `after` ("": of all),
+ * or when token is not NULL the one it was given for. Both are copied. */
+void s3_list_page(struct aws_client *c, const struct s3_uri *u, const char *after,
+                  const char *token, s3_cb cb, void *ctx);
 /* Only the keys directly below u->key ("dir/" or ""): what lies deeper is one entry of size 0 and
  * no ETag for each folder, whose key ends with '/'. The folders of a page follow its other keys. */
 void s3_list_level(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,

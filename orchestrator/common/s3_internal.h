@@ -61,7 +61,8 @@ bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const char *
 struct s3_pages { /* a listing in progress */
     struct s3_uri u;
     size_t max_keys;
-    bool level; /* only what is directly below, folders as one entry */
+    bool level;  /* only what is directly below, folders as one entry */
+    char *after; /* only what follows this key; NULL: all. Not sent with a token */
     struct s3_listing *listing;
     size_t cap;
     char *token; /* NULL: first page */

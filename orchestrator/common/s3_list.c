@@ -35,6 +35,7 @@ void s3_pages_done(struct s3_pages *p)
         free(TAKE(p->listing));
     }
     free(TAKE(p->token));
+    free(TAKE(p->after));
 }
 
 void s3_pages_query(const struct s3_pages *p, struct buf *out)
@@ -47,6 +48,9 @@ void s3_pages_query(const struct s3_pages *p, struct buf *out)
     if (p->token != NULL) {
         buf_add_cstr(out, "&continuation-token=");
         str_url_encode(out, str_of(p->token), false);
+    } else if (p->after != NULL) {
+        buf_add_cstr(out, "&start-after=");
+        str_url_encode(out, str_of(p->after), false);
     }
 }
 
@@ -222,6 +226,7 @@ bool s3_pages_add(struct s3_pages *p, struct str body, struct s3_result *r)
 struct list {
     struct aws_client *c;
     struct s3_pages pages;
+    bool one_page;
     s3_cb cb;
     void *ctx;
 };
@@ -233,12 +238,13 @@ static void on_page(void *ctx, const struct s3_result *page)
     struct list *l = ctx;
     struct s3_result r = *page;
     bool ok = r.outcome == AWS_OK && s3_pages_add(&l->pages, page->body, &r);
-    if (ok && !l->pages.complete) {
+    if (ok && !l->pages.complete && !l->one_page) {
         next_page(l);
         return;
     }
     r.body = (struct str){"", 0};
     r.listing = ok ? l->pages.listing : NULL;
+    r.next_token = ok && !l->pages.complete ? l->pages.token : NULL;
     l->cb(l->ctx, &r);
     s3_pages_done(&l->pages);
     free(l);
@@ -275,4 +281,15 @@ void s3_list_level(struct aws_client *c, const struct s3_uri *u, size_t max_keys
                    void *ctx)
 {
     list(c, u, max_keys, true, cb, ctx);
+}
+
+void s3_list_page(struct aws_client *c, const struct s3_uri *u, const char *after,
+                  const char *token, s3_cb cb, void *ctx)
+{
+    struct list *l = xcalloc(1, sizeof *l);
+    *l = (struct list){.c = c, .one_page = true, .cb = cb, .ctx = ctx};
+    s3_pages_init(&l->pages, u, SIZE_MAX);
+    l->pages.after = after[0] != '\0' ? xstrdup(after) : NULL;
+    l->pages.token = token != NULL ? xstrdup(token) : NULL;
+    next_page(l);
 }

@@ -4,9 +4,8 @@
 #include "aws/hosting.h"
 #include "aws/logs.h"
 #include "common/log.h"
-#include "common/s3.h"
-#include "core/spec/spec_expand.h"
 #include "lease.h"
+#include "object_listing.h"
 #include "output_check.h"
 #include "shell.h"
 #include <stdio.h>
@@ -17,36 +16,7 @@
 struct bridge_call {
     struct bridge *bridge;
     struct bridge_question q;
-    char bucket[64];
 };
-
-static void on_list(void *ctx, const struct s3_result *r)
-{
-    struct bridge_call *a = ctx;
-    struct bridge_reply reply = {0};
-    struct err err = ERR_INIT;
-    bool ok = r->outcome == AWS_OK;
-    if (!ok) {
-        err = r->err;
-        (void)err_wrap(&err, "cannot list '%s'", a->q.uri);
-    }
-    for (size_t i = 0; ok && i < r->listing->n; i++) {
-        const struct s3_object *o = &r->listing->objects[i];
-        char uri[1200];
-        (void)snprintf(uri, sizeof uri, "s3://%s/%s", a->bucket, o->key);
-        if (spec_glob_match(a->q.uri, uri) &&
-            !bridge_listing_add(&reply.listing, str_of(uri), o->size)) {
-            ok = err_set(&err, ERR_LIMIT, "'%s' has too many objects", a->q.uri);
-        }
-    }
-    if (ok) {
-        bridge_answer(a->bridge, a->q.id, &reply);
-    } else {
-        bridge_refuse(a->bridge, a->q.id, &err);
-    }
-    bridge_reply_done(&reply);
-    free(a);
-}
 
 static void on_log(void *ctx, struct str json, const struct aws_failure *f)
 {
@@ -68,21 +38,6 @@ static void on_log(void *ctx, struct str json, const struct aws_failure *f)
     }
     bridge_reply_done(&reply);
     free(a);
-}
-
-static void ask_list(struct controller *c, struct bridge_call *a)
-{
-    struct s3_uri u;
-    struct err err = ERR_INIT;
-    char *star = strchr(a->q.uri, '*');
-    struct str prefix = {a->q.uri, star != NULL ? (size_t)(star - a->q.uri) : strlen(a->q.uri)};
-    if (!s3_parse_uri(prefix, &u, &err)) {
-        bridge_refuse(a->bridge, a->q.id, &err);
-        free(a);
-        return;
-    }
-    (void)snprintf(a->bucket, sizeof a->bucket, "%s", u.bucket);
-    s3_list(c->aws_plain, &u, (size_t)a->q.max, on_list, a);
 }
 
 static void on_model(void *ctx, const struct endpoint_answer *m, const struct aws_failure *f)
@@ -116,12 +71,15 @@ static void on_question(void *ctx, int fd, uint32_t events)
     (void)fd;
     (void)events;
     while (bridge_take(c->bridge, &q)) {
+        if (q.kind == BRIDGE_S3_LIST) {
+            object_listing_start(c, &q);
+            continue;
+        }
         struct bridge_call *a = xcalloc(1, sizeof *a);
         a->bridge = c->bridge;
         a->q = q;
         switch (q.kind) {
-        case BRIDGE_S3_LIST:
-            ask_list(c, a);
+        case BRIDGE_S3_LIST: /* above */
             break;
         case BRIDGE_LOG_TAIL:
             logs_tail(c->aws_plain, q.job, (int)q.max, q.token, on_log, a);
@@ -145,4 +103,5 @@ void bridge_answers_stop(struct controller *c)
 {
     loop_fd_del(c->loop, c->bridge_watch);
     c->bridge_watch = NULL;
+    object_listings_stop(c);
 }

@@ -51,6 +51,8 @@ struct controller {
     struct aws_client *aws_plain; /* for the bridge: works in every droverd */
     struct bridge *bridge;
     struct loop_fd *bridge_watch;
+    struct object_listing *listings; /* for the bridge, under way */
+    bool listings_stop;
     struct api_status *status;
     struct leader_state state;
 

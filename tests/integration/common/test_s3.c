@@ -131,6 +131,8 @@ struct got {
     char body[64];
     size_t keys_n;
     bool sorted;
+    char first[64]; /* key of a listing */
+    char next[128]; /* token of the next page */
 };
 
 static void on_result(void *ctx, const struct s3_result *r)
@@ -142,6 +144,9 @@ static void on_result(void *ctx, const struct s3_result *r)
                    r->body.p != NULL ? r->body.p : "");
     g->sorted = true;
     g->keys_n = r->listing != NULL ? r->listing->n : 0;
+    (void)snprintf(g->first, sizeof g->first, "%s",
+                   g->keys_n > 0 ? r->listing->objects[0].key : "");
+    (void)snprintf(g->next, sizeof g->next, "%s", r->next_token != NULL ? r->next_token : "");
     for (size_t i = 1; i < g->keys_n; i++) {
         g->sorted &= strcmp(r->listing->objects[i - 1].key, r->listing->objects[i].key) < 0;
     }
@@ -297,6 +302,26 @@ static void test_list__more_than_a_page_in_order(void **state)
     assert_int_equal(g.keys_n, 0);
 }
 
+/* Of the keys of the test before. */
+static void test_list__one_page_begins_where_it_is_told(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("many/");
+    struct got g;
+    g = (struct got){.n = 0};
+    s3_list_page(c, &u, "many/k 00199+%", NULL, on_result, &g);
+    finish(&g);
+    assert_int_equal(g.keys_n, 1000);
+    assert_string_equal(g.first, "many/k 00200+%");
+    AUTO_FREE char *token = xstrdup(g.next);
+    g = (struct got){.n = 0};
+    s3_list_page(c, &u, "", token, on_result, &g);
+    finish(&g);
+    assert_int_equal(g.keys_n, 8); /* three of them in folders */
+    assert_string_equal(g.first, "many/k 01200+%");
+    assert_string_equal(g.next, "");
+}
+
 static void test_create_only__the_second_is_refused(void **state)
 {
     (void)state;
@@ -440,6 +465,7 @@ int main(void)
         WITH_CLIENT(test_range__gives_exactly_the_bytes_asked_for),
         WITH_CLIENT(test_async__put_head_get_delete),
         WITH_CLIENT(test_list__more_than_a_page_in_order),
+        WITH_CLIENT(test_list__one_page_begins_where_it_is_told),
         cmocka_unit_test(test_create_only__the_second_is_refused),
         cmocka_unit_test(test_create_only__of_four_rivals_exactly_one_wins),
         cmocka_unit_test(test_multipart__three_parts_are_one_object),

@@ -26,7 +26,7 @@ S3_ACTIONS = {"GetObject": "GetObject", "HeadObject": "GetObject", "PutObject": 
               "ListParts": "ListMultipartUploadParts", "ListMultipartUploads": "ListBucketMultipartUploads"}
 # The functions of common/s3.h and the operations behind them.
 UPLOAD = "CreateMultipartUpload UploadPart CompleteMultipartUpload AbortMultipartUpload PutObject"
-S3_FUNCTIONS = {"get": "GetObject", "head": "HeadObject", "put": "PutObject", "delete": "DeleteObject", "list": "ListObjectsV2", "list_level": "ListObjectsV2", "blocking_list_level": "ListObjectsV2", "blocking_get": "GetObject",
+S3_FUNCTIONS = {"get": "GetObject", "head": "HeadObject", "put": "PutObject", "delete": "DeleteObject", "list": "ListObjectsV2", "list_level": "ListObjectsV2", "list_page": "ListObjectsV2", "blocking_list_level": "ListObjectsV2", "blocking_get": "GetObject",
                 "blocking_get_range": "GetObject", "blocking_get_file": "GetObject HeadObject", "blocking_head": "HeadObject", "blocking_put": "PutObject",
                 "blocking_list": "ListObjectsV2", "blocking_delete": "DeleteObject", "multipart_begin": UPLOAD, "multipart_add": UPLOAD, "multipart_finish": UPLOAD,
                 "multipart_abort": "AbortMultipartUpload", "multipart_restore": "ListParts", "blocking_uploads_abort": "ListMultipartUploads AbortMultipartUpload",

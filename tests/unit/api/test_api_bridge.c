@@ -93,10 +93,32 @@ static void test_bridge__a_late_answer_reaches_nobody(void **state)
     assert_int_equal(pthread_join(t, NULL), 0);
     assert_int_equal(a.good, 0);
     assert_int_equal(a.err.code, ERR_TIMEOUT);
+    assert_false(bridge_is_wanted(b, q.id));
     struct bridge_reply late = {0};
     assert_true(bridge_listing_add(&late.listing, STR("s3://b/k"), 1));
     bridge_answer(b, q.id, &late); /* freed, not leaked */
     assert_int_equal(late.listing.n, 0);
+    bridge_free(b);
+}
+
+static void test_bridge__it_is_known_whether_somebody_waits(void **state)
+{
+    (void)state;
+    struct bridge *b;
+    assert_true(bridge_new(&b, NULL));
+    struct asker a = {.b = b, .timeout_us = 20 * USEC_PER_SEC};
+    struct bridge_question q;
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, ask_once, &a), 0);
+    assert_true(ready(b, 5000));
+    assert_true(bridge_take(b, &q));
+    assert_true(bridge_is_wanted(b, q.id));
+    assert_false(bridge_is_wanted(b, q.id + 1));
+    struct bridge_reply reply = {0};
+    bridge_answer(b, q.id, &reply);
+    assert_false(bridge_is_wanted(b, q.id));
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_int_equal(a.good, 1);
     bridge_free(b);
 }
 
@@ -195,7 +217,17 @@ static void test_bridge__listings_have_a_maximum(void **state)
     size_t n = l.n;
     l.n = BRIDGE_OBJECTS_MAX;
     assert_false(bridge_listing_add(&l, STR("b"), 1));
+    CLEANUP(bridge_listing_done)
+    struct bridge_listing more = {0}, none = {0};
+    assert_true(bridge_listing_add(&more, STR("c"), 2));
+    assert_false(bridge_listing_move(&l, &more));
+    assert_int_equal(more.n, 1);
     l.n = n;
+    assert_true(bridge_listing_move(&l, &more));
+    assert_true(bridge_listing_move(&l, &none));
+    assert_int_equal(l.n, n + 1);
+    assert_string_equal(l.at[n].uri, "c");
+    assert_int_equal(more.n, 0);
 }
 
 int main(void)
@@ -204,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bridge__each_asker_gets_its_own_answer),
         cmocka_unit_test(test_bridge__a_late_answer_reaches_nobody),
+        cmocka_unit_test(test_bridge__it_is_known_whether_somebody_waits),
         cmocka_unit_test(test_bridge__a_question_nobody_took_in_time_is_gone),
         cmocka_unit_test(test_bridge__a_question_keeps_its_body),
         cmocka_unit_test(test_bridge__closing_refuses_all),

@@ -1,0 +1,266 @@
+/* Parallel listings for the bridge; see object_listing.h. */
+#include "object_listing.h"
+#include "common/key_between.h"
+#include "common/loop.h"
+#include "common/retry.h"
+#include "core/spec/spec_expand.h"
+#include "shell.h"
+#include <stdio.h>
+
+#define LISTING_WIDTH  16 /* requests at once */
+#define LISTING_RANGES 4096
+#define LISTING_REGAIN 4   /* pages until a place lost to throttling is used again */
+#define LISTING_TRIES  6   /* of a page */
+#define LISTING_EMPTY  100 /* pages in a row without a key */
+#define PARTS_AT_FIRST 4 /* into so many a range is divided until there are enough, then into two */
+#define KEY_SIZE       1025
+
+enum range_state { RANGE_READY, RANGE_ASKED, RANGE_WAITS, RANGE_DONE };
+
+/* The keys behind `after` as far as `until`. */
+struct range {
+    struct range *next; /* in the order of keys */
+    struct object_listing *of;
+    enum range_state state;
+    char after[KEY_SIZE];
+    char until[KEY_SIZE]; /* "": to the end */
+    char *token;          /* of the next page; NULL: it begins behind `after` */
+    int tries, empty_n;
+    int pages_n; /* since it was divided */
+    struct bridge_listing found;
+};
+struct object_listing {
+    struct object_listing *next;
+    struct controller *c;
+    struct bridge_question q;
+    struct s3_uri place;
+    struct range *first;
+    int ranges_n, asked_n;
+    int width, good_n; /* places; pages since the last was lost or regained */
+    int64_t keys_n;
+    struct loop_timer *again; /* for ranges that wait */
+    bool over;
+    struct err why; /* when over */
+};
+
+static void advance(struct object_listing *l);
+
+static void listing_free(struct object_listing *l)
+{
+    for (struct object_listing **at = &l->c->listings; *at != NULL; at = &(*at)->next) {
+        if (*at == l) {
+            *at = l->next;
+            break;
+        }
+    }
+    while (l->first != NULL) {
+        struct range *r = l->first;
+        l->first = r->next;
+        bridge_listing_done(&r->found);
+        free(r->token);
+        free(r);
+    }
+    loop_timer_free(l->again);
+    free(l);
+}
+
+static void give_up(struct object_listing *l, const struct err *why)
+{
+    if (!l->over) {
+        l->over = true;
+        l->why = *why;
+        (void)err_wrap(&l->why, "cannot list '%s'", l->q.uri);
+    }
+}
+
+static struct range *range_new(struct object_listing *l, const char *after, const char *until)
+{
+    struct range *r = xcalloc(1, sizeof *r);
+    r->of = l;
+    (void)snprintf(r->after, sizeof r->after, "%s", after);
+    (void)snprintf(r->until, sizeof r->until, "%s", until);
+    l->ranges_n++;
+    return r;
+}
+
+/* Cut what is left of a range of which a page came, as long as places are free. Later on only one
+ * that has shown that it is long. */
+static void divide(struct object_listing *l, struct range *r)
+{
+    bool first = l->ranges_n < 2 * LISTING_WIDTH;
+    int parts = MIN(l->width - l->asked_n, first ? PARTS_AT_FIRST : 2);
+    char middle[KEY_SIZE];
+    if (parts > 1 && !first && r->pages_n < 2) {
+        return;
+    }
+    for (int i = 1; i < parts && l->ranges_n < LISTING_RANGES; i++) {
+        if (!key_between(r->after, r->until, strlen(l->place.key), middle, sizeof middle)) {
+            return;
+        }
+        struct range *rest = range_new(l, middle, r->until);
+        rest->next = r->next;
+        r->next = rest;
+        (void)snprintf(r->until, sizeof r->until, "%s", middle);
+        r->pages_n = 0;
+    }
+}
+
+/* Keep what matches of a page. False: the listing is over. */
+static bool page_take(struct object_listing *l, struct range *r, const struct s3_result *page)
+{
+    struct err err = ERR_INIT;
+    const struct s3_listing *p = page->listing;
+    bool beyond = false;
+    for (size_t i = 0; i < p->n && !beyond; i++) {
+        char uri[sizeof l->place.bucket + KEY_SIZE + 8];
+        const char *key = p->objects[i].key;
+        beyond = r->until[0] != '\0' && strcmp(key, r->until) > 0;
+        if (beyond) {
+            break;
+        }
+        l->keys_n++;
+        (void)snprintf(uri, sizeof uri, "s3://%s/%s", l->place.bucket, key);
+        bool fits = l->keys_n <= l->q.max &&
+                    (!spec_glob_match(l->q.uri, uri) ||
+                     bridge_listing_add(&r->found, str_of(uri), p->objects[i].size));
+        if (!fits) {
+            (void)err_set(&err, ERR_LIMIT, "more than %lld objects, or names too long in all",
+                          (long long)l->q.max);
+            give_up(l, &err);
+            return false;
+        }
+    }
+    r->empty_n = p->n == 0 ? r->empty_n + 1 : 0;
+    if (r->empty_n > LISTING_EMPTY) {
+        (void)err_set(&err, ERR_AWS, "it does not come to an end");
+        give_up(l, &err);
+        return false;
+    }
+    if (p->n > 0 && !beyond) {
+        (void)snprintf(r->after, sizeof r->after, "%s", p->objects[p->n - 1].key);
+    }
+    free(r->token);
+    r->token = page->next_token != NULL ? xstrdup(page->next_token) : NULL;
+    r->tries = 0;
+    r->pages_n++;
+    if (++l->good_n >= LISTING_REGAIN) {
+        l->good_n = 0;
+        l->width = MIN(l->width + 1, LISTING_WIDTH);
+    }
+    r->state = page->next_token != NULL && !beyond ? RANGE_READY : RANGE_DONE;
+    return true;
+}
+
+static void on_again(void *ctx)
+{
+    struct object_listing *l = ctx;
+    for (struct range *r = l->first; r != NULL; r = r->next) {
+        r->state = r->state == RANGE_WAITS ? RANGE_READY : r->state;
+    }
+    advance(l);
+}
+
+/* A page that was not given: once more after a while, by fewer at once if we were too fast. */
+static void page_refused(struct object_listing *l, struct range *r, const struct s3_result *page)
+{
+    static const struct retry_policy again = {.base_us = 400 * USEC_PER_MSEC,
+                                              .cap_us = 3 * USEC_PER_SEC,
+                                              .floor_us = 100 * USEC_PER_MSEC};
+    if (page->outcome == AWS_REFUSED || ++r->tries >= LISTING_TRIES || l->c->listings_stop) {
+        give_up(l, &page->err);
+        return;
+    }
+    if (page->outcome == AWS_THROTTLED) {
+        l->width = MAX(l->width - 1, 1);
+        l->good_n = 0;
+    }
+    r->state = RANGE_WAITS;
+    if (!loop_timer_armed(l->again)) {
+        loop_timer_set(l->again, retry_delay_us(&again, r->tries - 1, &l->c->state.rng));
+    }
+}
+
+static void on_page(void *ctx, const struct s3_result *page)
+{
+    struct range *r = ctx;
+    struct object_listing *l = r->of;
+    l->asked_n--;
+    r->state = RANGE_DONE;
+    if (!l->over && !bridge_is_wanted(l->c->bridge, l->q.id)) {
+        struct err nobody = ERR_INIT;
+        (void)err_set(&nobody, ERR_TIMEOUT, "nobody waits for it");
+        give_up(l, &nobody);
+    } else if (!l->over && page->outcome != AWS_OK) {
+        page_refused(l, r, page);
+    } else if (!l->over && page_take(l, r, page) && r->state == RANGE_READY) {
+        divide(l, r);
+    }
+    advance(l);
+}
+
+static void answer(struct object_listing *l)
+{
+    struct bridge_reply reply = {0};
+    for (struct range *r = l->first; r != NULL && !l->over; r = r->next) {
+        if (!bridge_listing_move(&reply.listing, &r->found)) {
+            struct err err = ERR_INIT;
+            (void)err_set(&err, ERR_LIMIT, "too many objects, or names too long in all");
+            give_up(l, &err);
+        }
+    }
+    if (l->over) {
+        bridge_refuse(l->c->bridge, l->q.id, &l->why);
+    } else {
+        bridge_answer(l->c->bridge, l->q.id, &reply);
+    }
+    bridge_reply_done(&reply);
+}
+
+/* Ask for what is ready; the answer when nothing is left. Frees l then. */
+static void advance(struct object_listing *l)
+{
+    bool left = false;
+    for (struct range *r = l->first; r != NULL && !l->over; r = r->next) {
+        left |= r->state != RANGE_DONE;
+        if (r->state == RANGE_READY && l->asked_n < l->width) {
+            r->state = RANGE_ASKED;
+            l->asked_n++;
+            s3_list_page(l->c->aws_plain, &l->place, r->after, r->token, on_page, r);
+        }
+    }
+    if (l->asked_n == 0 && (l->over || !left)) {
+        answer(l);
+        listing_free(l);
+    }
+}
+
+void object_listing_start(struct controller *c, const struct bridge_question *q)
+{
+    struct err err = ERR_INIT;
+    const char *star = strchr(q->uri, '*');
+    struct str prefix = {q->uri, star != NULL ? (size_t)(star - q->uri) : strlen(q->uri)};
+    struct s3_uri place;
+    if (!s3_parse_uri(prefix, &place, &err)) {
+        bridge_refuse(c->bridge, q->id, &err);
+        return;
+    }
+    struct object_listing *l = xcalloc(1, sizeof *l);
+    *l = (struct object_listing){
+        .next = c->listings, .c = c, .q = *q, .place = place, .width = LISTING_WIDTH};
+    l->again = loop_timer_new(c->loop, on_again, l);
+    l->first = range_new(l, "", "");
+    c->listings = l;
+    advance(l);
+}
+
+void object_listings_stop(struct controller *c)
+{
+    c->listings_stop = true;
+    for (struct object_listing *l = c->listings, *next; l != NULL; l = next) {
+        struct err err = ERR_INIT;
+        (void)err_set(&err, ERR_UNAVAILABLE, "the server is stopping");
+        next = l->next;
+        give_up(l, &err);
+        advance(l);
+    }
+}
