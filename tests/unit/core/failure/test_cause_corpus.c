@@ -18,6 +18,7 @@ struct tally {
 /* Of one or more corpora: those the rules were tuned on, and those held out. */
 struct figures {
     struct tally of[2][CAUSE_COUNT];
+    int said[2][CAUSE_COUNT][CAUSE_COUNT]; /* [held out][a person says][the rules say] */
 };
 
 /* \n of the corpus to a line break. */
@@ -45,6 +46,7 @@ static void judge(struct figures *f, bool held_out, struct str label, struct str
     struct tally *t = &f->of[held_out][want];
     t->rows++;
     t->right += got == want;
+    f->said[held_out][want][got]++;
     t->guessed += want == CAUSE_UNKNOWN && got != want;
     if (got != want && !held_out) {
         (void)printf("# wrong: %s, not %s: %.120s\n", name, cause_name(got), buf_cstr(&text));
@@ -82,15 +84,29 @@ static struct tally sum(const struct tally of[CAUSE_COUNT])
     return all;
 }
 
+/* Of a cause's texts how many were known, of those called so how many were; and what the faults
+ * among the held out were called. */
 static void print_figures(const char *what, const struct figures *f)
 {
-    (void)printf("# %-34s %11s %11s\n", what, "tuned on", "held out");
+    (void)printf("# %-34s %11s %11s %11s\n", what, "tuned on", "held out", "called so");
     for (int c = 0; c < CAUSE_COUNT; c++) {
         const struct tally *a = &f->of[0][c];
         const struct tally *b = &f->of[1][c];
+        int called = 0;
+        for (int w = 0; w < CAUSE_COUNT; w++) {
+            called += f->said[1][w][c];
+        }
         if (a->rows + b->rows > 0) {
-            (void)printf("#   %-32s %5d/%-5d %5d/%-5d\n", cause_name((enum cause)c), a->right,
-                         a->rows, b->right, b->rows);
+            (void)printf("#   %-32s %5d/%-5d %5d/%-5d %5d/%-5d\n", cause_name((enum cause)c),
+                         a->right, a->rows, b->right, b->rows, b->right, called);
+        }
+    }
+    for (int w = 0; w < CAUSE_COUNT; w++) {
+        for (int g = 0; g < CAUSE_COUNT; g++) {
+            if (w != g && f->said[1][w][g] > 0) {
+                (void)printf("#   held out: %d of %s called %s\n", f->said[1][w][g],
+                             cause_name((enum cause)w), cause_name((enum cause)g));
+            }
         }
     }
     for (int i = 0; i < 2; i++) {
@@ -121,14 +137,24 @@ static void test_cause_corpus__texts_of_programs_and_services(void **state)
     assert_int_equal(sum(f.of[1]).guessed, 0);
 }
 
+static void test_cause_corpus__texts_found_since(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_found.tsv", &f);
+    print_figures("texts found since", &f);
+    /* The aim, 950, is not reached. Raise it, never lower it. */
+    assert_share(&f, 700, 860);
+}
+
 static void test_cause_corpus__texts_as_people_paste_them(void **state)
 {
     (void)state;
     struct figures f = {0};
     read_corpus("tests/vectors/causes_pasted.tsv", &f);
     print_figures("texts as people paste them", &f);
-    /* The aim, 950, is not reached: 71 of 79 when measured. Raise it, never lower it. */
-    assert_share(&f, 230, 890);
+    /* The aim, 950, is not reached: 72 of 79 when measured. Raise it, never lower it. */
+    assert_share(&f, 230, 910);
 }
 
 int main(void)
@@ -137,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cause_corpus__texts_of_programs_and_services),
         cmocka_unit_test(test_cause_corpus__texts_as_people_paste_them),
+        cmocka_unit_test(test_cause_corpus__texts_found_since),
     };
     return cmocka_run_group_tests_name("cause_corpus", tests, NULL, NULL);
 }

@@ -1,0 +1,91 @@
+#include "cause_fold.h"
+#include <ctype.h>
+
+static unsigned pair_of(const char *p)
+{
+    return ((unsigned char)p[0] * 37U + (unsigned char)p[1]) % CAUSE_PAIRS_MAX;
+}
+
+void cause_fold(struct str text, struct folded *ret)
+{
+    size_t n = 0;
+    ret->text = (struct str){text.p, MIN(text.n, (size_t)CAUSE_TEXT_MAX)};
+    memset(ret->pairs, 0, sizeof ret->pairs);
+    for (size_t i = 0; i < text.n && n < CAUSE_TEXT_MAX; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if (c == 0xe2 && text.n - i > 2 && (unsigned char)text.p[i + 1] == 0x80 &&
+            ((unsigned char)text.p[i + 2] | 1) == 0x99) { /* a typographic apostrophe */
+            c = '\'';
+            i += 2;
+        }
+        if (c == 0 || isspace(c)) {
+            if (n > 0 && ret->s[n - 1] != ' ') {
+                ret->raw[n] = ' ';
+                ret->s[n++] = ' ';
+            }
+        } else {
+            ret->raw[n] = (char)c;
+            ret->s[n++] = (char)tolower(c);
+        }
+        if (n >= 4 && n + 3 <= CAUSE_TEXT_MAX && strncmp(ret->s + n - 3, "n't", 3) == 0) {
+            bool can = ret->s[n - 4] == 'a'; /* "can't" to "cannot", "couldn't" to "could not" */
+            memcpy(ret->s + n - 3, can ? "nnot" : " not", 4);
+            memcpy(ret->raw + n - 3, can ? "nnot" : " not", 4);
+            n++;
+        }
+    }
+    ret->s[n] = '\0';
+    ret->raw[n] = '\0';
+    for (size_t i = 0; i + 1 < n; i++) {
+        unsigned k = pair_of(ret->s + i);
+        ret->pairs[k / 64] |= UINT64_C(1) << (k % 64);
+    }
+}
+
+bool cause_is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+const char *cause_find_word(const char *s, const char *from, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = strstr(from, word); p != NULL; p = strstr(p + 1, word)) {
+        if ((p == s || !cause_is_word(p[-1])) && !cause_is_word(p[n])) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+bool cause_has(const struct folded *f, const char *pattern)
+{
+    bool whole = pattern[0] == '~';
+    const char *p = pattern + whole;
+    if (p[0] == '\0') {
+        return true;
+    }
+    unsigned k = pair_of(p);
+    if (p[1] != '\0' && (f->pairs[k / 64] >> (k % 64) & 1) == 0) {
+        return false;
+    }
+    return whole ? cause_find_word(f->s, f->s, p) != NULL : strstr(f->s, p) != NULL;
+}
+
+bool cause_number_at(const char *p, int *ret)
+{
+    // cppcheck-suppress nullPointerRedundantCheck ; the callers have found something at p
+    p += strspn(p, " :='\"([#");
+    bool negative = *p == '-';
+    p += negative;
+    size_t n = strspn(p, "0123456789");
+    if (n == 0) {
+        return false;
+    }
+    int value = 0;
+    for (size_t i = 0; i < n && i < 5; i++) {
+        value = value * 10 + (p[i] - '0');
+    }
+    *ret = negative ? -value : value;
+    return true;
+}
