@@ -1,16 +1,17 @@
 #include "cause_fold.h"
 #include <ctype.h>
 
-static unsigned pair_of(const char *p)
+static unsigned three_of(const char *p)
 {
-    return ((unsigned char)p[0] * 37U + (unsigned char)p[1]) % CAUSE_PAIRS_MAX;
+    return ((unsigned char)p[0] * 961U + (unsigned char)p[1] * 31U + (unsigned char)p[2]) %
+           CAUSE_THREES_MAX;
 }
 
 void cause_fold(struct str text, struct folded *ret)
 {
     size_t n = 0;
     ret->text = (struct str){text.p, MIN(text.n, (size_t)CAUSE_TEXT_MAX)};
-    memset(ret->pairs, 0, sizeof ret->pairs);
+    memset(ret->threes, 0, sizeof ret->threes);
     for (size_t i = 0; i < text.n && n < CAUSE_TEXT_MAX; i++) {
         unsigned char c = (unsigned char)text.p[i];
         if (c == 0xe2 && text.n - i > 2 && (unsigned char)text.p[i + 1] == 0x80 &&
@@ -36,9 +37,9 @@ void cause_fold(struct str text, struct folded *ret)
     }
     ret->s[n] = '\0';
     ret->raw[n] = '\0';
-    for (size_t i = 0; i + 1 < n; i++) {
-        unsigned k = pair_of(ret->s + i);
-        ret->pairs[k / 64] |= UINT64_C(1) << (k % 64);
+    for (size_t i = 0; i + 2 < n; i++) {
+        unsigned k = three_of(ret->s + i);
+        ret->threes[k / 64] |= UINT64_C(1) << (k % 64);
     }
 }
 
@@ -65,9 +66,11 @@ bool cause_has(const struct folded *f, const char *pattern)
     if (p[0] == '\0') {
         return true;
     }
-    unsigned k = pair_of(p);
-    if (p[1] != '\0' && (f->pairs[k / 64] >> (k % 64) & 1) == 0) {
-        return false;
+    if (p[1] != '\0' && p[2] != '\0') {
+        unsigned k = three_of(p);
+        if ((f->threes[k / 64] >> (k % 64) & 1) == 0) {
+            return false;
+        }
     }
     return whole ? cause_find_word(f->s, f->s, p) != NULL : strstr(f->s, p) != NULL;
 }

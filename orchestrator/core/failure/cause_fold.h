@@ -4,14 +4,14 @@
 #include "common/str.h"
 #include "core/model.h"
 
-#define CAUSE_TEXT_MAX  4096 /* FailureReason has at most 1024 characters, API texts a few hundred */
-#define CAUSE_PAIRS_MAX 2048
+#define CAUSE_TEXT_MAX   4096 /* FailureReason has at most 1024 characters, API texts a few hundred */
+#define CAUSE_THREES_MAX 16384
 
 struct folded {
-    struct str text;                      /* with its lines */
-    char s[CAUSE_TEXT_MAX + 1];           /* lower case */
-    char raw[CAUSE_TEXT_MAX + 1];         /* as s, in its own case */
-    uint64_t pairs[CAUSE_PAIRS_MAX / 64]; /* which two characters follow each other somewhere */
+    struct str text;                        /* with its lines */
+    char s[CAUSE_TEXT_MAX + 1];             /* lower case */
+    char raw[CAUSE_TEXT_MAX + 1];           /* as s, in its own case */
+    uint64_t threes[CAUSE_THREES_MAX / 64]; /* which three characters follow each other somewhere */
 };
 void cause_fold(struct str text, struct folded *ret);
 /* Lower case; "~word" finds it as a whole word only, "" is everywhere. */

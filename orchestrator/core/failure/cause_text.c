@@ -63,12 +63,14 @@ static enum cause by_agent(const struct folded *f)
     return CAUSE_UNKNOWN;
 }
 
-/* Where a word begins with `start`; false when none does. */
+/* Does a word begin with `start`? Names of variables do not count. */
 static bool begins_word(const struct folded *f, const char *start)
 {
     for (const char *p = cause_has(f, start) ? f->s : NULL;
          p != NULL && (p = strstr(p, start)) != NULL; p++) {
-        if (p == f->s || !cause_is_word(p[-1])) {
+        const char *end = p + strlen(start);
+        end += strspn(end, "abcdefghijklmnopqrstuvwxyz");
+        if ((p == f->s || !cause_is_word(p[-1])) && *end != '_') {
             return true;
         }
     }
@@ -82,7 +84,8 @@ static bool complains(const struct folded *f)
         "~must",      "~wrong",       "~unknown",  "~only",     "unsupported", "mismatch",
         "~incorrect", "~unexpected",  "~required", "~exceeds",  "~empty",      "ensure",
         "~expected",  "~expecting",   "~but",      "unrecogni", "recognised",  "~broken",
-        "~unseen",    "inconsistent", "duplicate", "premature", "~has to be"};
+        "~unseen",    "inconsistent", "duplicate", "premature", "~has to be",  "~contains",
+        "~require"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         if (cause_has(f, words[i])) {
             return true;
@@ -176,18 +179,24 @@ static struct str last_raised(struct str text)
     return found;
 }
 
+/* A name that says who is refused or slowed down is surer than words, which may be of an address. */
 static enum cause by_readers(const struct folded *f)
 {
-    static enum cause (*const readers[])(const struct folded *) = {
-        by_words,        cause_by_errno,       cause_by_library_number,
-        cause_by_name,   cause_by_http_status, by_agent,
-        cause_by_signal, by_last_words};
-    enum cause c = cause_by_name(f);
-    if (c != CAUSE_ACCESS_DENIED && c != CAUSE_THROTTLED) {
-        c = CAUSE_UNKNOWN;
+    static enum cause (*const before[])(const struct folded *) = {by_words, cause_by_errno,
+                                                                  cause_by_library_number};
+    static enum cause (*const behind[])(const struct folded *) = {cause_by_http_status, by_agent,
+                                                                  cause_by_signal, by_last_words};
+    enum cause named = cause_by_name(f);
+    enum cause c = CAUSE_UNKNOWN;
+    if (named == CAUSE_ACCESS_DENIED || named == CAUSE_THROTTLED) {
+        return named;
     }
-    for (size_t i = 0; i < ARRAY_LEN(readers) && c == CAUSE_UNKNOWN; i++) {
-        c = readers[i](f);
+    for (size_t i = 0; i < ARRAY_LEN(before) && c == CAUSE_UNKNOWN; i++) {
+        c = before[i](f);
+    }
+    c = c == CAUSE_UNKNOWN ? named : c;
+    for (size_t i = 0; i < ARRAY_LEN(behind) && c == CAUSE_UNKNOWN; i++) {
+        c = behind[i](f);
     }
     return c;
 }
