@@ -63,14 +63,15 @@ static enum cause by_agent(const struct folded *f)
     return CAUSE_UNKNOWN;
 }
 
-/* Does a word begin with `start`? Names of variables do not count. */
+/* Does a word begin with `start`? Names of variables and modules do not count. */
 static bool begins_word(const struct folded *f, const char *start)
 {
     for (const char *p = cause_has(f, start) ? f->s : NULL;
          p != NULL && (p = strstr(p, start)) != NULL; p++) {
         const char *end = p + strlen(start);
         end += strspn(end, "abcdefghijklmnopqrstuvwxyz");
-        if ((p == f->s || !cause_is_word(p[-1])) && *end != '_') {
+        bool module = *end == '.' && cause_is_word(end[1]);
+        if ((p == f->s || !cause_is_word(p[-1])) && *end != '_' && !module) {
             return true;
         }
     }
@@ -94,7 +95,7 @@ static bool complains(const struct folded *f)
     return false;
 }
 
-/* What a complaint is about: the cause most of its subjects speak of; unknown when two causes have
+/* What a complaint, or an exception, is about: the cause most of its subjects speak of; unknown when two causes have
  * as many. */
 static enum cause by_subject(const struct folded *f)
 {
@@ -109,9 +110,6 @@ static enum cause by_subject(const struct folded *f)
     int found[CAUSE_COUNT] = {0};
     enum cause most = CAUSE_UNKNOWN;
     bool tie = false;
-    if (!complains(f)) {
-        return CAUSE_UNKNOWN;
-    }
     for (size_t i = 0; i < ARRAY_LEN(subjects); i++) {
         found[subjects[i].cause] += begins_word(f, subjects[i].start);
     }
@@ -134,7 +132,7 @@ static bool may_tell_of_data(const struct folded *f)
             return false;
         }
     }
-    return true;
+    return !cause_has(f, "keyerror") || complains(f); /* a key alone says nothing of data */
 }
 
 /* Told in passing: a line of a log at the level of information. What it says of the job's end
@@ -239,7 +237,7 @@ struct cause_text cause_of_text(struct str text)
         return (struct cause_text){.cause = CAUSE_USER_CODE, .by = CAUSE_BY_EXCEPTION};
     }
     ret.by = CAUSE_BY_NOTHING;
-    ret.cause = ret.killed ? CAUSE_UNKNOWN : by_subject(&f);
+    ret.cause = ret.killed || !complains(&f) ? CAUSE_UNKNOWN : by_subject(&f);
     if (ret.cause != CAUSE_UNKNOWN) {
         ret.by = CAUSE_BY_SUBJECT;
     } else if (has_code) {

@@ -138,6 +138,32 @@ static void test_cause__further_wordings(void **state)
         {"slurmstepd: error: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***", "timeout"},
         {"The job was cancelled", "stopped"},
         {"ClientError: something new", "unknown"},
+        /* what was raised last decides, unless it only says that something was raised */
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1\nTimeoutError: timed "
+         "out\n\nDuring "
+         "handling of the above exception, another exception occurred:\n\nTraceback (most recent "
+         "call "
+         "last):\n  File \"b.py\", line 2\nMemoryError",
+         "oom"},
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1\nOSError: [Errno 28] No "
+         "space left "
+         "on device\n\nTraceback (most recent call last):\n  File \"b.py\", line 2\nRuntimeError: "
+         "save",
+         "disk_full"},
+        /* names of codes and exceptions, in parts */
+        {"FooLimitExceededException: x", "quota"},
+        {"InvalidFooBar.NotFound: x", "bad_request"},
+        {"pkg.errors.FooAccessDeniedError: x", "access_denied"},
+        {"pkg.errors.InvalidFooError: x", "user_code"},
+        {"BAR ACCESS_DENIED during Foo", "access_denied"},
+        /* numbers of libraries, a shell's word alone in its line */
+        {"curl: (7)", "network"},
+        {"curl: (78) x", "bad_input"},
+        {"cuda runtime error (2) : x", "oom"},
+        {"step 1\nKilled", "oom"},
+        {"step 1\nTerminated\n", "stopped"},
+        {"Bus error (core dumped)", "oom"},
+        {"He was Terminated by it", "unknown"},
         {"Exited with code 255", "unknown"},
         {"status changed to Failed", "unknown"},
     };

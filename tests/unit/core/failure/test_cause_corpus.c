@@ -122,7 +122,7 @@ static void assert_share(const struct figures *f, int at_least_rows, int held_ou
     struct tally seen = sum(f->of[0]);
     struct tally held_out = sum(f->of[1]);
     assert_true(seen.rows + held_out.rows >= at_least_rows);
-    assert_true(seen.right * 1000 >= seen.rows * 950);
+    assert_true(seen.right * 1000 >= seen.rows * 980);
     assert_true(held_out.right * 1000 >= held_out.rows * held_out_share);
     assert_int_equal(seen.guessed, 0);
 }
@@ -133,7 +133,7 @@ static void test_cause_corpus__texts_of_programs_and_services(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes.tsv", &f);
     print_figures("texts of programs and services", &f);
-    assert_share(&f, 300, 950);
+    assert_share(&f, 300, 1000);
     assert_int_equal(sum(f.of[1]).guessed, 0);
 }
 
@@ -143,8 +143,8 @@ static void test_cause_corpus__texts_found_since(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_found.tsv", &f);
     print_figures("texts found since", &f);
-    /* The aim, 950, is not reached. Raise it, never lower it. */
-    assert_share(&f, 700, 860);
+    /* The aim, 950, is not reached: 301 of 340 when measured. Raise it, never lower it. */
+    assert_share(&f, 1080, 885);
 }
 
 static void test_cause_corpus__texts_as_people_paste_them(void **state)
@@ -153,8 +153,8 @@ static void test_cause_corpus__texts_as_people_paste_them(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_pasted.tsv", &f);
     print_figures("texts as people paste them", &f);
-    /* The aim, 950, is not reached: 72 of 79 when measured. Raise it, never lower it. */
-    assert_share(&f, 230, 910);
+    /* The aim, 950, is not reached: 73 of 79 when measured. Raise it, never lower it. */
+    assert_share(&f, 230, 920);
 }
 
 int main(void)
