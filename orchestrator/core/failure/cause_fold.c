@@ -1,3 +1,5 @@
+/* White space becomes one blank, "couldn't" "could not", so that a pattern has one form to match;
+ * which three characters follow each other is kept, since most patterns fail by that. */
 #include "cause_fold.h"
 #include <ctype.h>
 

@@ -4,7 +4,8 @@
 #include "common/str.h"
 #include "core/model.h"
 
-#define CAUSE_TEXT_MAX   4096 /* FailureReason has at most 1024 characters, API texts a few hundred */
+/* FailureReason has at most 1024 characters, API texts a few hundred. */
+#define CAUSE_TEXT_MAX   4096
 #define CAUSE_THREES_MAX 16384
 
 struct folded {

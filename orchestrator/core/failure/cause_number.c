@@ -1,5 +1,5 @@
-/* Signs that are numbers, or that stand for one: errno, HTTP status, signal, exit code, and the error
- * numbers of libraries. */
+/* Signs that are numbers, or that stand for one: errno, HTTP status, signal, exit code, and the
+ * error numbers of libraries. */
 #include "cause_read.h"
 #include <ctype.h>
 #include <strings.h>

@@ -95,8 +95,8 @@ static bool complains(const struct folded *f)
     return false;
 }
 
-/* What a complaint, or an exception, is about: the cause most of its subjects speak of; unknown when two causes have
- * as many. */
+/* What a complaint, or an exception, is about: the cause most of its subjects speak of; unknown
+ * when two causes have as many. */
 static enum cause by_subject(const struct folded *f)
 {
     static const struct {
@@ -177,7 +177,8 @@ static struct str last_raised(struct str text)
     return found;
 }
 
-/* A name that says who is refused or slowed down is surer than words, which may be of an address. */
+/* A name that says who is refused or slowed down is surer than words, which may be of an address.
+ */
 static enum cause by_readers(const struct folded *f)
 {
     static enum cause (*const before[])(const struct folded *) = {by_words, cause_by_errno,

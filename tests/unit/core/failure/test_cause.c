@@ -81,6 +81,16 @@ static void test_cause__corpus_is_classified(void **state)
     assert_int_equal(guessed, 0);
 }
 
+static void assert_rows(const char *const rows[][2], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *got = cause_name(of_failed(rows[i][0]));
+        if (strcmp(got, rows[i][1]) != 0) {
+            fail_msg("%s, not %s: %s", got, rows[i][1], rows[i][0]);
+        }
+    }
+}
+
 static void test_cause__further_wordings(void **state)
 {
     (void)state;
@@ -138,6 +148,16 @@ static void test_cause__further_wordings(void **state)
         {"slurmstepd: error: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***", "timeout"},
         {"The job was cancelled", "stopped"},
         {"ClientError: something new", "unknown"},
+        {"Exited with code 255", "unknown"},
+        {"status changed to Failed", "unknown"},
+    };
+    assert_rows(rows, ARRAY_LEN(rows));
+}
+
+static void test_cause__names_numbers_and_what_was_raised_last(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
         /* what was raised last decides, unless it only says that something was raised */
         {"Traceback (most recent call last):\n  File \"a.py\", line 1\nTimeoutError: timed "
          "out\n\nDuring "
@@ -164,15 +184,8 @@ static void test_cause__further_wordings(void **state)
         {"step 1\nTerminated\n", "stopped"},
         {"Bus error (core dumped)", "oom"},
         {"He was Terminated by it", "unknown"},
-        {"Exited with code 255", "unknown"},
-        {"status changed to Failed", "unknown"},
     };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const char *got = cause_name(of_failed(rows[i][0]));
-        if (strcmp(got, rows[i][1]) != 0) {
-            fail_msg("%s, not %s: %s", got, rows[i][1], rows[i][0]);
-        }
-    }
+    assert_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_cause__our_workers_words_stand_alone(void **state)
@@ -390,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cause__corpus_is_classified),
         cmocka_unit_test(test_cause__further_wordings),
+        cmocka_unit_test(test_cause__names_numbers_and_what_was_raised_last),
         cmocka_unit_test(test_cause__our_workers_words_stand_alone),
         cmocka_unit_test(test_cause__our_workers_word_wins),
         cmocka_unit_test(test_cause__exit_codes_speak_when_words_do_not),
