@@ -159,12 +159,13 @@ static void test_cause__names_numbers_and_what_was_raised_last(void **state)
     (void)state;
     static const char *const rows[][2] = {
         /* what was raised last decides, unless it only says that something was raised */
-        {"Traceback (most recent call last):\n  File \"a.py\", line 1\nTimeoutError: timed "
-         "out\n\nDuring "
-         "handling of the above exception, another exception occurred:\n\nTraceback (most recent "
-         "call "
-         "last):\n  File \"b.py\", line 2\nMemoryError",
-         "oom"},
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1\nOSError: [Errno 28] No "
+         "space "
+         "left on device\n\nDuring handling of the above exception, another exception occurred:\n\n"
+         "Traceback (most recent call last):\n  File \"b.py\", line 2\nConnectionResetError: "
+         "[Errno "
+         "104] Connection reset by peer",
+         "network"},
         {"Traceback (most recent call last):\n  File \"a.py\", line 1\nOSError: [Errno 28] No "
          "space left "
          "on device\n\nTraceback (most recent call last):\n  File \"b.py\", line 2\nRuntimeError: "
