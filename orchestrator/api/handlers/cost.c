@@ -1,10 +1,12 @@
-/* The cost of a campaign, by stage, by cause and by phase. */
+/* The cost of a campaign, by stage, by cause, by phase and by instance type. */
 #include "store/api/cost.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "core/money/cost_advice.h"
 #include "remembered_answer.h"
+#include "store/api/parts.h"
+#include "store/api/reports.h"
 
 struct cost_wanted {
     struct store *db;
@@ -98,6 +100,13 @@ static bool by_cause_make(void *ctx, struct buf *out, struct err *err)
     return apidb_cost_by_cause(of->db, of->campaign_id, out, err);
 }
 
+static bool by_type_make(void *ctx, struct buf *out, struct err *err)
+{
+    const struct cost_wanted *of = ctx;
+    buf_add_cstr(out, "\"by_type\":");
+    return apidb_cost_by_type(of->db, of->campaign_id, out, err);
+}
+
 /* Append what reads all attempts of the campaign. */
 static bool add(struct api_req *r, int64_t id, const char *what, response_cache_make make,
                 struct err *err)
@@ -113,10 +122,10 @@ static bool add(struct api_req *r, int64_t id, const char *what, response_cache_
 }
 
 /* What ?by= asks for. Without it stages and causes. */
-enum by { BY_BOTH, BY_STAGE, BY_CAUSE, BY_PHASE };
+enum by { BY_BOTH, BY_STAGE, BY_CAUSE, BY_PHASE, BY_TYPE };
 static enum by by_read(const struct api_req *r)
 {
-    static const char *const names[] = {"", "stage", "cause", "phase"};
+    static const char *const names[] = {"", "stage", "cause", "phase", "type"};
     const char *by = req_query(r, "by");
     size_t i = 0;
     while (strcmp(by != NULL ? by : "", names[i]) != 0) {
@@ -132,7 +141,9 @@ bool cost_get(struct api_req *r, struct err *err)
     enum by by = by_read(r);
     AUTO_BUF struct buf total = BUF_INIT(API_BODY_MAX);
     AUTO_BUF struct buf stages = BUF_INIT(API_BODY_MAX);
-    if (!req_db(r, err) || !apidb_cost(r->db, id, &total, &stages, err)) {
+    struct apidb_stage_row stage;
+    if (!req_db(r, err) || !apidb_cost(r->db, id, &total, &stages, err) ||
+        (by == BY_TYPE && !apidb_stage_find(r->db, id, NULL, &stage, err))) { /* archived? */
         return false;
     }
     ASSERT(total.n > 2); /* "{...}" */
@@ -142,7 +153,8 @@ bool cost_get(struct api_req *r, struct err *err)
     }
     bool causes = by == BY_BOTH || by == BY_CAUSE;
     if ((causes && !add(r, id, "by cause", by_cause_make, err)) ||
-        (by == BY_PHASE && !add(r, id, "by phase", by_phase_make, err))) {
+        (by == BY_PHASE && !add(r, id, "by phase", by_phase_make, err)) ||
+        (by == BY_TYPE && !add(r, id, "by type", by_type_make, err))) {
         return false;
     }
     buf_add_cstr(&r->out, "}\n");

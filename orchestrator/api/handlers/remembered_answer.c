@@ -4,16 +4,30 @@
 
 #define SAME_ROWS_US (600 * USEC_PER_SEC) /* the versions of rows repeat only after years */
 
-bool remembered_answer(struct api_req *r, int64_t campaign_id, const char *key,
-                       response_cache_make make, void *ctx, char **ret, struct err *err)
+#define CURVE_FRESH_US (2 * USEC_PER_SEC)
+
+static bool answer(struct api_req *r, int64_t campaign_id, struct response_cache_ask *ask,
+                   response_cache_make make, void *ctx, char **ret, struct err *err)
 {
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
     if (!req_db(r, err) || !apidb_campaign_rows(r->db, campaign_id, &rows, err)) {
         return false;
     }
-    const struct response_cache_ask ask = {.key = key,
-                                           .version = response_cache_version(rows.p, rows.n),
-                                           .same_us = SAME_ROWS_US,
-                                           .strict = true};
-    return response_cache_answer(req_answers(r), &ask, make, ctx, ret, err);
+    ask->version = response_cache_version(rows.p, rows.n);
+    ask->same_us = SAME_ROWS_US;
+    return response_cache_answer(req_answers(r), ask, make, ctx, ret, err);
+}
+
+bool remembered_answer(struct api_req *r, int64_t campaign_id, const char *key,
+                       response_cache_make make, void *ctx, char **ret, struct err *err)
+{
+    struct response_cache_ask ask = {.key = key, .strict = true};
+    return answer(r, campaign_id, &ask, make, ctx, ret, err);
+}
+
+bool remembered_curve(struct api_req *r, int64_t campaign_id, const char *key,
+                      response_cache_make make, void *ctx, char **ret, struct err *err)
+{
+    struct response_cache_ask ask = {.key = key, .fresh_us = CURVE_FRESH_US};
+    return answer(r, campaign_id, &ask, make, ctx, ret, err);
 }

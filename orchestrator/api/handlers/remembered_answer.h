@@ -7,3 +7,7 @@
  * money. Opens r->db. Caller frees *ret. */
 bool remembered_answer(struct api_req *r, int64_t campaign_id, const char *key,
                        response_cache_make make, void *ctx, char **ret, struct err *err) MUST_CHECK;
+/* The same for curves over a whole campaign: one that is a few seconds old will do, the more so the
+ * longer it takes to make. */
+bool remembered_curve(struct api_req *r, int64_t campaign_id, const char *key,
+                      response_cache_make make, void *ctx, char **ret, struct err *err) MUST_CHECK;

@@ -1,0 +1,121 @@
+-- Money and time of a campaign as curves of few points, its attempts as bars, and the bill of a month.
+
+-- What was spent and reserved, summed up at most $2 times over the life of its ledger. Relies on ledger_campaign.
+-- name: api_burn
+-- $1 campaign bigint, $2 points bigint
+WITH span AS MATERIALIZED (
+    SELECT f.at AS first, z.at AS last,
+        greatest(1, ceil(extract(epoch FROM z.at - f.at) * 1000000 / $2))::bigint AS step_us
+    FROM (SELECT at FROM ledger WHERE campaign_id = $1 ORDER BY id LIMIT 1) f,
+        (SELECT at FROM ledger WHERE campaign_id = $1 ORDER BY id DESC LIMIT 1) z),
+sums AS (
+    SELECT least($2 - 1, greatest(0, (extract(epoch FROM l.at - s.first)::float8 * 1000000)::bigint / s.step_us)) AS k,
+        sum(CASE WHEN l.to_account = 'spent' THEN l.amount_musd ELSE 0 END) AS spent,
+        sum(CASE WHEN l.to_account = 'reserved' THEN l.amount_musd WHEN l.from_account = 'reserved' THEN -l.amount_musd
+            ELSE 0 END) AS reserved
+    FROM span s JOIN ledger l ON l.campaign_id = $1 GROUP BY 1),
+points AS (
+    SELECT k, sum(spent) OVER (ORDER BY k) AS spent, sum(reserved) OVER (ORDER BY k) AS reserved FROM sums)
+SELECT json_build_object('first_at', s.first, 'points', coalesce((SELECT json_agg(json_build_object(
+        'at', least(s.last, s.first + (p.k + 1) * s.step_us * interval '1 microsecond'),
+        'spent_micro_usd', p.spent::bigint, 'reserved_micro_usd', greatest(p.reserved, 0)::bigint) ORDER BY p.k) FROM points p),
+    '[]'::json))::text
+FROM campaign c LEFT JOIN span s ON true WHERE c.id = $1;
+
+-- By instance type. Relies on attempt_campaign and endpoint_campaign.
+-- name: api_cost_by_type
+-- $1 campaign bigint
+SELECT coalesce(json_agg(json_build_object('instance_type', x.instance_type, 'market', x.market, 'attempts', x.n,
+    'seconds', x.seconds, 'micro_usd', x.musd, 'idle_micro_usd', x.idle, 'estimated', x.estimated)
+    ORDER BY x.musd + x.idle DESC, x.instance_type, x.market), '[]'::json)::text
+FROM (SELECT instance_type, market, count(*) AS n, sum(billable_s)::bigint AS seconds, sum(cost_musd)::bigint AS musd,
+        sum(warm_musd)::bigint AS idle, bool_or(estimated) AS estimated
+        FROM attempt WHERE campaign_id = $1 AND cost_musd + billable_s + warm_musd > 0 GROUP BY 1, 2
+    UNION ALL SELECT instance_type, 'hosting', count(*), sum(billable_s)::bigint, sum(cost_musd)::bigint, 0, bool_or(estimated)
+        FROM endpoint WHERE campaign_id = $1 AND cost_musd + billable_s > 0 GROUP BY 1) x;
+
+-- The newest attempts of a stage, void ones left out, by type and begin. An attempt has its slot from its intent on.
+-- Relies on attempt_stage and task_run's primary key.
+-- name: api_timeline
+-- $1 campaign bigint, $2 stage bigint, $3 rows bigint
+SELECT t.seq, a.n, a.state, a.cause, a.instance_type, a.market, a.pool_id IS NOT NULL, a.intended_at, a.started_at,
+    CASE WHEN a.state >= 8 THEN coalesce(a.ended_at, a.started_at, a.intended_at) END
+FROM (SELECT * FROM attempt WHERE stage_id = $2 AND state <> 12 ORDER BY id DESC LIMIT $3) a
+CROSS JOIN LATERAL (SELECT seq FROM task_run x WHERE x.campaign_id = $1 AND x.id = a.task_id LIMIT 1) t
+ORDER BY a.instance_type, a.market, a.intended_at, a.id;
+
+-- Parts that were done and tries that failed, by spans of equal length, at most $2 of them. Relies on attempt_stage.
+-- name: api_throughput
+-- $1 stage bigint, $2 points bigint
+WITH ends AS MATERIALIZED (
+    SELECT floor(extract(epoch FROM ended_at))::bigint AS s, count(*) FILTER (WHERE state = 8) AS done,
+        count(*) FILTER (WHERE state = 9) AS failed, min(extract(epoch FROM intended_at))::bigint AS begun
+    FROM attempt WHERE stage_id = $1 AND state IN (8, 9) AND ended_at IS NOT NULL GROUP BY 1),
+span AS MATERIALIZED (
+    SELECT least(min(begun), min(s)) AS first, max(s) AS last,
+        greatest(1, (max(s) - least(min(begun), min(s)) + $2) / $2) AS step FROM ends),
+spans AS (
+    SELECT k, p.first + k * p.step AS at, least(p.step, p.last + 1 - (p.first + k * p.step)) AS wide
+    FROM span p CROSS JOIN LATERAL generate_series(0, (p.last - p.first) / p.step) k),
+sums AS (
+    SELECT (e.s - p.first) / p.step AS k, sum(e.done) AS done, sum(e.failed) AS failed FROM ends e, span p GROUP BY 1)
+SELECT coalesce(json_agg(json_build_object('at', to_timestamp(x.at), 'seconds', x.wide, 'done', coalesce(y.done, 0)::bigint,
+    'failed', coalesce(y.failed, 0)::bigint, 'parts_per_hour', round(coalesce(y.done, 0) * 3600.0 / x.wide, 3)) ORDER BY x.k),
+    '[]'::json)::text
+FROM spans x LEFT JOIN sums y ON y.k = x.k;
+
+-- Rows that were kept, by ranges of parts, from the manifests of every $3rd part. Relies on task_seq and attempt's
+-- (task_id, n).
+-- name: api_yield
+-- $1 campaign bigint, $2 stage bigint, $3 every bigint, $4 parts of a range bigint, $5 parts bigint
+WITH seen AS MATERIALIZED (
+    SELECT q.seq, (x.m->>'rows_in')::numeric AS rows, (x.m->>'successes')::numeric AS kept
+    FROM generate_series(0, $5 - 1, $3) q (seq)
+    CROSS JOIN LATERAL (SELECT id FROM task t WHERE t.campaign_id = $1 AND t.stage_id = $2 AND t.seq = q.seq::integer LIMIT 1) k
+    CROSS JOIN LATERAL (SELECT manifest AS m FROM attempt a WHERE a.task_id = k.id AND a.state = 8 ORDER BY a.n DESC LIMIT 1) x
+    WHERE jsonb_typeof(x.m->'rows_in') = 'number' AND jsonb_typeof(x.m->'successes') = 'number'
+        AND (x.m->>'rows_in')::numeric BETWEEN 1 AND 1e15 AND (x.m->>'successes')::numeric BETWEEN 0 AND (x.m->>'rows_in')::numeric)
+SELECT json_build_object('points', coalesce((SELECT json_agg(json_build_object('first', b.r * $4,
+        'last', least($5, (b.r + 1) * $4) - 1, 'parts', b.n, 'rows', b.rows, 'successes', b.kept,
+        'ratio', round(b.kept::numeric / b.rows, 6)) ORDER BY b.r)
+    FROM (SELECT seq / $4 AS r, count(*) AS n, sum(rows)::bigint AS rows, sum(kept)::bigint AS kept FROM seen GROUP BY 1) b),
+    '[]'::json), 'lowest', coalesce((SELECT json_agg(json_build_object('part', w.seq, 'rows', w.rows::bigint,
+        'successes', w.kept::bigint, 'ratio', round(w.kept / w.rows, 6)) ORDER BY w.kept / w.rows, w.seq)
+    FROM (SELECT * FROM seen ORDER BY kept / rows, seq LIMIT 10) w), '[]'::json))::text;
+
+-- What was booked in a month, by project and campaign; the month is UTC's. Money of jobs without a known campaign has the
+-- project NULL. A campaign that ended more than 8 days before books nothing more. Relies on ledger_campaign.
+-- name: api_bill
+-- $1 month as 2026-11 text, '' the present one, $2 projects by commas text, '' for all, $3 campaigns of a project bigint
+WITH month AS MATERIALIZED (
+    SELECT m.first AT TIME ZONE 'UTC' AS first, (m.first + interval '1 month') AT TIME ZONE 'UTC' AS ends, to_char(m.first, 'YYYY-MM') AS name
+    FROM (SELECT CASE WHEN $1 = '' THEN date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC')
+        ELSE ($1 || '-01')::timestamp END AS first) m),
+billed AS (
+    SELECT c.id, c.project_id, c.name FROM month m
+    JOIN campaign c ON c.created_at < m.ends JOIN campaign_run r ON r.campaign_id = c.id
+    JOIN project p ON p.id = c.project_id
+    WHERE (r.ended_at IS NULL OR r.ended_at >= m.first - interval '8 days')
+        AND ($2::text = '' OR p.name = ANY (string_to_array($2::text, ',')))
+    UNION ALL SELECT 0, NULL, NULL WHERE $2::text = ''),
+campaigns AS MATERIALIZED (
+    SELECT b.id, b.project_id, b.name, sum(l.amount_musd) AS musd, sum(l.seconds) AS seconds,
+        sum(CASE WHEN l.entry = 'warm' THEN l.amount_musd ELSE 0 END) AS idle,
+        sum(CASE WHEN l.endpoint_id IS NOT NULL THEN l.amount_musd ELSE 0 END) AS hosting
+    FROM month m CROSS JOIN billed b
+    JOIN ledger l ON l.campaign_id = b.id AND l.at >= m.first AND l.at < m.ends AND l.to_account = 'spent'
+    GROUP BY b.id, b.project_id, b.name),
+ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY project_id ORDER BY musd DESC, id) AS nth FROM campaigns)
+SELECT json_build_object('month', m.name, 'from_at', m.first, 'to_at', m.ends,
+    'micro_usd', coalesce((SELECT sum(musd) FROM campaigns), 0)::bigint, 'projects', coalesce((
+    SELECT json_agg(json_build_object('project', p.name, 'micro_usd', x.musd, 'jobs_micro_usd', x.musd - x.idle - x.hosting,
+        'idle_micro_usd', x.idle, 'hosting_micro_usd', x.hosting, 'seconds', x.seconds, 'campaigns_total', x.n,
+        'campaigns', x.rows) ORDER BY x.musd DESC, p.name)
+    FROM (SELECT r.project_id, sum(r.musd)::bigint AS musd, sum(r.idle)::bigint AS idle, sum(r.hosting)::bigint AS hosting,
+            sum(r.seconds)::bigint AS seconds, count(*) FILTER (WHERE r.id > 0) AS n,
+            coalesce(json_agg(json_build_object('campaign', 'c-' || r.id, 'name', r.name, 'micro_usd', r.musd::bigint,
+                'seconds', r.seconds::bigint) ORDER BY r.nth) FILTER (WHERE r.nth <= $3 AND r.id > 0), '[]'::json) AS rows
+        FROM ranked r GROUP BY r.project_id) x
+    LEFT JOIN project p ON p.id = x.project_id), '[]'::json))::text
+FROM month m;
