@@ -12,7 +12,7 @@ import { Part } from './part.js';
 import { Phases } from './phases.js';
 import { useLive } from './live.js';
 import { runStages } from './runs.js';
-import { Ago, Bar, Legend, State } from './show.js';
+import { Ago, Bar, CampaignPages, Legend, State } from './show.js';
 import { ago, bytes, count, duration, percent, rate, durationOrNever, usd, word } from './format.js';
 
 const ENDED = ['succeeded', 'failed', 'cancelled'];
@@ -98,7 +98,7 @@ function Head({ campaign, ask, onLimits }) {
       <h1><span class="clamp">${campaign.name}</span> <${State} of=${campaign} id="state"/></h1>
       <p class="muted">${campaign.id} · ${at} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${count(campaign.limits.parts)} parts at once` : ''}</p></div>
     <${Actions} campaign=${campaign} ask=${ask} onLimits=${onLimits}/>
-  </div>`;
+  </div><${CampaignPages} id=${campaign.id} here=""/>`;
 }
 
 function Stages({ campaign, shown, onStage }) {

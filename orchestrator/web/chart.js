@@ -35,12 +35,12 @@ export function Lines({ lines, label, xText, origin, dots, sides }) {
     <p class=${`muted axis${sides ? ' beside' : ''}`}><span>${xText(Math.min(...xs))}</span><span>${xText(Math.max(...xs))}</span></p>`;
 }
 
-// rows: [{ name, value, text, note, good }]; limit: a mark at that value.
-export function Bars({ rows, label, limit }) {
+// rows: [{ name, value, text, note, good }]; limit: a mark at that value. bad: of failures.
+export function Bars({ rows, label, limit, bad }) {
   const top = Math.max(...rows.map((r) => r.value), limit ?? 0) || 1;
   const wide = (v) => Math.round((10000 * v) / top) / 10;
   return html`<ul class="bars" aria-label=${label}>${rows.map((r, i) => html`<li key=${i}><span class="clamp">${r.name}</span> <span class="figures">${r.text}${r.note && html` <b>${r.note}</b>`}</span>
     <svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true"><rect class="track" x="0" y="0" width="1000" height="10"/>
-      <rect class=${r.good ? 'good' : 'spent'} x="0" y="0" width=${wide(r.value)} height="10"/>
+      <rect class=${r.good ? 'good' : bad ? 'lost' : 'spent'} x="0" y="0" width=${wide(r.value)} height="10"/>
       ${limit != null && html`<rect class="limit" x=${Math.min(wide(limit), 997)} y="0" width="3" height="10"/>`}</svg></li>`)}</ul>`;
 }

@@ -10,8 +10,10 @@ import { Compare } from './compare.js';
 import { Endpoint, Endpoints } from './endpoints.js';
 import { clock } from './format.js';
 import { List } from './list.js';
+import { Money } from './money.js';
 import { Parts } from './parts.js';
 import { Scaling } from './scaling.js';
+import { Timeline } from './timeline.js';
 
 function Login({ onIn }) {
   const [problem, setProblem] = useState(null);
@@ -82,12 +84,12 @@ function Lost({ path }) {
     <p class="row"><a class="button" href="/">All campaigns</a></p></main>`;
 }
 
-const PAGES = { undefined: Campaign, '/parts': Parts, '/scaling': Scaling, '/compare': Compare };
+const PAGES = { undefined: Campaign, '/parts': Parts, '/scaling': Scaling, '/compare': Compare, '/timeline': Timeline, '/cost': Money };
 
 function Shell({ onOut }) {
   const [path, go] = usePath();
   const [live, setLive] = useState('stale');
-  const m = /^\/c\/(?:c-)?(\d+)(\/parts|\/scaling|\/compare)?$/.exec(path);
+  const m = /^\/c\/(?:c-)?(\d+)(\/parts|\/scaling|\/compare|\/timeline|\/cost)?$/.exec(path);
   const of = /^\/endpoints(?:\/([\w-]+))?$/.exec(path);
   const lost = !m && !of && path !== '/';
   const out = async () => {

@@ -7,6 +7,7 @@ import { get } from './api.js';
 import { Confirm } from './dialog.js';
 import { changeQuestion } from './failures.js';
 import { useLive } from './live.js';
+import { CampaignHead } from './show.js';
 import { bytes, count, glyph, usd, word } from './format.js';
 
 const PAGE = 100;
@@ -83,8 +84,7 @@ export function Parts({ id, setLive }) {
   const every = { stage, state: 'failed', ...(at.cause ? { cause: [at.cause] } : {}) };
   const closed = campaign.wanted === 'cancel';
   return html`<main>
-    <p class="muted"><a href="/">campaigns</a> / <a href=${`/c/${id.slice(2)}`}><span class="clamp">${campaign.name}</span></a></p>
-    <h1>Parts${campaign.stages.length > 1 ? ` of ${stage}` : ''}</h1>
+    <${CampaignHead} campaign=${campaign} title=${`Parts${campaign.stages.length > 1 ? ` of ${stage}` : ''}`} here="parts"/>
     ${problem && html`<p class="problem" role="alert">Showing the last known: ${problem.message}</p>`}
     <p class="notice" role="status" id="notice">${notice}</p>
     <section class="card wide parts-card" aria-label="parts">

@@ -43,3 +43,12 @@ export function Command({ text }) {
 
 export const Legend = ({ parts }) => html`<ul class="legend">
   ${order.filter((s) => parts[s] > 0).map((s) => html`<li key=${s}><i class=${`dot s-${s}`} aria-hidden="true">${glyph[s]}</i>${word(s)} <b data-count=${s}>${count(parts[s])}</b></li>`)}</ul>`;
+
+const CAMPAIGN_PAGES = [['', 'Overview'], ['parts', 'Parts'], ['timeline', 'Timeline'], ['cost', 'Cost']];
+
+// The pages of a campaign; here: the last word of the address of this one.
+export const CampaignPages = ({ id, here }) => html`<nav class="tabs" aria-label="pages of the campaign">${CAMPAIGN_PAGES.map(([to, name]) =>
+  html`<a key=${to} href=${`/c/${id.slice(2)}${to && `/${to}`}`} aria-current=${to === here ? 'page' : null}>${name}</a>`)}</nav>`;
+
+export const CampaignHead = ({ campaign, title, here }) => html`<p class="muted"><a href="/">campaigns</a> / <a href=${`/c/${campaign.id.slice(2)}`}><span class="clamp">${campaign.name}</span></a></p>
+  <h1>${title}</h1><${CampaignPages} id=${campaign.id} here=${here}/>`;

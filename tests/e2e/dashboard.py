@@ -4,7 +4,7 @@
 This half brings the stack up, spoils one part's parquet file, and then carries out what the browser's half (dashboard.mjs)
 asks for on its standard output: lines "@verb argument" are answered by one line, everything else is TAP and passed on.
 The verbs are what people do outside the browser: mend a file in the bucket, stop and start droverd, order faults.
-usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,endpoints,hostile chooses)"""
+usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,endpoints,money,hostile chooses)"""
 import glob
 import json
 import os

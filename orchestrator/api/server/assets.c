@@ -36,11 +36,24 @@ static bool is_endpoint(const char *rest)
            (rest[0] == '/' && rest[1] != '\0' && rest[1 + strspn(rest + 1, name)] == '\0');
 }
 
-/* The pages of main.js: /, /endpoints, /endpoints/NAME, /c/7 (or /c/c-7), and below it parts,
- * scaling and compare. */
+/* The pages of main.js, but those of endpoints and campaigns; and what is below /c/7. */
+static const char *const top_pages[] = {"/", "/pools", "/quotas", "/bill"};
+static const char *const campaign_pages[] = {"parts", "scaling", "compare", "timeline", "cost"};
+
+static bool is_one_of(struct str s, const char *const *names, size_t n)
+{
+    bool found = false;
+    for (size_t i = 0; i < n; i++) {
+        found |= str_eq_cstr(s, names[i]);
+    }
+    return found;
+}
+
+/* The pages of main.js: those of top_pages, /endpoints, /endpoints/NAME, /c/7 (or /c/c-7), and
+ * below it those of campaign_pages. */
 static bool is_page(const char *path)
 {
-    if (strcmp(path, "/") == 0) {
+    if (is_one_of(str_of(path), top_pages, ARRAY_LEN(top_pages))) {
         return true;
     }
     if (strncmp(path, "/endpoints", 10) == 0) {
@@ -54,8 +67,7 @@ static bool is_page(const char *path)
     int64_t n;
     bool below = rest.n > 0 || (id.n > 0 && id.p[id.n] == '/');
     return parse_i64(id, 0, INT64_MAX, &n, NULL) && id.p[0] != '-' &&
-           (!below || str_eq_cstr(rest, "parts") || str_eq_cstr(rest, "scaling") ||
-            str_eq_cstr(rest, "compare"));
+           (!below || is_one_of(rest, campaign_pages, ARRAY_LEN(campaign_pages)));
 }
 
 /* True when a person's browser asks for a page, as it does not for a script or a picture. */
