@@ -5,6 +5,7 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { heardAt, login, logout, resume, whenOut } from './api.js';
+import { Bill } from './bill.js';
 import { Campaign } from './campaign.js';
 import { Compare } from './compare.js';
 import { Endpoint, Endpoints } from './endpoints.js';
@@ -12,6 +13,8 @@ import { clock } from './format.js';
 import { List } from './list.js';
 import { Money } from './money.js';
 import { Parts } from './parts.js';
+import { Pools } from './pools.js';
+import { Quotas } from './quotas.js';
 import { Scaling } from './scaling.js';
 import { Timeline } from './timeline.js';
 
@@ -84,6 +87,8 @@ function Lost({ path }) {
     <p class="row"><a class="button" href="/">All campaigns</a></p></main>`;
 }
 
+const TOP = { '/pools': Pools, '/quotas': Quotas, '/bill': Bill };
+const LINKS = [['/', 'Campaigns'], ['/endpoints', 'Endpoints'], ['/pools', 'Pools'], ['/quotas', 'Quotas'], ['/bill', 'Bill']];
 const PAGES = { undefined: Campaign, '/parts': Parts, '/scaling': Scaling, '/compare': Compare, '/timeline': Timeline, '/cost': Money };
 
 function Shell({ onOut }) {
@@ -91,7 +96,9 @@ function Shell({ onOut }) {
   const [live, setLive] = useState('stale');
   const m = /^\/c\/(?:c-)?(\d+)(\/parts|\/scaling|\/compare|\/timeline|\/cost)?$/.exec(path);
   const of = /^\/endpoints(?:\/([\w-]+))?$/.exec(path);
-  const lost = !m && !of && path !== '/';
+  const Top = Object.hasOwn(TOP, path) ? TOP[path] : null;
+  const lost = !m && !of && !Top && path !== '/';
+  const here = of ? '/endpoints' : path;
   const out = async () => {
     await logout().catch(() => {});
     onOut();
@@ -99,11 +106,12 @@ function Shell({ onOut }) {
   return html`<div onClick=${inside(go)}>
     <header class="top"><div>
       <a class="brand" href="/"><img src="/icon.svg" alt="" width="20" height="20"/> drover</a>
-      <nav aria-label="pages"><a href="/" aria-current=${path === '/' ? 'page' : null}>Campaigns</a> <a href="/endpoints" aria-current=${of ? 'page' : null}>Endpoints</a></nav>
+      <nav aria-label="pages">${LINKS.map(([to, name]) => html`<a key=${to} href=${to} aria-current=${to === here ? 'page' : null}>${name}</a>`)}</nav>
       ${!lost && html`<${Chip} live=${live}/>`}
       <button class="link" onClick=${out}>log out</button>
     </div></header>
     ${lost ? html`<${Lost} path=${path}/>`
+      : Top ? html`<${Top} key=${path} setLive=${setLive}/>`
       : m ? html`<${PAGES[m[2]]} key=${path} id=${`c-${m[1]}`} setLive=${setLive}/>`
         : of ? html`<${of[1] ? Endpoint : Endpoints} key=${path} id=${of[1]} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
   </div>`;

@@ -65,7 +65,8 @@ function Burn({ campaign, cost, burn, forecast }) {
       ${ahead && html`<li><i class="line b" aria-hidden="true"></i>forecast, 10 to 90 of 100 runs</li>`}
       ${limit != null && html`<li><i class="line level" aria-hidden="true"></i>${far ? `the budget of ${usd(limit, 2)} is far above` : 'budget'}</li>`}</ul>
     <details><summary>As a table</summary><table><thead><tr><th scope="col">By</th><th scope="col" class="num">Spent</th><th scope="col" class="num">Reserved</th></tr></thead>
-      <tbody>${rows.map((p) => html`<tr key=${p.at}><td><time datetime=${p.at} title=${p.at}>${text(Date.parse(p.at))}</time></td><td class="num">${usd(p.spent_micro_usd)}</td><td class="num">${usd(p.reserved_micro_usd)}</td></tr>`)}</tbody></table></details>
+      <tbody>${rows.map((p) => html`<tr key=${p.at}><td><time datetime=${p.at} title=${p.at}>${text(Date.parse(p.at))}</time></td>
+        <td class="num">${usd(p.spent_micro_usd)}</td><td class="num">${usd(p.reserved_micro_usd)}</td></tr>`)}</tbody></table></details>
   </section>`;
 }
 
@@ -79,7 +80,8 @@ function Figures({ campaign, cost, forecast }) {
     <${Figure} title="Reserved" id="reserved" big=${usd(cost.reserved_micro_usd)}>for jobs that run, at their longest</${Figure}>
     <${Figure} title="At the end" id="at-end" big=${whole ? usd(whole.p50_micro_usd, 2) : ENDED.includes(campaign.state) ? usd(spent) : '–'}>
       ${whole ? `likely ${usd(whole.p10_micro_usd, 2)} to ${usd(whole.p90_micro_usd, 2)}` : ENDED.includes(campaign.state) ? `ended ${ago(campaign.ended_at)}` : forecast?.reason || 'not known yet'}</${Figure}>
-    <${Figure} title="Budget" id="budget" big=${limit == null ? 'none' : usd(limit, 2)}>${limit == null ? 'nothing stops it but its end' : `${percent(spent, limit)} spent, ${percent(spent + cost.reserved_micro_usd, limit)} with what is reserved; then ${cost.at_limit}`}
+    <${Figure} title="Budget" id="budget" big=${limit == null ? 'none' : usd(limit, 2)}>
+      ${limit == null ? 'nothing stops it but its end' : `${percent(spent, limit)} spent, ${percent(spent + cost.reserved_micro_usd, limit)} with what is reserved; then ${cost.at_limit}`}
       ${whole && forecast.campaign.fits_budget < 0.9 && html`<br/><strong class="bad">${percent(forecast.campaign.fits_budget, 1)} of the runs stay within it</strong>`}</${Figure}>`;
 }
 
@@ -92,9 +94,11 @@ export function MoneyTable({ title, id, rows, name, columns, file, fields, none,
   const most = Math.max(...rows.map((r) => r.micro_usd), 0);
   const all = rows.reduce((sum, r) => sum + r.micro_usd, 0);
   return html`<section class=${`card ${wide ? 'wide' : 'two'}`} id=${id}><h2>${title} ${rows.length > 0 && html`<${Csv} file=${file} columns=${fields} rows=${rows}/>`}</h2>
-    ${rows.length === 0 ? html`<p class="muted">${none}</p>` : html`<table class="stack"><thead><tr><th class="third">${name[0]}</th>${columns.map(([head]) => html`<th key=${head} class="num">${head}</th>`)}<th class="num">Cost</th></tr></thead>
+    ${rows.length === 0 ? html`<p class="muted">${none}</p>` : html`<table class="stack"><thead><tr><th class="third">${name[0]}</th>
+      ${columns.map(([head]) => html`<th key=${head} class="num">${head}</th>`)}<th class="num">Cost</th></tr></thead>
       <tbody>${rows.map((r, i) => html`<tr key=${i}><td class="name over">${name[1](r)}<${Share} of=${r.micro_usd} most=${most} kind=${kind}/></td>
-        ${columns.map(([head, of]) => html`<td key=${head} data-label=${head} class="num">${of(r)}</td>`)}<td data-label="Cost" class="num">${r.estimated ? '≈ ' : ''}${usd(r.micro_usd)} <span class="muted share">${percent(r.micro_usd, all)}</span></td></tr>`)}</tbody></table>`}
+        ${columns.map(([head, of]) => html`<td key=${head} data-label=${head} class="num">${of(r)}</td>`)}
+        <td data-label="Cost" class="num">${r.estimated ? '≈ ' : ''}${usd(r.micro_usd)} <span class="muted share">${percent(r.micro_usd, all)}</span></td></tr>`)}</tbody></table>`}
     ${note && html`<p class="muted">${note}</p>`}</section>`;
 }
 
@@ -133,6 +137,7 @@ export function Money({ id, setLive }) {
       ${failures && html`<${Failed} id=${id} failures=${failures}/>`}
       ${!types && html`<section class="card wide" id="archived"><h2>Archived</h2><p>Its parts and attempts are deleted, and with them its cost by instance type and its failures.</p></section>`}
     </div>
+    <p class="row"><a href=${`/pools?campaign=${id}`} id="to-pools">its warm pools</a> <a href="/bill" id="to-bill">the bill of the month</a></p>
     <${Command} text=${`drover cost ${id} --by phase`}/>
   </main>`;
 }

@@ -44,7 +44,7 @@ function Slots({ id, data, at, move }) {
     ${t.attempts.length === 0 ? html`<p class="muted">No job was sent yet.</p>` : html`<${Gantt} data=${t} zoom=${zoom} onZoom=${(z) => move({ span: z ? z.join('-') : '' })} open=${open}/>
     <ul class="legend"><li><span class="key ph-starting" aria-hidden="true"></span>starting</li><li><i class="dot s-active" aria-hidden="true">▶</i>running</li><li><i class="dot s-done" aria-hidden="true">✓</i>done</li>
       <li><i class="dot s-failed" aria-hidden="true">✗</i>failed</li><li><i class="dot s-cancelled" aria-hidden="true">⊘</i>stopped</li></ul>
-    ${t.more && html`<p class="muted">The newest ${count(t.attempts.length)} tries; older ones are left out.</p>`}
+    ${t.more && html`<p class="muted">The newest ${count(t.attempts.length)} tries; older ones may be left out.</p>`}
     <details><summary>The newest as a list</summary><ul class="lines">${newest.map((x) => html`<li key=${`${x[1]}/${x[2]}`}><a href=${partLink(id, data.stage, x[1])}>${describe(t, x, Date.parse(t.from_at))}</a></li>`)}</ul></details>`}
   </section>`;
 }
@@ -74,9 +74,11 @@ function Pace({ id, stage, pace, forecast }) {
         ...(next ? [{ key: 'b', points: [{ x: next.now, y: next.rate }, { x: next.mid, y: next.rate }] }] : [])]}
       label=${`${rate(Math.max(...spans.map((s) => s.parts_per_hour)))} parts an hour at most, ${count(spans.reduce((n, s) => n + s.done, 0))} parts done${next ? `; ends likely between ${text(next.low)} and ${text(next.high)}` : ''}`}/>
     <ul class="legend"><li><i class="line a" aria-hidden="true"></i>parts done</li>${failed && html`<li><i class="line bad" aria-hidden="true"></i>failed tries</li>`}
-      ${next && html`<li><i class="line b" aria-hidden="true"></i>expected, ${rate(next.rate)} an hour</li><li><span class="key zone-end" aria-hidden="true"></span>likely end, in ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}</li>`}</ul>
+      ${next && html`<li><i class="line b" aria-hidden="true"></i>expected, ${rate(next.rate)} an hour</li>
+        <li><span class="key zone-end" aria-hidden="true"></span>likely end, in ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}</li>`}</ul>
     <details><summary>As a table</summary><table><thead><tr><th scope="col">From</th><th scope="col" class="num">Parts done</th><th scope="col" class="num">Failed tries</th><th scope="col" class="num">Parts an hour</th></tr></thead>
-      <tbody>${spans.slice(-NEWEST).map((s) => html`<tr key=${s.at}><td>${text(s.x)}</td><td class="num">${count(s.done)}</td><td class="num">${count(s.failed)}</td><td class="num">${rate(s.parts_per_hour)}</td></tr>`)}</tbody></table></details>
+      <tbody>${spans.slice(-NEWEST).map((s) => html`<tr key=${s.at}><td>${text(s.x)}</td>
+        <td class="num">${count(s.done)}</td><td class="num">${count(s.failed)}</td><td class="num">${rate(s.parts_per_hour)}</td></tr>`)}</tbody></table></details>
   </section>`;
 }
 
@@ -104,7 +106,8 @@ function Kept({ id, kept }) {
   const points = kept.points.flatMap((p) => [{ x: p.first, y: p.ratio }, { x: p.last + 1, y: p.ratio }]);
   const ratios = kept.points.map((p) => p.ratio);
   return html`<section class="card two" id="kept"><h2>Rows kept <span class="muted">by part</span><${Csv} file=${`${id}-yield`} columns=${['first', 'last', 'parts', 'rows', 'successes', 'ratio']} rows=${kept.points}/></h2>
-    <${TimeChart} lines=${[{ key: 'a', points }]} top=${1} xText=${(v) => count(Math.round(v))} yText=${(v) => percent(v, 1)} label=${`share of rows kept: ${percent(Math.min(...ratios), 1)} to ${percent(Math.max(...ratios), 1)} over the parts`}/>
+    <${TimeChart} lines=${[{ key: 'a', points }]} top=${1} xText=${(v) => count(Math.round(v))} yText=${(v) => percent(v, 1)}
+      label=${`share of rows kept: ${percent(Math.min(...ratios), 1)} to ${percent(Math.max(...ratios), 1)} over the parts`}/>
     ${kept.every > 1 && html`<p class="muted">One of ${count(kept.every)} parts is read.</p>`}
     <h3>Lowest</h3><table class="outcome"><tbody>${kept.lowest.slice(0, 5).map((p) => html`<tr key=${p.part}><th scope="row"><a href=${partLink(id, kept.stage, p.part)}>part ${count(p.part)}</a></th>
       <td class="num">${percent(p.ratio, 1)}</td><td class="num">${count(p.successes)} of ${count(p.rows)}</td></tr>`)}</tbody></table></section>`;

@@ -1,6 +1,6 @@
 // Money and time of a campaign: burn-up, tables and their CSV against the API, then a large campaign whose answers are given here.
 import { readFile } from 'node:fs/promises';
-import { URL_, api, axe, equal, get, ok, shot, until } from './kit.mjs';
+import { URL_, api, axe, equal, get, ok, please, shot, until } from './kit.mjs';
 import { MARKUP, intruders, poison } from './hostile.mjs';
 
 const SPEC = process.env.SPEC;
@@ -17,6 +17,7 @@ async function saved(page, file) {
 }
 
 async function ended() {
+  await please('break'); // one part fails for good
   const spec = SPEC.replace(/^name: .*$/m, 'name: spent').replace('instance_type:', 'canary: off\n    breaker: off\n    instance_type:').replace(/^version: 1$/m, 'version: 1\nbudget: {total: 900 USD}');
   const made = await api('POST', '/campaigns', spec, 'application/yaml');
   if (!ok(made.status === 201, 'a campaign that spends', made.text)) return null;
@@ -100,11 +101,15 @@ function large(now) {
     failures: { parts: 391, final: 391, groups: [group('disk_full', 4, 312e6, 'tar: write error: No space left on device'), group('oom', 320, 59e6, 'exit 137'), group('access_denied', 67, 2.5e6, 'GetObject 403')] },
     forecast: { stage: 'download', finished: 9800, remaining: 3000, ends_in_seconds: 4.6 * 3600, low_seconds: 4.1 * 3600, high_seconds: 5.4 * 3600, ends_at: iso(now + 4.6 * HOUR), parts_per_hour: 1180,
       campaign: { known: true, runs: 61, binding: 'slots', binding_instance_type: 'ml.c5.18xlarge', ...bands, fits_budget: 0.98, stages: [{ name: 'download', start: bands.end, ...bands, parts_per_hour: 1180 }], advice: [] } },
-    cost: { reserved_micro_usd: 82e6, metered: { seconds: 512345, micro_usd: 419e6 }, limit_micro_usd: 900e6, at_limit: 'drain', by_stage: [{ stage: 'metadata', seconds: 4000, micro_usd: 3e6, reserved_micro_usd: 0, limit_micro_usd: null },
+    cost: { reserved_micro_usd: 82e6, metered: { seconds: 512345, micro_usd: 419e6 }, limit_micro_usd: 900e6, at_limit: 'drain',
+      by_stage: [{ stage: 'metadata', seconds: 4000, micro_usd: 3e6, reserved_micro_usd: 0, limit_micro_usd: null },
       { stage: 'download', seconds: 508345, micro_usd: 416e6, reserved_micro_usd: 82e6, limit_micro_usd: 900e6 }],
-    by_cause: [{ cause: 'none', attempts: 9400, seconds: 480000, micro_usd: 384.8e6, estimated: false }, { cause: 'disk_full', attempts: 4, seconds: 20000, micro_usd: 19.6e6, estimated: false }, { cause: 'oom', attempts: 320, seconds: 12345, micro_usd: 14.6e6, estimated: true }],
-    by_type: [{ instance_type: 'ml.c5.18xlarge', market: 'on_demand', attempts: 7500, seconds: 400000, micro_usd: 340e6, idle_micro_usd: 7.78e6, estimated: false }, { instance_type: 'ml.c5n.18xlarge', market: 'spot', attempts: 2500, seconds: 108345, micro_usd: 71.22e6, idle_micro_usd: 0, estimated: false }],
-    by_phase: [['capacity_wait', 0], ['image', 11.4e6], ['data', 6.8e6], ['training', 379.3e6], ['upload', 6.9e6], ['warm_idle', 7.78e6]].map(([phase, micro_usd], i) => ({ phase, elapsed_seconds: 11400 * (i + 1), seconds: micro_usd / 850, micro_usd })),
+    by_cause: [{ cause: 'none', attempts: 9400, seconds: 480000, micro_usd: 384.8e6, estimated: false },
+      { cause: 'disk_full', attempts: 4, seconds: 20000, micro_usd: 19.6e6, estimated: false }, { cause: 'oom', attempts: 320, seconds: 12345, micro_usd: 14.6e6, estimated: true }],
+    by_type: [{ instance_type: 'ml.c5.18xlarge', market: 'on_demand', attempts: 7500, seconds: 400000, micro_usd: 340e6, idle_micro_usd: 7.78e6, estimated: false },
+      { instance_type: 'ml.c5n.18xlarge', market: 'spot', attempts: 2500, seconds: 108345, micro_usd: 71.22e6, idle_micro_usd: 0, estimated: false }],
+    by_phase: [['capacity_wait', 0], ['image', 11.4e6], ['data', 6.8e6], ['training', 379.3e6], ['upload', 6.9e6], ['warm_idle', 7.78e6]]
+      .map(([phase, micro_usd], i) => ({ phase, elapsed_seconds: 11400 * (i + 1), seconds: micro_usd / 850, micro_usd })),
     trained_nothing: { elapsed_seconds: 5, seconds: 5, micro_usd: 32.88e6 } },
   };
 }
@@ -124,7 +129,8 @@ async function full(page, id) {
   const a = await given(page, id);
   await page.goto(`${URL_}/c/${id.slice(2)}/cost`);
   await page.waitForSelector('#burn .spread.b');
-  equal([await page.textContent('#at-end'), await page.getAttribute('#burn svg', 'aria-label')], ['696.00 USD', 'spent 419.00 USD of 900.00 USD, at the end likely 668.00 USD to 742.00 USD'], 'the burn-up goes on to the end as the forecast has it');
+  equal([await page.textContent('#at-end'), await page.getAttribute('#burn svg', 'aria-label')],
+    ['696.00 USD', 'spent 419.00 USD of 900.00 USD, at the end likely 668.00 USD to 742.00 USD'], 'the burn-up goes on to the end as the forecast has it');
   equal(await page.$$eval('#by-failure td.name a', (l) => l.map((x) => x.textContent)), ['disk full', 'oom', 'access denied'], 'failures are in order of their money');
   await axe(page, 'the cost of a large campaign');
   await shot(page, 'cost-full');
@@ -175,11 +181,87 @@ async function hostileText(page, id) {
   await api('POST', `/campaigns/${made.json.id}:cancel`, {});
 }
 
+// The month's bill: what the API says, by project; other months by their buttons and in the address.
+async function bill(page, id) {
+  await page.goto(`${URL_}/c/${id.slice(2)}/cost`);
+  await page.waitForSelector('#to-bill');
+  await page.click('#to-bill');
+  await page.waitForSelector('#bill');
+  const b = await get('/bill');
+  const mine = b.projects.flatMap((p) => p.campaigns).find((c) => c.campaign === id);
+  equal(mine?.micro_usd, (await get(`/campaigns/${id}/cost`)).metered.micro_usd, 'what a campaign of this month was metered is in the bill');
+  ok(await until(10, async () => (await page.textContent('#bill')) === usd(b.micro_usd)), 'the page shows its sum', await page.textContent('#bill'));
+  ok((await saved(page, `bill-${b.month}`)).some((r) => r[1] === id && Number(r[4]) === mine.micro_usd / 1e6), 'and so does its CSV');
+  await axe(page, 'the bill');
+  await shot(page, 'bill');
+  await page.click('#before');
+  ok(await until(10, async () => (await page.getAttribute('#bill', 'data-month')) < b.month), 'a button leads to the month before');
+  ok(/[?]month=20\d\d-\d\d$/.test(page.url()) && (await page.textContent('#total')).includes('Nothing was booked in this month'), 'the address says which', page.url());
+  await page.click('#after');
+  ok(await until(10, async () => (await page.getAttribute('#bill', 'data-month')) === b.month && await page.isDisabled('#after')), 'and back; there is none after the present one');
+}
+
+const pool = (now, i, state, more) => ({ id: i, campaign: 'c-7', stage: 'train', state, job_name: `d-7-${i}-a1`, instance_type: i % 2 ? 'ml.p4d.24xlarge' : 'ml.c5.18xlarge', instances: i % 2 ? 4 : 1, keep_alive_seconds: 900,
+  available_at: new Date(now - i * 700e3).toISOString(), expires_at: new Date(now + 300e3).toISOString(), ended_at: null, end_reason: null, reused_by: null, idle_seconds: 0, idle_micro_usd: 0, ...more });
+
+async function pools(page) {
+  await page.click('nav >> text=Pools');
+  await page.waitForSelector('#idle-cost');
+  ok((await page.textContent('main')).includes('No job has kept its instances'), 'without a warm pool the page says how a stage comes to one');
+  await axe(page, 'no warm pool');
+  const now = Date.now();
+  const over = (i, minutes) => ({ ended_at: new Date(now - i * 700e3 + minutes * 60e3).toISOString(), idle_seconds: minutes * 60 * (i % 2 ? 4 : 1), idle_micro_usd: minutes * (i % 2 ? 2512666 : 51000) });
+  const rows = [pool(now, 1, 'available'), pool(now, 2, 'reused', { ...over(2, 3), reused_by: 'd-7-97-a1' }), pool(now, 3, 'reused', { ...over(3, 9), reused_by: 'd-7-98-a1' }),
+    pool(now, 5, 'terminated', { ...over(5, 14), end_reason: 'nothing in the queue fits it' })];
+  const answer = { sum: { pools: 9, reused: 2, open: 1, idle_seconds: 5780, idle_micro_usd: 58.3e6 }, pools: rows };
+  const asked = [];
+  await page.route('**/v1/pools*', (route) => { asked.push(new URL(route.request().url()).search); return route.fulfill({ json: answer }); });
+  await page.goto(`${URL_}/pools?campaign=c-7`);
+  await page.waitForSelector('#pools');
+  equal([asked[0], await page.textContent('#idle-cost'), await page.locator('#pools svg').count()], ['?campaign=c-7', '58.30 USD', 4], 'the pools of one campaign, each with its idle time');
+  equal((await saved(page, 'pools')).slice(1).map((r) => [r[0], r[3], r[14]]), rows.map((p) => [String(p.id), p.state, String(p.idle_micro_usd / 1e6)]), 'in the CSV as well');
+  await axe(page, 'warm pools');
+  await shot(page, 'pools');
+  await page.unrouteAll({ behavior: 'wait' });
+}
+
+async function quotas(page) {
+  await page.click('nav >> text=Quotas');
+  await page.waitForSelector('#quotas table');
+  const rows = (await get('/quotas')).quotas;
+  equal((await saved(page, 'quotas')).slice(1).map((r) => `${r[0]} ${r[1]} ${r[2]}`).sort(), rows.map((q) => `${q.instance_type} ${q.market} ${q.limit ?? ''}`).sort(), 'quotas are those of the API');
+  ok((await page.textContent('#quotas')).includes('aws service-quotas'), 'where nothing is free, the page says how more is asked for');
+  await axe(page, 'the quotas');
+  await page.route('**/v1/quotas', (route) => route.fulfill({ json: { quotas: [['ml.c5.18xlarge', 20, 16, 2], ['ml.p4d.24xlarge', 8, 8, 0], ['ml.m5.large', null, 0, 0]].map(([instance_type, limit, held, foreign]) => ({ instance_type,
+    market: 'on_demand', limit, held, foreign, free: limit == null ? null : limit - held - foreign, price_micro_usd_per_hour: 3060000, source: 'service_quotas', read_at: new Date().toISOString() })) } }));
+  await page.goto(`${URL_}/quotas`);
+  await page.waitForSelector('#quotas rect.foreign');
+  await shot(page, 'quotas');
+  await page.unrouteAll({ behavior: 'wait' });
+}
+
+// Every string of the answers of these pages as markup.
+async function hostileRest(page) {
+  for (const [path, where, json] of [['pools', '#pools', { sum: { pools: 1, reused: 0, open: 1, idle_seconds: 1, idle_micro_usd: 1 }, pools: [pool(Date.now(), 1, 'available', { reused_by: 'x' })] }],
+    ['quotas', '#quotas table', await get('/quotas')], ['bill', '#bill', await get('/bill')]]) {
+    await page.route(`**/v1/${path}*`, (route) => route.fulfill({ json: poison(json, '', MARKUP) }));
+    await page.goto(`${URL_}/${path}`);
+    await page.waitForSelector(where);
+    equal([(await page.textContent('main')).includes(MARKUP), await intruders(page)], [true, { ran: null, csp: [], found: [] }], `hostile strings are text on /${path}`);
+    await page.unrouteAll({ behavior: 'wait' });
+  }
+}
+
 export async function money(page) {
   const id = await ended();
   if (!id) return;
   await cost(page, id);
   await timeline(page, id);
+  await please('mend');
   await full(page, id);
   await hostileText(page, id);
+  await bill(page, id);
+  await pools(page);
+  await quotas(page);
+  await hostileRest(page);
 }

@@ -1,0 +1,53 @@
+// The bill of a month by project and campaign, as it was booked at list prices.
+import { html } from './html.js';
+import { useQuery } from './address.js';
+import { get } from './api.js';
+import { Csv } from './csv.js';
+import { useLive } from './live.js';
+import { Share } from './money.js';
+import { Command } from './show.js';
+import { count, percent, usd } from './format.js';
+
+const FIELDS = ['month'];
+const NONE = 'no known campaign';
+
+// The month that lies n after one, as 2026-11.
+function after(month, n) {
+  const [y, m] = month.split('-').map(Number);
+  const at = new Date(Date.UTC(y, m - 1 + n, 1));
+  return Number.isFinite(at.getTime()) ? at.toISOString().slice(0, 7) : month;
+}
+const nameOf = (month) => new Date(`${month}-01T00:00:00Z`).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+
+const flat = (bill) => bill.projects.flatMap((p) => p.campaigns.map((c) => ({ project: p.project, ...c })));
+
+function Project({ p, all }) {
+  const kinds = [['jobs', p.jobs_micro_usd], ['idle pools', p.idle_micro_usd], ['endpoints', p.hosting_micro_usd]].filter(([, v]) => v > 0);
+  const left = p.campaigns_total - p.campaigns.length;
+  return html`<section class="card wide project"><h2><span class="clamp">${p.project ?? NONE}</span> <span class="right">${usd(p.micro_usd)}</span></h2>
+    <p class="muted">${kinds.map(([name, v]) => `${name} ${usd(v)}`).join(' · ')}${kinds.length ? ' · ' : ''}${count(p.seconds)} instance-seconds · ${percent(p.micro_usd, all)} of the month</p>
+    ${p.campaigns.length > 0 && html`<table class="stack"><thead><tr><th class="third">Campaign</th><th class="num">Instance-seconds</th><th class="num">Cost</th></tr></thead>
+      <tbody>${p.campaigns.map((c) => html`<tr key=${c.campaign}><td class="name over"><a href=${`/c/${c.campaign.slice(2)}/cost`}>${c.name}</a> <span>${c.campaign}</span><${Share} of=${c.micro_usd} most=${p.campaigns[0].micro_usd}/></td>
+        <td data-label="Instance-seconds" class="num">${count(c.seconds)}</td><td data-label="Cost" class="num">${usd(c.micro_usd)}</td></tr>`)}</tbody></table>`}
+    ${left > 0 && html`<p class="muted">and ${count(left)} cheaper ones</p>`}</section>`;
+}
+
+export function Bill({ setLive }) {
+  const [at, move] = useQuery(FIELDS);
+  const { data: bill, problem } = useLive('/events', () => {
+    document.title = 'bill · drover';
+    return get(`/bill${at.month ? `?month=${encodeURIComponent(at.month)}` : ''}`);
+  }, [at.month], setLive);
+  const now = new Date().toISOString().slice(0, 7);
+  return html`<main>
+    <div class="head"><div><h1>Bill ${bill && html`<span class="muted">${nameOf(bill.month)}</span>`}</h1>
+      <p class="muted">Booked at list prices when a job ends; months are those of UTC. It is not the invoice of AWS.</p></div>
+      ${bill && html`<div class="row"><button id="before" onClick=${() => move({ month: after(bill.month, -1) })}>← ${nameOf(after(bill.month, -1))}</button>
+        <button id="after" disabled=${bill.month >= now} onClick=${() => move({ month: after(bill.month, 1) })}>${nameOf(after(bill.month, 1))} →</button></div>`}</div>
+    ${problem && html`<p class="problem" role="alert">${bill ? 'Showing the last known: ' : ''}${problem.message}</p>`}
+    ${bill && html`<section class="card wide" id="total"><h2>All projects ${bill.projects.length > 0 && html`<${Csv} file=${`bill-${bill.month}`} columns=${['project', 'campaign', 'name', 'seconds', 'micro_usd']} rows=${flat(bill)}/>`}</h2>
+      <p class="big" id="bill" data-month=${bill.month}>${usd(bill.micro_usd)}</p>
+      ${bill.projects.length === 0 && html`<p class="muted">Nothing was booked in this month.</p><${Command} text="drover ls"/>`}</section>
+    ${bill.projects.map((p) => html`<${Project} key=${p.project ?? ''} p=${p} all=${bill.micro_usd}/>`)}`}
+  </main>`;
+}
