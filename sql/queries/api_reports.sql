@@ -9,11 +9,13 @@ WITH span AS MATERIALIZED (
     FROM (SELECT at FROM ledger WHERE campaign_id = $1 ORDER BY id LIMIT 1) f,
         (SELECT at FROM ledger WHERE campaign_id = $1 ORDER BY id DESC LIMIT 1) z),
 sums AS (
-    SELECT least($2 - 1, greatest(0, (extract(epoch FROM l.at - s.first)::float8 * 1000000)::bigint / s.step_us)) AS k,
-        sum(CASE WHEN l.to_account = 'spent' THEN l.amount_musd ELSE 0 END) AS spent,
-        sum(CASE WHEN l.to_account = 'reserved' THEN l.amount_musd WHEN l.from_account = 'reserved' THEN -l.amount_musd
-            ELSE 0 END) AS reserved
-    FROM span s JOIN ledger l ON l.campaign_id = $1 GROUP BY 1),
+    SELECT x.k, sum(x.spent) AS spent, sum(x.reserved) AS reserved
+    FROM (SELECT least($2 - 1, greatest(0, (date_part('epoch', l.at - s.first) * 1000000)::bigint / s.step_us)) AS k,
+            CASE WHEN l.to_account = 'spent' THEN l.amount_musd ELSE 0 END AS spent,
+            CASE WHEN l.to_account = 'reserved' THEN l.amount_musd WHEN l.from_account = 'reserved' THEN -l.amount_musd
+                ELSE 0 END AS reserved
+        FROM span s JOIN ledger l ON l.campaign_id = $1 OFFSET 0) x   -- as a fence: the groups are few, no sort is needed
+    GROUP BY x.k),
 points AS (
     SELECT k, sum(spent) OVER (ORDER BY k) AS spent, sum(reserved) OVER (ORDER BY k) AS reserved FROM sums)
 SELECT json_build_object('first_at', s.first, 'points', coalesce((SELECT json_agg(json_build_object(
@@ -48,17 +50,19 @@ ORDER BY a.instance_type, a.market, a.intended_at, a.id;
 -- name: api_throughput
 -- $1 stage bigint, $2 points bigint
 WITH ends AS MATERIALIZED (
-    SELECT floor(extract(epoch FROM ended_at))::bigint AS s, count(*) FILTER (WHERE state = 8) AS done,
-        count(*) FILTER (WHERE state = 9) AS failed, min(extract(epoch FROM intended_at))::bigint AS begun
-    FROM attempt WHERE stage_id = $1 AND state IN (8, 9) AND ended_at IS NOT NULL GROUP BY 1),
+    SELECT floor(date_part('epoch', least(min(intended_at), min(ended_at))))::bigint AS first,
+        floor(date_part('epoch', max(ended_at)))::bigint AS last
+    FROM attempt WHERE stage_id = $1 AND state IN (8, 9) AND ended_at IS NOT NULL),
 span AS MATERIALIZED (
-    SELECT least(min(begun), min(s)) AS first, max(s) AS last,
-        greatest(1, (max(s) - least(min(begun), min(s)) + $2) / $2) AS step FROM ends),
+    SELECT first, last, greatest(1, (last - first + $2) / $2) AS step FROM ends WHERE last IS NOT NULL),
 spans AS (
     SELECT k, p.first + k * p.step AS at, least(p.step, p.last + 1 - (p.first + k * p.step)) AS wide
     FROM span p CROSS JOIN LATERAL generate_series(0, (p.last - p.first) / p.step) k),
 sums AS (
-    SELECT (e.s - p.first) / p.step AS k, sum(e.done) AS done, sum(e.failed) AS failed FROM ends e, span p GROUP BY 1)
+    SELECT e.k, count(*) FILTER (WHERE e.state = 8) AS done, count(*) FILTER (WHERE e.state = 9) AS failed
+    FROM (SELECT (floor(date_part('epoch', a.ended_at))::bigint - p.first) / p.step AS k, a.state
+        FROM span p JOIN attempt a ON a.stage_id = $1 AND a.state IN (8, 9) AND a.ended_at IS NOT NULL OFFSET 0) e   -- the same fence
+    GROUP BY e.k)
 SELECT coalesce(json_agg(json_build_object('at', to_timestamp(x.at), 'seconds', x.wide, 'done', coalesce(y.done, 0)::bigint,
     'failed', coalesce(y.failed, 0)::bigint, 'parts_per_hour', round(coalesce(y.done, 0) * 3600.0 / x.wide, 3)) ORDER BY x.k),
     '[]'::json)::text
