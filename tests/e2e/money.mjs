@@ -31,12 +31,12 @@ async function cost(page, id) {
   await page.click('nav.tabs >> text=Cost');
   await page.waitForSelector('#burn svg');
   equal([new URL(page.url()).pathname, await page.getAttribute('nav.tabs [aria-current]', 'href')], [`/c/${id.slice(2)}/cost`, `/c/${id.slice(2)}/cost`], 'a click leads from the campaign to its cost');
-  const [money, types, burn] = await Promise.all([get(`/campaigns/${id}/cost`), get(`/campaigns/${id}/cost?by=type`), get(`/campaigns/${id}/burn`)]);
-  ok(money.metered.micro_usd > 0 && burn.points.length > 3, 'money was spent', [money, burn]);
-  equal([await page.textContent('#spent'), await page.textContent('#budget'), await page.textContent('#reserved')], [usd(money.metered.micro_usd), usd(900e6), usd(0)], 'the page says what was spent, reserved and allowed');
+  const [spent, types, burn] = await Promise.all([get(`/campaigns/${id}/cost`), get(`/campaigns/${id}/cost?by=type`), get(`/campaigns/${id}/burn`)]);
+  ok(spent.metered.micro_usd > 0 && burn.points.length > 3, 'money was spent', [spent, burn]);
+  equal([await page.textContent('#spent'), await page.textContent('#budget'), await page.textContent('#reserved')], [usd(spent.metered.micro_usd), usd(900e6), usd(0)], 'the page says what was spent, reserved and allowed');
   equal((await saved(page, `${id}-burn`)).slice(1), burn.points.map((p) => [p.at, String(p.spent_micro_usd / 1e6), String(p.reserved_micro_usd / 1e6)]), 'the curve is what the API says');
-  equal(await saved(page, `${id}-stages`), [['stage', 'seconds', 'usd', 'reserved_usd', 'limit_usd'], ...money.by_stage.map((s) => [s.stage, String(s.seconds), String(s.micro_usd / 1e6), '0', ''])], 'so are the stages');
-  equal((await saved(page, `${id}-causes`)).slice(1).map((r) => [r[0], r[3]]), money.by_cause.map((c) => [c.cause, String(c.micro_usd / 1e6)]), 'the causes');
+  equal(await saved(page, `${id}-stages`), [['stage', 'seconds', 'usd', 'reserved_usd', 'limit_usd'], ...spent.by_stage.map((s) => [s.stage, String(s.seconds), String(s.micro_usd / 1e6), '0', ''])], 'so are the stages');
+  equal((await saved(page, `${id}-causes`)).slice(1).map((r) => [r[0], r[3]]), spent.by_cause.map((c) => [c.cause, String(c.micro_usd / 1e6)]), 'the causes');
   equal((await saved(page, `${id}-types`)).slice(1).map((r) => [r[0], Number(r[4])]), types.by_type.map((x) => [x.instance_type, x.micro_usd / 1e6]), 'and the instance types');
   await axe(page, 'the cost of a campaign that has ended');
   await shot(page, 'cost-ended');
