@@ -1,4 +1,4 @@
-// The bill of a month by project and campaign, as it was booked at list prices.
+// The bill of a month by project or by the value of a tag, and by campaign, as it was booked at list prices.
 import { html } from './html.js';
 import { useQuery } from './address.js';
 import { get } from './api.js';
@@ -8,8 +8,7 @@ import { Share } from './money.js';
 import { Command } from './show.js';
 import { count, percent, usd } from './format.js';
 
-const FIELDS = ['month'];
-const NONE = 'no known campaign';
+const FIELDS = ['month', 'tag'];
 
 // The month that lies n after one, as 2026-11.
 function after(month, n) {
@@ -19,15 +18,17 @@ function after(month, n) {
 }
 const nameOf = (month) => new Date(`${month}-01T00:00:00Z`).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-const flat = (bill) => bill.projects.flatMap((p) => p.campaigns.map((c) => ({ project: p.project, ...c })));
+const flat = (bill) => bill.groups.flatMap((g) => g.campaigns.map((c) => ({ group: g.name, ...c })));
+const nobody = (tag) => (tag ? `without ${tag}` : 'no known campaign');
 
-function Project({ p, all }) {
+function Group({ p, tag, all }) {
   const kinds = [['jobs', p.jobs_micro_usd], ['idle pools', p.idle_micro_usd], ['endpoints', p.hosting_micro_usd]].filter(([, v]) => v > 0);
   const left = p.campaigns_total - p.campaigns.length;
-  return html`<section class="card wide project"><h2><span class="clamp">${p.project ?? NONE}</span> <span class="right">${usd(p.micro_usd)}</span></h2>
+  return html`<section class="card wide group"><h2><span class="clamp">${p.name ?? nobody(tag)}</span> <span class="right">${usd(p.micro_usd)}</span></h2>
     <p class="muted">${kinds.map(([name, v]) => `${name} ${usd(v)}`).join(' · ')}${kinds.length ? ' · ' : ''}${count(p.seconds)} instance-seconds · ${percent(p.micro_usd, all)} of the month</p>
     ${p.campaigns.length > 0 && html`<table class="stack"><thead><tr><th class="third">Campaign</th><th class="num">Instance-seconds</th><th class="num">Cost</th></tr></thead>
-      <tbody>${p.campaigns.map((c) => html`<tr key=${c.campaign}><td class="name over"><a href=${`/c/${c.campaign.slice(2)}/cost`}>${c.name}</a> <span>${c.campaign}</span><${Share} of=${c.micro_usd} most=${p.campaigns[0].micro_usd}/></td>
+      <tbody>${p.campaigns.map((c) => html`<tr key=${c.campaign}><td class="name over"><a href=${`/c/${c.campaign.slice(2)}/cost`}>${c.name}</a> <span>${c.campaign}${tag ? ` · ${c.project}` : ''}</span>
+        <${Share} of=${c.micro_usd} most=${p.campaigns[0].micro_usd}/></td>
         <td data-label="Instance-seconds" class="num">${count(c.seconds)}</td><td data-label="Cost" class="num">${usd(c.micro_usd)}</td></tr>`)}</tbody></table>`}
     ${left > 0 && html`<p class="muted">and ${count(left)} cheaper ones</p>`}</section>`;
 }
@@ -36,8 +37,8 @@ export function Bill({ setLive }) {
   const [at, move] = useQuery(FIELDS);
   const { data: bill, problem } = useLive('/events', () => {
     document.title = 'bill · drover';
-    return get(`/bill${at.month ? `?month=${encodeURIComponent(at.month)}` : ''}`);
-  }, [at.month], setLive);
+    return get(`/bill?${new URLSearchParams(FIELDS.filter((f) => at[f]).map((f) => [f, at[f]]))}`);
+  }, [at.month, at.tag], setLive);
   const now = new Date().toISOString().slice(0, 7);
   return html`<main>
     <div class="head"><div><h1>Bill ${bill && html`<span class="muted">${nameOf(bill.month)}</span>`}</h1>
@@ -45,9 +46,13 @@ export function Bill({ setLive }) {
       ${bill && html`<div class="row"><button id="before" onClick=${() => move({ month: after(bill.month, -1) })}>← ${nameOf(after(bill.month, -1))}</button>
         <button id="after" disabled=${bill.month >= now} onClick=${() => move({ month: after(bill.month, 1) })}>${nameOf(after(bill.month, 1))} →</button></div>`}</div>
     ${problem && html`<p class="problem" role="alert">${bill ? 'Showing the last known: ' : ''}${problem.message}</p>`}
-    ${bill && html`<section class="card wide" id="total"><h2>All projects ${bill.projects.length > 0 && html`<${Csv} file=${`bill-${bill.month}`} columns=${['project', 'campaign', 'name', 'seconds', 'micro_usd']} rows=${flat(bill)}/>`}</h2>
+    ${bill && html`<section class="card wide" id="total"><h2>In all
+      ${bill.groups.length > 0 && html`<${Csv} file=${`bill-${bill.month}`} columns=${['group', 'project', 'campaign', 'name', 'seconds', 'micro_usd']} rows=${flat(bill)}/>`}</h2>
       <p class="big" id="bill" data-month=${bill.month}>${usd(bill.micro_usd)}</p>
-      ${bill.projects.length === 0 && html`<p class="muted">Nothing was booked in this month.</p><${Command} text="drover ls"/>`}</section>
-    ${bill.projects.map((p) => html`<${Project} key=${p.project ?? ''} p=${p} all=${bill.micro_usd}/>`)}`}
+      ${(bill.tags.length > 0 || bill.tag) && html`<div class="fields"><label>By <select name="tag" value=${bill.tag || ''} onChange=${(e) => move({ tag: e.target.value })}>
+        <option value="" selected=${!bill.tag}>project</option>
+        ${[...new Set([...(bill.tag ? [bill.tag] : []), ...bill.tags])].map((k) => html`<option key=${k} value=${k} selected=${k === bill.tag}>tag ${k}</option>`)}</select></label></div>`}
+      ${bill.groups.length === 0 && html`<p class="muted">Nothing was booked in this month.</p><${Command} text="drover ls"/>`}</section>
+    ${bill.groups.map((p) => html`<${Group} key=${p.name ?? ''} p=${p} tag=${bill.tag} all=${bill.micro_usd}/>`)}`}
   </main>`;
 }

@@ -87,39 +87,46 @@ SELECT json_build_object('points', coalesce((SELECT json_agg(json_build_object('
         'successes', w.kept::bigint, 'ratio', round(w.kept / w.rows, 6)) ORDER BY w.kept / w.rows, w.seq)
     FROM (SELECT * FROM seen ORDER BY kept / rows, seq LIMIT 10) w), '[]'::json))::text;
 
--- What was booked in a month, by project and campaign; the month is UTC's. Money of jobs without a known campaign has the
--- project NULL. A campaign that ended more than 8 days before books nothing more. Relies on ledger_campaign.
+-- What was booked in a month by project, or by the value of a tag, and by campaign; the month is UTC's. Money of jobs without a
+-- known campaign, and of campaigns without the tag, has the name NULL. A campaign that ended more than 8 days before books
+-- nothing more. Relies on ledger_campaign.
 -- name: api_bill
--- $1 month as 2026-11 text, '' the present one, $2 projects by commas text, '' for all, $3 campaigns of a project bigint
+-- $1 month as 2026-11 text, '' the present one, $2 projects by commas text, '' for all, $3 campaigns of a group bigint,
+-- $4 key of a tag text, '' by project
 WITH month AS MATERIALIZED (
     SELECT m.first AT TIME ZONE 'UTC' AS first, (m.first + interval '1 month') AT TIME ZONE 'UTC' AS ends, to_char(m.first, 'YYYY-MM') AS name
     FROM (SELECT CASE WHEN $1 = '' THEN date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC')
         ELSE ($1 || '-01')::timestamp END AS first) m),
 billed AS (
-    SELECT c.id, c.project_id, c.name FROM month m
-    JOIN campaign c ON c.created_at < m.ends JOIN campaign_run r ON r.campaign_id = c.id
+    SELECT c.id, p.name AS project, c.name, CASE WHEN $4::text = '' THEN p.name ELSE (SELECT x->>1
+        FROM jsonb_array_elements(c.spec->'tags') x WHERE x->>0 = $4 LIMIT 1) END AS of
+    FROM month m JOIN campaign c ON c.created_at < m.ends JOIN campaign_run r ON r.campaign_id = c.id
     JOIN project p ON p.id = c.project_id
     WHERE (r.ended_at IS NULL OR r.ended_at >= m.first - interval '8 days')
         AND ($2::text = '' OR p.name = ANY (string_to_array($2::text, ',')))
-    UNION ALL SELECT 0, NULL, NULL WHERE $2::text = ''),
+    UNION ALL SELECT 0, NULL, NULL, NULL WHERE $2::text = ''),
 campaigns AS MATERIALIZED (
-    SELECT b.id, b.project_id, b.name, sum(l.amount_musd) AS musd, sum(l.seconds) AS seconds,
+    SELECT b.id, b.project, b.name, b.of, sum(l.amount_musd) AS musd, sum(l.seconds) AS seconds,
         sum(CASE WHEN l.entry = 'warm' THEN l.amount_musd ELSE 0 END) AS idle,
         sum(CASE WHEN l.endpoint_id IS NOT NULL THEN l.amount_musd ELSE 0 END) AS hosting
     FROM month m CROSS JOIN billed b
     JOIN ledger l ON l.campaign_id = b.id AND l.at >= m.first AND l.at < m.ends AND l.to_account = 'spent'
-    GROUP BY b.id, b.project_id, b.name),
+    GROUP BY b.id, b.project, b.name, b.of),
 ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY project_id ORDER BY musd DESC, id) AS nth FROM campaigns)
-SELECT json_build_object('month', m.name, 'from_at', m.first, 'to_at', m.ends,
-    'micro_usd', coalesce((SELECT sum(musd) FROM campaigns), 0)::bigint, 'projects', coalesce((
-    SELECT json_agg(json_build_object('project', p.name, 'micro_usd', x.musd, 'jobs_micro_usd', x.musd - x.idle - x.hosting,
+    SELECT *, row_number() OVER (PARTITION BY of ORDER BY musd DESC, id) AS nth FROM campaigns),
+tags AS (
+    SELECT DISTINCT x->>0 AS key FROM campaigns b JOIN campaign c ON c.id = b.id
+    CROSS JOIN LATERAL jsonb_array_elements(c.spec->'tags') x ORDER BY 1 LIMIT 50)
+SELECT json_build_object('month', m.name, 'from_at', m.first, 'to_at', m.ends, 'tag', nullif($4, ''),
+    'tags', coalesce((SELECT json_agg(key ORDER BY key) FROM tags), '[]'::json),
+    'micro_usd', coalesce((SELECT sum(musd) FROM campaigns), 0)::bigint, 'groups', coalesce((
+    SELECT json_agg(json_build_object('name', x.of, 'micro_usd', x.musd, 'jobs_micro_usd', x.musd - x.idle - x.hosting,
         'idle_micro_usd', x.idle, 'hosting_micro_usd', x.hosting, 'seconds', x.seconds, 'campaigns_total', x.n,
-        'campaigns', x.rows) ORDER BY x.musd DESC, p.name)
-    FROM (SELECT r.project_id, sum(r.musd)::bigint AS musd, sum(r.idle)::bigint AS idle, sum(r.hosting)::bigint AS hosting,
+        'campaigns', x.rows) ORDER BY x.musd DESC, x.of)
+    FROM (SELECT r.of, sum(r.musd)::bigint AS musd, sum(r.idle)::bigint AS idle, sum(r.hosting)::bigint AS hosting,
             sum(r.seconds)::bigint AS seconds, count(*) FILTER (WHERE r.id > 0) AS n,
-            coalesce(json_agg(json_build_object('campaign', 'c-' || r.id, 'name', r.name, 'micro_usd', r.musd::bigint,
-                'seconds', r.seconds::bigint) ORDER BY r.nth) FILTER (WHERE r.nth <= $3 AND r.id > 0), '[]'::json) AS rows
-        FROM ranked r GROUP BY r.project_id) x
-    LEFT JOIN project p ON p.id = x.project_id), '[]'::json))::text
+            coalesce(json_agg(json_build_object('campaign', 'c-' || r.id, 'name', r.name, 'project', r.project,
+                'micro_usd', r.musd::bigint, 'seconds', r.seconds::bigint) ORDER BY r.nth)
+                FILTER (WHERE r.nth <= $3 AND r.id > 0), '[]'::json) AS rows
+        FROM ranked r GROUP BY r.of) x), '[]'::json))::text
 FROM month m;

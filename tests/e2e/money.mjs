@@ -18,7 +18,7 @@ async function saved(page, file) {
 
 async function ended() {
   await please('break'); // one part fails for good
-  const spec = SPEC.replace(/^name: .*$/m, 'name: spent').replace('instance_type:', 'canary: off\n    breaker: off\n    instance_type:').replace(/^version: 1$/m, 'version: 1\nbudget: {total: 900 USD}');
+  const spec = SPEC.replace(/^name: .*$/m, 'name: spent').replace('instance_type:', 'canary: off\n    breaker: off\n    instance_type:').replace(/^version: 1$/m, 'version: 1\ntags: {cost-center: "4711"}\nbudget: {total: 900 USD}');
   const made = await api('POST', '/campaigns', spec, 'application/yaml');
   if (!ok(made.status === 201, 'a campaign that spends', made.text)) return null;
   const { id } = made.json;
@@ -188,15 +188,18 @@ async function bill(page, id) {
   await page.click('#to-bill');
   await page.waitForSelector('#bill');
   const b = await get('/bill');
-  const mine = b.projects.flatMap((p) => p.campaigns).find((c) => c.campaign === id);
+  const mine = b.groups.flatMap((p) => p.campaigns).find((c) => c.campaign === id);
   equal(mine?.micro_usd, (await get(`/campaigns/${id}/cost`)).metered.micro_usd, 'what a campaign of this month was metered is in the bill');
   ok(await until(10, async () => (await page.textContent('#bill')) === usd(b.micro_usd)), 'the page shows its sum', await page.textContent('#bill'));
-  ok((await saved(page, `bill-${b.month}`)).some((r) => r[1] === id && Number(r[4]) === mine.micro_usd / 1e6), 'and so does its CSV');
+  ok((await saved(page, `bill-${b.month}`)).some((r) => r[2] === id && Number(r[5]) === mine.micro_usd / 1e6), 'and so does its CSV');
+  await page.selectOption('[name=tag]', 'cost-center');
+  ok(await until(10, async () => (await page.textContent('.group h2')).startsWith('4711')), 'it is by project, or by the value of a tag');
+  ok(new URL(page.url()).searchParams.get('tag') === 'cost-center', 'which is in the address', page.url());
   await axe(page, 'the bill');
   await shot(page, 'bill');
   await page.click('#before');
   ok(await until(10, async () => (await page.getAttribute('#bill', 'data-month')) < b.month), 'a button leads to the month before');
-  ok(/[?]month=20\d\d-\d\d$/.test(page.url()) && (await page.textContent('#total')).includes('Nothing was booked in this month'), 'the address says which', page.url());
+  ok(/[?&]month=20\d\d-\d\d/.test(page.url()) && (await page.textContent('#total')).includes('Nothing was booked in this month'), 'the address says which', page.url());
   await page.click('#after');
   ok(await until(10, async () => (await page.getAttribute('#bill', 'data-month')) === b.month && await page.isDisabled('#after')), 'and back; there is none after the present one');
 }

@@ -72,7 +72,7 @@ def world(a):
     known = {"campaign": ["c-1", "c-1", "c-1", "c-2", "c-3", "c-4", runs, runs], "part": [3, 0, 1, 2, 5, 8], "stage": ["download", "train-1"], "*": ["download"],
              "operation": ["op-1", "op-2", "op-3"], "session": [f"s-{i}" for i in range(1, 60)], "project": ["default"], "token": spare,
              "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
-             "attempt": [0, 1], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
+             "attempt": [0, 1], "tag": ["team"], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
              "cause": ["disk_full", "oom"], "filter": ["state=failed", "attempts>=1"], "what_if": ["parts=3"], "live_name": ["refuse"], "who": ["token file", "spare"], "action": ["campaign", "campaign.submit"],
              "instance_type": ["ml.c5.xlarge"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
     trained = {"campaign": [runs], "stage": ["train-1", "train-2"], "part": [0], "attempt": [0, 1]}

@@ -109,25 +109,31 @@ bool yield_get(struct api_req *r, struct err *err)
 
 struct bill_wanted {
     struct store *db;
-    const char *month, *projects;
+    struct apidb_bill_query q;
 };
 
 static bool bill_make(void *ctx, struct buf *out, struct err *err)
 {
     const struct bill_wanted *of = ctx;
-    return apidb_bill(of->db, of->month, of->projects, BILL_CAMPAIGNS, out, err);
+    return apidb_bill(of->db, &of->q, out, err);
 }
 
 bool bill_get(struct api_req *r, struct err *err)
 {
-    struct bill_wanted of = {.month = req_query(r, "month"), .projects = r->who.projects};
+    struct bill_wanted of = {.q = {.month = req_query(r, "month"),
+                                   .projects = r->who.projects,
+                                   .tag = req_query(r, "tag"),
+                                   .campaigns = BILL_CAMPAIGNS}};
     AUTO_FREE char *json = NULL;
     if (!req_db(r, err)) {
         return false;
     }
     of.db = r->db;
+    const char *tag = of.q.tag != NULL ? of.q.tag : "";
     const char *key =
-        arena_printf(&r->arena, "bill %s %s", of.month != NULL ? of.month : "now", of.projects);
+        arena_printf(/* a hash, since a tag may be longer than a key */
+                     &r->arena, "bill %s %016llx %s", of.q.month != NULL ? of.q.month : "now",
+                     (unsigned long long)response_cache_version(tag, strlen(tag)), of.q.projects);
     const struct response_cache_ask ask = {.key = key, .fresh_us = BILL_FRESH_US};
     return response_cache_answer(req_answers(r), &ask, bill_make, &of, &json, err) &&
            reply_json(r, 200, str_of(json));

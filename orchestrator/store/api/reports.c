@@ -70,12 +70,13 @@ bool apidb_timeline(struct store *s, int64_t campaign_id, int64_t stage_id, int6
     return true;
 }
 
-bool apidb_bill(struct store *s, const char *month, const char *projects, int64_t n,
-                struct buf *ret_json, struct err *err)
+bool apidb_bill(struct store *s, const struct apidb_bill_query *q, struct buf *ret_json,
+                struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_text(&p, month != NULL ? month : "");
-    param_text(&p, projects);
-    param_i64(&p, n);
+    param_text(&p, q->month != NULL ? q->month : "");
+    param_text(&p, q->projects);
+    param_i64(&p, q->campaigns);
+    param_text(&p, q->tag != NULL ? q->tag : "");
     return store_text(s, QUERY(API_BILL), &p, "month", ret_json, err);
 }

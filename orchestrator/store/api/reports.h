@@ -37,7 +37,12 @@ struct apidb_bar { /* an attempt on the time axis */
  * *ret. */
 bool apidb_timeline(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t n,
                     struct apidb_bar **ret, size_t *ret_n, struct err *err) MUST_CHECK;
-/* Append what was booked in a month ("2026-11"; NULL: the present one) by project, with at most n
- * campaigns of each. projects: names by commas, "" for all. */
-bool apidb_bill(struct store *s, const char *month, const char *projects, int64_t n,
-                struct buf *ret_json, struct err *err) MUST_CHECK;
+struct apidb_bill_query {
+    const char *month;    /* "2026-11"; NULL: the present one */
+    const char *projects; /* names by commas, "" for all */
+    const char *tag;      /* by its values; NULL: by project */
+    int64_t campaigns;    /* of each group at most */
+};
+/* Append what was booked in a month. */
+bool apidb_bill(struct store *s, const struct apidb_bill_query *q, struct buf *ret_json,
+                struct err *err) MUST_CHECK;

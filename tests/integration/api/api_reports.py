@@ -158,11 +158,16 @@ def check_bill(t, a, lines):
     for month in ("2026-10", "2026-11", "2026-12", "2025-01"):
         b = a.get(f"/v1/bill?month={month}")[1]
         want = {c: sum(n for x, at, e, n, _ in lines if x == c and e in ("settle", "warm") and at.strftime("%Y-%m") == month) for c in (0, 1, 2)}
-        got = {None: 0, "default": 0, "other": 0, **{p["project"]: p["micro_usd"] for p in b["projects"]}}
+        got = {None: 0, "default": 0, "other": 0, **{p["name"]: p["micro_usd"] for p in b["groups"]}}
         t.ok(got == {None: want[0], "default": want[1], "other": want[2]} and b["micro_usd"] == sum(want.values()) and b["month"] == month, f"{month}: each line is in the month of UTC it was booked in", (got, want))
     b = a.get("/v1/bill?month=2026-11", token=other)[1]
-    t.eq(([(p["project"], p["jobs_micro_usd"], p["idle_micro_usd"], p["hosting_micro_usd"], p["seconds"]) for p in b["projects"]], b["projects"][0]["campaigns"]),
-         ([("other", 100, 11, 0, 5)], [{"campaign": "c-2", "name": "two", "micro_usd": 111, "seconds": 5}]), "a token of one project gets the bill of that one")
+    t.eq(([(p["name"], p["jobs_micro_usd"], p["idle_micro_usd"], p["hosting_micro_usd"], p["seconds"]) for p in b["groups"]], b["groups"][0]["campaigns"], b["tags"]),
+         ([("other", 100, 11, 0, 5)], [{"campaign": "c-2", "name": "two", "project": "other", "micro_usd": 111, "seconds": 5}], ["team"]), "a token of one project gets the bill of that one")
+    b = a.get("/v1/bill?month=2026-10")[1]
+    t.eq((b["tag"], b["tags"]), (None, ["cost-center", "team"]), "a month names the tags of its campaigns")
+    want = {"4711": sum(n for c, at, e, n, _ in lines if c == 1 and e == "settle" and at.month == 10), None: 12}
+    b = a.get("/v1/bill?month=2026-10&tag=cost-center")[1]
+    t.eq((b["tag"], {g["name"]: g["micro_usd"] for g in b["groups"]}), ("cost-center", want), "and is billed by one of them; what does not have it is of no name")
     t.eq(a.get("/v1/bill")[1]["month"], datetime.now(timezone.utc).strftime("%Y-%m"), "without a month it is the present one")
     for month in ("2026-13", "2026-1", "1999-01", "2026-11-01", ""):
         t.eq(a.get(f"/v1/bill?month={month}")[0], 400, f"?month={month} is refused")
@@ -193,8 +198,8 @@ def run(t, pg):
     a = Api(pg)
     try:
         a.objects("data", [f"meta/{i:03}.parquet" for i in range(300)])
-        for name, project in (("one", "default"), ("two", "other")):
-            status = a.submit(spec(name, '{from: "s3://data/meta/*.parquet"}', top=f"project: {project}"))[0]
+        for name, project, tags in (("one", "default", '{cost-center: "4711", team: a}'), ("two", "other", "{team: b}")):
+            status = a.submit(spec(name, '{from: "s3://data/meta/*.parquet"}', top=f"project: {project}\ntags: {tags}"))[0]
             t.eq(status, 201, f"campaign {name}")
         for c in (1, 2):
             leader_takes(a, c)
