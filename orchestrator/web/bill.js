@@ -3,7 +3,7 @@ import { html } from './html.js';
 import { useQuery } from './address.js';
 import { get } from './api.js';
 import { Csv } from './csv.js';
-import { useLive } from './live.js';
+import { CURVES_MS, useLive } from './live.js';
 import { Share } from './money.js';
 import { Command } from './show.js';
 import { count, percent, usd } from './format.js';
@@ -38,7 +38,7 @@ export function Bill({ setLive }) {
   const { data: bill, problem } = useLive('/events', () => {
     document.title = 'bill · drover';
     return get(`/bill?${new URLSearchParams(FIELDS.filter((f) => at[f]).map((f) => [f, at[f]]))}`);
-  }, [at.month, at.tag], setLive);
+  }, [at.month, at.tag], setLive, CURVES_MS);
   const now = new Date().toISOString().slice(0, 7);
   return html`<main>
     <div class="head"><div><h1>Bill ${bill && html`<span class="muted">${nameOf(bill.month)}</span>`}</h1>
@@ -49,9 +49,9 @@ export function Bill({ setLive }) {
     ${bill && html`<section class="card wide" id="total"><h2>In all
       ${bill.groups.length > 0 && html`<${Csv} file=${`bill-${bill.month}`} columns=${['group', 'project', 'campaign', 'name', 'seconds', 'micro_usd']} rows=${flat(bill)}/>`}</h2>
       <p class="big" id="bill" data-month=${bill.month}>${usd(bill.micro_usd)}</p>
-      ${(bill.tags.length > 0 || bill.tag) && html`<div class="fields"><label>By <select name="tag" value=${bill.tag || ''} onChange=${(e) => move({ tag: e.target.value })}>
+      ${(bill.tags.length > 0 || bill.tag) && html`<label class="by group-by">By <select name="tag" value=${bill.tag || ''} onChange=${(e) => move({ tag: e.target.value })}>
         <option value="" selected=${!bill.tag}>project</option>
-        ${[...new Set([...(bill.tag ? [bill.tag] : []), ...bill.tags])].map((k) => html`<option key=${k} value=${k} selected=${k === bill.tag}>tag ${k}</option>`)}</select></label></div>`}
+        ${[...new Set([...(bill.tag ? [bill.tag] : []), ...bill.tags])].map((k) => html`<option key=${k} value=${k} selected=${k === bill.tag}>tag ${k}</option>`)}</select></label>`}
       ${bill.groups.length === 0 && html`<p class="muted">Nothing was booked in this month.</p><${Command} text="drover ls"/>`}</section>
     ${bill.groups.map((p) => html`<${Group} key=${p.name ?? ''} p=${p} tag=${bill.tag} all=${bill.micro_usd}/>`)}`}
   </main>`;

@@ -4,12 +4,13 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { stream } from './api.js';
 
 const REFRESH_MS = 250; // one read answers all events in between
+export const CURVES_MS = 2500; // of answers that the server makes every two seconds at most
 const POLL_MS = 10000;
 const BEHIND_MS = 700; // the server caches an expensive answer for a moment
 
 // read() loads the data; it runs again when `keys` change, and soon when its result is `behind`.
-// Returns { data, at, problem, load }.
-export function useLive(path, read, keys, setLive) {
+// every: ms between two reads, at least. Returns { data, at, problem, load }.
+export function useLive(path, read, keys, setLive, every = REFRESH_MS) {
   const [view, setView] = useState({ data: null, at: 0 });
   const [problem, setProblem] = useState(null);
   const run = useRef({ busy: false, again: false, serial: 0, timer: null });
@@ -35,9 +36,9 @@ export function useLive(path, read, keys, setLive) {
     r.busy = false;
     if (r.again) {
       r.again = false;
-      setTimeout(load, serial === r.serial ? REFRESH_MS : 0);
+      setTimeout(load, serial === r.serial ? every : 0);
     }
-  }, []);
+  }, [every]);
   useEffect(() => {
     run.current.serial++;
     load();
@@ -46,11 +47,11 @@ export function useLive(path, read, keys, setLive) {
     const r = run.current;
     let timer = null;
     const soon = () => {
-      timer ||= setTimeout(() => { timer = null; load(); }, REFRESH_MS);
+      timer ||= setTimeout(() => { timer = null; load(); }, every);
     };
     const close = stream(path, soon, setLive);
     const poll = setInterval(load, POLL_MS);
     return () => { close(); clearInterval(poll); clearTimeout(timer); clearTimeout(r.timer); };
-  }, [path, load, setLive]);
+  }, [path, load, setLive, every]);
   return { ...view, problem, load };
 }

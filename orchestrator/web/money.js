@@ -3,7 +3,7 @@
 import { html } from './html.js';
 import { get } from './api.js';
 import { Csv } from './csv.js';
-import { useLive } from './live.js';
+import { CURVES_MS, useLive } from './live.js';
 import { Loading } from './runs.js';
 import { CampaignHead, Command } from './show.js';
 import { TimeChart, isFar, steps, timeText } from './timechart.js';
@@ -113,7 +113,7 @@ function Failed({ id, failures }) {
 }
 
 export function Money({ id, setLive }) {
-  const { data, problem } = useLive(`/campaigns/${id}/events`, () => read(id), [id], setLive);
+  const { data, problem } = useLive(`/campaigns/${id}/events`, () => read(id), [id], setLive, CURVES_MS);
   if (!data) return html`<${Loading} problem=${problem}/>`;
   const { campaign, cost, phases, types, failures } = data;
   const paid = (rows) => rows.filter((r) => r.micro_usd > 0 || r.seconds > 0 || r.reserved_micro_usd > 0 || r.elapsed_seconds > 0);

@@ -5,7 +5,7 @@ import { get } from './api.js';
 import { Bars } from './chart.js';
 import { Csv } from './csv.js';
 import { Gantt, describe } from './gantt.js';
-import { useLive } from './live.js';
+import { CURVES_MS, useLive } from './live.js';
 import { Loading } from './runs.js';
 import { CampaignHead } from './show.js';
 import { TimeChart, timeText } from './timechart.js';
@@ -115,7 +115,7 @@ function Kept({ id, kept }) {
 
 export function Timeline({ id, setLive }) {
   const [at, move] = useQuery(FIELDS);
-  const { data, problem } = useLive(`/campaigns/${id}/events`, () => read(id, at), [id, at.stage], setLive);
+  const { data, problem } = useLive(`/campaigns/${id}/events`, () => read(id, at), [id, at.stage], setLive, CURVES_MS);
   if (!data) return html`<${Loading} problem=${problem}/>`;
   const { campaign, stage } = data;
   const shown = campaign.stages.find((s) => s.name === stage);
