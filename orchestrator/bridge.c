@@ -2,6 +2,7 @@
 #include "bridge.h"
 #include "common/clock.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -71,6 +72,17 @@ void bridge_reply_done(struct bridge_reply *r)
     buf_done(&r->json);
 }
 
+/* What the slot holds of its question. */
+static void question_done(struct bridge_question *q)
+{
+    free((char *)(uintptr_t)q->body.p);
+    q->body = (struct str){NULL, 0};
+    if (q->kind == BRIDGE_S3_PUT && q->fd >= 0) {
+        (void)close(q->fd);
+    }
+    q->fd = -1;
+}
+
 bool bridge_new(struct bridge **ret, struct err *err)
 {
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -86,6 +98,7 @@ bool bridge_new(struct bridge **ret, struct err *err)
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
         (void)pthread_cond_init(&b->slots[i].answered, &attr);
+        b->slots[i].q.fd = -1;
     }
     (void)pthread_condattr_destroy(&attr);
     *ret = b;
@@ -99,7 +112,7 @@ void bridge_free(struct bridge *b)
     }
     for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
         bridge_reply_done(&b->slots[i].reply);
-        free((char *)(uintptr_t)b->slots[i].q.body.p);
+        question_done(&b->slots[i].q);
         (void)pthread_cond_destroy(&b->slots[i].answered);
     }
     (void)pthread_mutex_destroy(&b->lock);
@@ -127,8 +140,7 @@ static void slot_clear(struct bridge_slot *s)
 {
     bridge_reply_done(&s->reply);
     s->reply = (struct bridge_reply){0};
-    free((char *)(uintptr_t)s->q.body.p);
-    s->q.body = (struct str){NULL, 0};
+    question_done(&s->q);
     s->state = SLOT_FREE;
 }
 
@@ -168,6 +180,7 @@ static bool ask_locked(struct bridge *b, const struct bridge_question *q, int64_
     s->q = *q;
     s->q.id = b->next_id++;
     s->q.body = (struct str){str_dup(q->body), q->body.n};
+    s->q.fd = q->kind == BRIDGE_S3_PUT ? fcntl(q->fd, F_DUPFD_CLOEXEC, 0) : -1;
     s->state = SLOT_ASKED;
     uint64_t one = 1;
     (void)!write(b->fd, &one, sizeof one);

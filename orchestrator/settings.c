@@ -26,7 +26,8 @@ const struct config_row settings_rows[] = {
     {"worker_image", "DROVER_WORKER_IMAGE", CONFIG_STR, "", 0, 0, AT(worker_image),
      "image of drover-worker, pinned to a digest"},
     {"bucket", "DROVER_BUCKET", CONFIG_STR, "", 0, 0, AT(bucket),
-     "what {bucket} means when a campaign file does not say"},
+     "what {bucket} means when a campaign file does not say, and where sources go; empty: "
+     "sagemaker-REGION-ACCOUNT"},
     {"prices_file", "DROVER_PRICES_FILE", CONFIG_STR, "", 0, 0, AT(prices_file),
      "JSON {\"ml.m5.large\":\"0.115\"}: list prices in USD per hour"},
     {"spool_dir", "DROVER_SPOOL_DIR", CONFIG_STR, "/tmp", 0, 0, AT(spool_dir),

@@ -42,6 +42,9 @@ void s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
 /* if_none_match: "*" to create only, else NULL. */
 void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const char *content_type,
             const char *if_none_match, s3_cb cb, void *ctx);
+/* The same; the body is not copied and must stay valid until the callback. */
+void s3_put_lent(struct aws_client *c, const struct s3_uri *u, struct str body,
+                 const char *content_type, s3_cb cb, void *ctx);
 void s3_delete(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
 /* All keys that begin with u->key, every page, at most max_keys (more is ERR_LIMIT). A repeated
  * continuation token is ERR_AWS. */

@@ -9,6 +9,9 @@
 /* Append header, data and padding of one regular file: mode 0444, owner "bigdata", as img2dataset
  * writes them. */
 void tar_add(struct buf *out, struct str name, struct str data, int64_t mtime_s);
+/* The same with other permissions (the last nine bits) and owned by 0:0 without names. */
+void tar_add_mode(struct buf *out, struct str name, struct str data, int64_t mtime_s,
+                  unsigned mode);
 void tar_end(struct buf *out);
 struct tar_member {
     struct str name; /* valid until the next call */

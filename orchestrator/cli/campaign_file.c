@@ -7,6 +7,20 @@
 
 #define FILE_MAX (1024 * 1024)
 
+void campaign_file_done(struct campaign_file *f)
+{
+    for (size_t i = 0; i < f->sources_n; i++) {
+        source_pack_done(&f->sources[i]);
+    }
+    buf_done(&f->text);
+    buf_done(&f->sent);
+}
+
+struct str campaign_file_sent(const struct campaign_file *f)
+{
+    return buf_str(f->changes_n > 0 ? &f->sent : &f->text);
+}
+
 bool campaign_file_read(const char *name, struct campaign_file *ret, int *ret_exit)
 {
     bool in = strcmp(name, "-") == 0;
@@ -41,6 +55,19 @@ static struct str file_line(const struct campaign_file *f, int64_t line)
     return at;
 }
 
+/* A column of what is sent, in the file. */
+static long long column_in_file(const struct campaign_file *f, int64_t line, int64_t column)
+{
+    for (size_t i = f->sent.n > 0 ? f->changes_n : 0; i-- > 0;) {
+        const struct campaign_change *c = &f->changes[i];
+        int64_t now_n = (int64_t)strlen(c->now);
+        if (c->line == line && column > c->column) {
+            column = MAX(column - now_n + (int64_t)c->was_n, (int64_t)c->column);
+        }
+    }
+    return column;
+}
+
 void campaign_file_fault(const struct campaign_file *f, const json_t *e)
 {
     int64_t line = jint(e, "line");
@@ -49,8 +76,8 @@ void campaign_file_fault(const struct campaign_file *f, const json_t *e)
     AUTO_FREE char *pointer = text_clean(jstr(e, "pointer"));
     const char *colon = pointer[0] != '\0' ? ": " : "";
     if (line > 0) {
-        say("error: %s:%lld:%lld %s%s%s", f->name, (long long)line, (long long)jint(e, "column"),
-            pointer, colon, message);
+        say("error: %s:%lld:%lld %s%s%s", f->name, (long long)line,
+            column_in_file(f, line, jint(e, "column")), pointer, colon, message);
         AUTO_FREE char *raw = str_dup(file_line(f, line));
         AUTO_FREE char *source = text_clean(raw);
         say("%5lld | %s", (long long)line, source);

@@ -7,6 +7,7 @@
 #include "core/spec/spec_parse.h"
 #include "print.h"
 #include "ref.h"
+#include "source_dirs.h"
 #include "table.h"
 #include <stdio.h>
 
@@ -115,20 +116,20 @@ static int of_file(struct cli *cli)
                                     .worker_image = setting("DROVER_WORKER_IMAGE", NULL),
                                     .bucket = setting("DROVER_BUCKET", NULL),
                                     .region = setting("AWS_REGION", "AWS_DEFAULT_REGION")};
-    if (!campaign_file_read(cli->args[0], &f, &status)) {
-        buf_done(&f.text);
+    if (!campaign_file_read(cli->args[0], &f, &status) || !source_dirs_pack(&f, &status)) {
+        campaign_file_done(&f);
         return status;
     }
     CLEANUP(arena_done)
     struct arena a;
     arena_init(&a, SPEC_ARENA_BYTES);
     AUTO_FREE struct faults *faults = xcalloc(1, sizeof *faults);
-    if (spec_parse(buf_str(&f.text), &d, &a, &s, faults)) {
+    if (spec_parse(campaign_file_sent(&f), &d, &a, &s, faults)) {
         status = show_stage(cli, s, cli->args_n > 1 ? cli->args[1] : NULL, d.region, &a);
     } else {
         status = show_faults(&f, faults);
     }
-    buf_done(&f.text);
+    campaign_file_done(&f);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "forecast_print.h"
 #include "print.h"
 #include "progress.h"
+#include "source_dirs.h"
 #include "table.h"
 #include <stdio.h>
 
@@ -84,7 +85,7 @@ static bool send(struct cli *cli, const struct campaign_file *f, bool dry_run, c
         xasprintf("/v1/campaigns%s%s", query.n > 0 ? "?" : "", query.n > 0 ? query.p + 1 : "");
     const struct client_call call = {.method = "POST",
                                      .path = path,
-                                     .body = buf_str(&f->text),
+                                     .body = campaign_file_sent(f),
                                      .type = json ? "application/json" : "application/yaml",
                                      .key = dry_run ? NULL : key};
     struct err err = ERR_INIT;
@@ -250,6 +251,9 @@ static int submit(struct cli *cli, const struct campaign_file *f)
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};
+    if (!source_dirs_send(cli, f, &status)) {
+        return status;
+    }
     if (!send(cli, f, false, cli->opt.key != NULL ? cli->opt.key : key, &r, &status)) {
         return status;
     }
@@ -273,10 +277,10 @@ int cmd_submit(struct cli *cli)
 {
     int status = EXIT_OK;
     struct campaign_file f;
-    if (campaign_file_read(cli->args[0], &f, &status)) {
+    if (campaign_file_read(cli->args[0], &f, &status) && source_dirs_pack(&f, &status)) {
         status = cli->opt.dry_run ? plan(cli, &f) : submit(cli, &f);
     }
-    buf_done(&f.text);
+    campaign_file_done(&f);
     return status;
 }
 

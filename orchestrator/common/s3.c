@@ -262,6 +262,17 @@ void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const
     s3_start(c, u, &spec, cb, ctx);
 }
 
+void s3_put_lent(struct aws_client *c, const struct s3_uri *u, struct str body,
+                 const char *content_type, s3_cb cb, void *ctx)
+{
+    const struct s3_spec spec = {.operation = "PutObject",
+                                 .method = "PUT",
+                                 .body = body,
+                                 .body_borrow = true,
+                                 .content_type = content_type};
+    s3_start(c, u, &spec, cb, ctx);
+}
+
 void s3_delete(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx)
 {
     struct s3_spec spec = {.operation = "DeleteObject", .method = "DELETE"};

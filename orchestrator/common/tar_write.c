@@ -35,17 +35,25 @@ static void put_octal(char *field, size_t size, int64_t v)
     field[size - 1] = '\0';
 }
 
-static void add_header(struct buf *out, struct str name, int64_t size, int64_t mtime_s, char type)
+struct owner { /* of a member */
+    unsigned mode;
+    const char *name; /* of user and group */
+};
+
+static void add_header(struct buf *out, struct str name, int64_t size, int64_t mtime_s, char type,
+                       const struct owner *owner)
 {
+    size_t owner_n = strlen(owner->name) + 1;
     struct tar_header h = {.typeflag = type, .magic = "ustar", .version = {'0', '0'}};
     memcpy(h.name, name.p, MIN(name.n, sizeof h.name));
-    put_octal(h.mode, sizeof h.mode, type == '0' ? 0444 : 0644);
+    put_octal(h.mode, sizeof h.mode, owner->mode);
     put_octal(h.uid, sizeof h.uid, 0);
     put_octal(h.gid, sizeof h.gid, 0);
     put_octal(h.size, sizeof h.size, MIN(size, TAR_SIZE_MAX));
     put_octal(h.mtime, sizeof h.mtime, MIN(MAX(mtime_s, INT64_C(0)), TAR_SIZE_MAX));
-    memcpy(h.uname, "bigdata", sizeof "bigdata");
-    memcpy(h.gname, "bigdata", sizeof "bigdata");
+    ASSERT(owner_n <= sizeof h.uname);
+    memcpy(h.uname, owner->name, owner_n);
+    memcpy(h.gname, owner->name, owner_n);
     put_octal(h.devmajor, sizeof h.devmajor, 0);
     put_octal(h.devminor, sizeof h.devminor, 0);
     memset(h.chksum, ' ', sizeof h.chksum);
@@ -83,8 +91,10 @@ static void add_pax_record(struct buf *out, const char *key, struct str value)
     buf_add_char(out, '\n');
 }
 
-static void add_pax(struct buf *out, struct str name, int64_t size, int64_t mtime_s)
+static void add_pax(struct buf *out, struct str name, int64_t size, int64_t mtime_s,
+                    const char *owner_name)
 {
+    const struct owner owner = {0644, owner_name};
     CLEANUP(buf_done)
     struct buf records = BUF_INIT(name.n + 256);
     if (name.n > TAR_NAME_BYTES_MAX) {
@@ -97,19 +107,32 @@ static void add_pax(struct buf *out, struct str name, int64_t size, int64_t mtim
     }
     ASSERT(!records.overflow);
     if (records.n > 0) {
-        add_header(out, STR("././@PaxHeader"), (int64_t)records.n, mtime_s, 'x');
+        add_header(out, STR("././@PaxHeader"), (int64_t)records.n, mtime_s, 'x', &owner);
         buf_add_str(out, buf_str(&records));
         pad_block(out, records.n);
     }
 }
 
-void tar_add(struct buf *out, struct str name, struct str data, int64_t mtime_s)
+static void add_member(struct buf *out, struct str name, struct str data, int64_t mtime_s,
+                       const struct owner *owner)
 {
     ASSERT(name.n > 0 && memchr(name.p, '\0', name.n) == NULL);
-    add_pax(out, name, (int64_t)data.n, mtime_s);
-    add_header(out, name, (int64_t)data.n, mtime_s, '0');
+    add_pax(out, name, (int64_t)data.n, mtime_s, owner->name);
+    add_header(out, name, (int64_t)data.n, mtime_s, '0', owner);
     buf_add_str(out, data);
     pad_block(out, data.n);
+}
+
+void tar_add(struct buf *out, struct str name, struct str data, int64_t mtime_s)
+{
+    const struct owner owner = {0444, "bigdata"};
+    add_member(out, name, data, mtime_s, &owner);
+}
+
+void tar_add_mode(struct buf *out, struct str name, struct str data, int64_t mtime_s, unsigned mode)
+{
+    const struct owner owner = {mode, ""};
+    add_member(out, name, data, mtime_s, &owner);
 }
 
 void tar_end(struct buf *out)

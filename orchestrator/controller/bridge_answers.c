@@ -2,20 +2,25 @@
  * endpoints. */
 #include "bridge_answers.h"
 #include "aws/hosting.h"
+#include "aws/identity.h"
 #include "aws/logs.h"
 #include "common/log.h"
 #include "lease.h"
 #include "object_listing.h"
 #include "output_check.h"
 #include "shell.h"
+#include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 
 #define MODEL_ANSWER_MAX (8 * 1024 * 1024)
 
 struct bridge_call {
     struct bridge *bridge;
+    struct api_status *status;
     struct bridge_question q;
+    void *mapped; /* S3_PUT: the file */
 };
 
 static void on_log(void *ctx, struct str json, const struct aws_failure *f)
@@ -64,6 +69,66 @@ static void on_model(void *ctx, const struct endpoint_answer *m, const struct aw
     free(a);
 }
 
+static void on_put(void *ctx, const struct s3_result *r)
+{
+    struct bridge_call *a = ctx;
+    struct bridge_reply reply = {0};
+    (void)munmap(a->mapped, (size_t)a->q.size);
+    if (r->outcome == AWS_OK) {
+        bridge_answer(a->bridge, a->q.id, &reply);
+    } else {
+        struct err err = r->err;
+        bridge_refuse(a->bridge, a->q.id, &err);
+    }
+    free(a);
+}
+
+static void ask_put(struct controller *c, struct bridge_call *a)
+{
+    struct s3_uri u;
+    struct err err = ERR_INIT;
+    bool ok = s3_parse_uri(str_of(a->q.uri), &u, &err);
+    if (ok) {
+        a->mapped = mmap(NULL, (size_t)a->q.size, PROT_READ, MAP_PRIVATE, a->q.fd, 0);
+        ok = a->mapped != MAP_FAILED ||
+             err_set_os(&err, ERR_IO, errno, "cannot map what is to be sent to '%s'", a->q.uri);
+    }
+    if (!ok) {
+        bridge_refuse(a->bridge, a->q.id, &err);
+        free(a);
+        return;
+    }
+    s3_put_lent(c->aws_plain, &u, (struct str){a->mapped, (size_t)a->q.size}, "application/gzip",
+                on_put, a);
+}
+
+static void on_identity(void *ctx, const struct aws_identity *who, const struct aws_failure *f)
+{
+    struct bridge_call *a = ctx;
+    struct bridge_reply reply = {0};
+    int64_t account = 0;
+    if (f == NULL) {
+        struct json_out w;
+        if (parse_i64(str_of(who->account), 1, INT64_MAX, &account, NULL)) {
+            atomic_store(&a->status->account, account);
+        }
+        buf_init(&reply.json, 8192);
+        json_out_init(&w, &reply.json);
+        json_out_object(&w, NULL);
+        json_out_str(&w, "account", who->account);
+        json_out_str(&w, "arn", who->arn);
+        json_out_end_object(&w);
+        bridge_answer(a->bridge, a->q.id, &reply);
+    } else {
+        struct err err = ERR_INIT;
+        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
+                      "GetCallerIdentity: %.64s %.500s", f->code, f->message);
+        bridge_refuse(a->bridge, a->q.id, &err);
+    }
+    bridge_reply_done(&reply);
+    free(a);
+}
+
 static void on_question(void *ctx, int fd, uint32_t events)
 {
     struct controller *c = ctx;
@@ -77,6 +142,7 @@ static void on_question(void *ctx, int fd, uint32_t events)
         }
         struct bridge_call *a = xcalloc(1, sizeof *a);
         a->bridge = c->bridge;
+        a->status = c->status;
         a->q = q;
         switch (q.kind) {
         case BRIDGE_S3_LIST: /* above */
@@ -87,6 +153,12 @@ static void on_question(void *ctx, int fd, uint32_t events)
         case BRIDGE_INVOKE:
             (void)endpoint_invoke(c->aws_plain, (struct aws_gate){NULL, NULL}, q.endpoint,
                                   q.content_type, q.body, on_model, a);
+            break;
+        case BRIDGE_S3_PUT:
+            ask_put(c, a);
+            break;
+        case BRIDGE_IDENTITY:
+            identity_get(c->aws_plain, on_identity, a);
             break;
         }
     }

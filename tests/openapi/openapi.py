@@ -5,7 +5,9 @@ says, cell by cell. Method: the API's own server over a small world of every kin
 
 usage: openapi.py [N]    N: requests, 2,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,rules,campaign,requests
 """
+import base64
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -61,6 +63,9 @@ def world(a):
                 clock_timestamp(), clock_timestamp(), clock_timestamp(), clock_timestamp() FROM stage""")
     a.sql("""UPDATE stage_run SET state = 'held', reason = 'gate: loss is 4' WHERE campaign_id = 2;
         UPDATE campaign_run SET state = 'succeeded', ended_at = clock_timestamp() WHERE campaign_id = 3; DELETE FROM endpoint WHERE campaign_id = 3""")
+    source = gzip.compress(b"x" * 2000, mtime=0)
+    digest = hashlib.sha256(source).hexdigest()
+    a.raw("PUT", f"/v1/sources/{digest}", source, {"Content-Type": "application/gzip"})
     tokens = {role: a.post("/v1/tokens", {"name": role, "role": role})[1]["token"] for role in ROLES[1:]}
     spare = [a.post("/v1/tokens", {"name": "spare", "role": "viewer"})[1]["id"] for _ in range(4)]
     for _ in range(40):
@@ -74,12 +79,12 @@ def world(a):
              "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
              "attempt": [0, 1], "tag": ["team"], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
              "cause": ["disk_full", "oom"], "filter": ["state=failed", "attempts>=1"], "what_if": ["parts=3"], "live_name": ["refuse"], "who": ["token file", "spare"], "action": ["campaign", "campaign.submit"],
-             "instance_type": ["ml.c5.xlarge"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
+             "instance_type": ["ml.c5.xlarge"], "sha256": [digest], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
     trained = {"campaign": [runs], "stage": ["train-1", "train-2"], "part": [0], "attempt": [0, 1]}
     of = {"parts_post": {"campaign": ["c-4"]}, "campaign_archive": {"campaign": ["c-3"]}, "campaign_override": {"campaign": ["c-2"]}, "campaign_cancel": {"campaign": ["c-2"]},
           "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]}, "endpoint_delete": {"endpoint": ["d-1-serve-0-a2-00"]},
           **dict.fromkeys(("logs_get", "metric_points_get", "metrics_get", "scaling_get", "compare_get", "metrics_list"), trained)}
-    return tokens, known, of, {"campaign_post": texts, "parts_post": lines, "endpoint_ask": [{"type": t, "body": "1,2"} for t in ("text/csv", "application/octet-stream", "application/json")]}
+    return tokens, known, of, {"campaign_post": texts, "parts_post": lines, "source_put": [{"type": "application/gzip", "base64": base64.b64encode(source).decode()}], "endpoint_ask": [{"type": t, "body": "1,2"} for t in ("text/csv", "application/octet-stream", "application/json")]}
 
 
 def check_lint(t, a, folder):
@@ -131,9 +136,10 @@ def check_rules(t, a, document, known, of):
         allowed = {m.upper() for m in methods} | {"OPTIONS"} | ({"HEAD"} if "get" in methods else set())
         if status != 204 or text or set(head["allow"].split(", ")) != allowed:
             wrong.append(("OPTIONS", path, status, head.get("allow")))
-        status, _, head = a.raw("PUT", path)
+        other = next(m for m in ("PUT", "DELETE") if m not in allowed)
+        status, _, head = a.raw(other, path)
         if status != 405 or set(head["allow"].split(", ")) != allowed:
-            wrong.append(("PUT", path, status, head.get("allow")))
+            wrong.append((other, path, status, head.get("allow")))
         if "get" not in methods or path.endswith("/events") or "304" not in methods["get"]["responses"]:
             continue
         needed = [p for p in (resolved(document, p) for p in methods["get"]["parameters"]) if p["in"] == "query" and (p["required"] or p["name"] == "stage")]

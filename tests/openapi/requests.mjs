@@ -102,6 +102,7 @@ const bodyOf = (op, fault, headers) => {
   const text = world.texts[op.operationId] && r.pick(world.texts[op.operationId]);
   headers['Content-Type'] = fault === 'type' ? 'text/csv' : text ? text.type : r.pick(types);
   if (fault === 'encoding') headers['Content-Encoding'] = 'gzip';
+  if (text?.base64) return Buffer.from(text.base64, 'base64');
   if (text) return text.body || ' ';
   if (fault === 'json') return r.pick(['{', '[]', '"x"', '{"a":1,"a":2}', '\u0000', '{}{}', '7']);
   const known = { ...world.known, token: world.secrets };
@@ -121,7 +122,7 @@ const requestOf = (op, fault) => {
 const wrong = []; // at most 50
 const seen = new Map();
 const problems = new Set();
-const note = (what, request, answer) => wrong.push({ what, method: request.method, path: request.path, body: request.body?.slice(0, 300),
+const note = (what, request, answer) => wrong.push({ what, method: request.method, path: request.path, body: request.body?.slice(0, 300).toString(),
   status: answer.status, answer: answer.text.slice(0, 400) });
 
 const checkAnswer = (op, request, fault, answer) => {

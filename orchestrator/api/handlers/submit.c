@@ -9,6 +9,8 @@
 #include "core/money/cost.h"
 #include "core/spec/spec_json.h"
 #include "core/spec/spec_parse.h"
+#include "default_bucket.h"
+#include "sources.h"
 #include "store/api/campaigns.h"
 #include "store/api/part_load.h"
 #include "store/api/quotas.h"
@@ -208,16 +210,36 @@ static bool stage_prepare(struct api_req *r, const struct spec_stage *sp, struct
     return stage_input(r, sp, st, err) && stage_price(r, sp, st, err);
 }
 
+/* The file with droverd's defaults. A default bucket that cannot be told is a fault only of a file
+ * that is not valid without it. */
+static bool parse(struct api_req *r, struct submit *s, struct err *err)
+{
+    struct faults *faults = arena_alloc(&r->arena, sizeof *faults);
+    struct spec_defaults defaults = req_config(r)->defaults;
+    struct err why = ERR_INIT;
+    bool known = default_bucket(r, &defaults.bucket, &why);
+    if (spec_parse(buf_str(&r->body), &defaults, &s->arena, &s->spec, faults)) {
+        return true;
+    }
+    if (!known) {
+        *err = why;
+        return false;
+    }
+    return refused(r, faults, err);
+}
+
 bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
 {
     arena_init(&s->arena, SUBMIT_ARENA_MAX);
-    struct faults *faults = arena_alloc(&r->arena, sizeof *faults);
-    if (!spec_parse(buf_str(&r->body), &req_config(r)->defaults, &s->arena, &s->spec, faults)) {
-        return refused(r, faults, err);
+    if (!parse(r, s, err)) {
+        return false;
     }
     if (!scope_has(r, s->spec->project)) {
         return err_set(err, ERR_FORBIDDEN, "project '%.64s': the token counts in %s",
                        s->spec->project, r->who.projects);
+    }
+    if (!s->dry_run && !sources_check(r, s->spec, err)) {
+        return false;
     }
     for (int i = 0; i < s->spec->stages_n; i++) {
         struct submit_stage *st = &s->stages[i];

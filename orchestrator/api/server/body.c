@@ -19,6 +19,9 @@ int64_t body_max(const struct api_req *r)
     if (r->route->role == API_PUBLIC) {
         return API_PUBLIC_BODY_MAX;
     }
+    if ((r->route->flags & ROUTE_SOURCE) != 0) {
+        return API_SOURCE_MAX;
+    }
     return (r->route->flags & ROUTE_BULK) != 0 ? API_BULK_MAX : API_BODY_MAX;
 }
 

@@ -12,6 +12,7 @@
 #define API_BODY_MAX        (1024 * 1024)
 #define API_PUBLIC_BODY_MAX 4096 /* of who has not shown a token yet */
 #define API_BULK_MAX        (INT64_C(512) * 1024 * 1024)
+#define API_SOURCE_MAX      (INT64_C(64) * 1024 * 1024)
 #define API_HEADERS_MAX     64
 #define API_HEADERS_BYTES   (16 * 1024)
 #define API_URL_MAX         8192

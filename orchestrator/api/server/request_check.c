@@ -16,6 +16,7 @@ static const struct text_body {
      "application/x-ndjson application/jsonl application/json application/octet-stream text/plain",
      false},
     {"ModelInput", "application/json */*", false},
+    {"SourceArchive", "application/gzip application/octet-stream", false},
 };
 
 static const struct text_body *text_body_of(const struct route *t)

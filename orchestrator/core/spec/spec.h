@@ -118,10 +118,11 @@ enum spec_distribution {
 };
 /* What only training stages say. core/lowering makes fields and hyperparameters of it. */
 struct spec_training {
-    bool script;            /* framework or source_dir: hyperparameters go out as JSON */
-    bool framework;         /* the image is AWS's */
-    bool metrics_series;    /* EnableSageMakerMetricsTimeSeries */
-    const char *source_dir; /* s3://bucket/key.tar.gz */
+    bool script;               /* framework or source_dir: hyperparameters go out as JSON */
+    bool framework;            /* the image is AWS's */
+    bool metrics_series;       /* EnableSageMakerMetricsTimeSeries */
+    const char *source_dir;    /* s3://bucket/key.tar.gz */
+    const char *source_sha256; /* of a source that was sent to droverd; else NULL */
     const char *entry_point;
     int log_level;
     bool quoted[SPEC_PAIRS_MAX]; /* of hyperparameters: text that JSON puts in quotes */

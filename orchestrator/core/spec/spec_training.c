@@ -3,6 +3,7 @@
  * CreateTrainingJob. */
 #include "common/regex.h"
 #include "core/catalog/catalog.h"
+#include "source_uri.h"
 #include "spec_read.h"
 #include <stdio.h>
 
@@ -133,18 +134,41 @@ bool spec_script_ok(const char *s)
     return suffix && s[0] != '/' && strstr(s, "..") == NULL;
 }
 
+/* sha256:DIGEST: an archive that was sent to droverd before the file. */
+static void read_sent_source(struct spec_reader *r, const struct spec_node *at, struct str digest,
+                             struct spec_training *t)
+{
+    struct err why = ERR_INIT;
+    char *uri = arena_alloc(r->a, SOURCE_URI_MAX);
+    if (r->defaults->bucket == NULL) {
+        spec_fault(r, at, "required", "DROVER_BUCKET=s3://bucket in droverd's environment",
+                   "there is no bucket for the source");
+    } else if (!source_uri(r->defaults->bucket, digest, uri, &why)) {
+        spec_fault(r, at, "limit", "a shorter DROVER_BUCKET", "%s", why.message);
+    } else if (spec_s3(r, at, uri)) {
+        t->source_dir = uri;
+        t->source_sha256 = arena_strndup(r->a, digest.p, digest.n);
+    }
+}
+
 static void read_source(struct spec_reader *r, const struct spec_node *at, struct spec_training *t)
 {
     static const char hint[] =
         "s3://bucket/code/sourcedir.tar.gz, made by: tar -C FOLDER -czf sourcedir.tar.gz .";
+    struct str digest;
     const char *text;
     if (!spec_text(r, at, BRACES_VARS, 1024, &text)) {
         return;
     }
     t->source_dir = text;
-    if (strncmp(text, "s3://", 5) != 0) {
-        spec_fault(r, at, "unsupported", hint,
-                   "a folder of this machine is not packed in this version");
+    if (source_digest(text, &digest)) {
+        read_sent_source(r, at, digest, t);
+    } else if (strncmp(text, "s3://", 5) != 0) {
+        spec_fault(r, at, "unsupported",
+                   "a folder as it is written here, or s3://bucket/code/sourcedir.tar.gz",
+                   "'%.120s' was not packed: drover submit packs a folder that is named without "
+                   "variables",
+                   text);
     } else if (spec_s3(r, at, text) && !str_ends(str_of(text), ".tar.gz")) {
         spec_fault(r, at, "pattern", hint, "'%.120s' is no .tar.gz", text);
     }

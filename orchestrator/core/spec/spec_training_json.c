@@ -73,6 +73,7 @@ static void lists_out(json_t *o, const struct spec_stage *s, const struct spec_t
     X(compiler_debug) X(debugger) X(profiler) X(infra_check) X(remote_debug) X(uncompressed)
 #define TRAINING_TEXTS(X)                                                                          \
     X(source_dir)                                                                                  \
+    X(source_sha256)                                                                               \
     X(entry_point)                                                                                 \
     X(dp_options)                                                                                  \
     X(mpi_options)                                                                                 \

@@ -26,7 +26,7 @@ S3_ACTIONS = {"GetObject": "GetObject", "HeadObject": "GetObject", "PutObject": 
               "ListParts": "ListMultipartUploadParts", "ListMultipartUploads": "ListBucketMultipartUploads"}
 # The functions of common/s3.h and the operations behind them.
 UPLOAD = "CreateMultipartUpload UploadPart CompleteMultipartUpload AbortMultipartUpload PutObject"
-S3_FUNCTIONS = {"get": "GetObject", "head": "HeadObject", "put": "PutObject", "delete": "DeleteObject", "list": "ListObjectsV2", "list_level": "ListObjectsV2", "list_page": "ListObjectsV2", "blocking_list_level": "ListObjectsV2", "blocking_get": "GetObject",
+S3_FUNCTIONS = {"get": "GetObject", "head": "HeadObject", "put": "PutObject", "put_lent": "PutObject", "delete": "DeleteObject", "list": "ListObjectsV2", "list_level": "ListObjectsV2", "list_page": "ListObjectsV2", "blocking_list_level": "ListObjectsV2", "blocking_get": "GetObject",
                 "blocking_get_range": "GetObject", "blocking_get_file": "GetObject HeadObject", "blocking_head": "HeadObject", "blocking_put": "PutObject",
                 "blocking_list": "ListObjectsV2", "blocking_delete": "DeleteObject", "multipart_begin": UPLOAD, "multipart_add": UPLOAD, "multipart_finish": UPLOAD,
                 "multipart_abort": "AbortMultipartUpload", "multipart_restore": "ListParts", "blocking_uploads_abort": "ListMultipartUploads AbortMultipartUpload",
@@ -44,7 +44,7 @@ PLATFORM = {"job.json": "cloudwatch:PutMetricData ecr:BatchCheckLayerAvailabilit
             "job-vpc.json": "ec2:CreateNetworkInterface ec2:CreateNetworkInterfacePermission ec2:DeleteNetworkInterface ec2:DeleteNetworkInterfacePermission "
                             "ec2:DescribeDhcpOptions ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs fsx:DescribeFileSystems"}
 # Actions for which IAM knows no resource, or SageMaker names none beforehand.
-ANY_RESOURCE = set(PLATFORM["job-vpc.json"].split()) | {"fsx:DescribeDataRepositoryAssociations", "fsx:DescribeDataRepositoryTasks", "sagemaker:ListTrainingJobs", "sagemaker:ListModels", "sagemaker:ListEndpointConfigs", "sagemaker:ListEndpoints", "servicequotas:ListServiceQuotas", "ecr:GetAuthorizationToken",
+ANY_RESOURCE = set(PLATFORM["job-vpc.json"].split()) | {"fsx:DescribeDataRepositoryAssociations", "fsx:DescribeDataRepositoryTasks", "sagemaker:ListTrainingJobs", "sagemaker:ListModels", "sagemaker:ListEndpointConfigs", "sagemaker:ListEndpoints", "servicequotas:ListServiceQuotas", "sts:GetCallerIdentity", "ecr:GetAuthorizationToken",
                                                            "cloudwatch:PutMetricData", "cloudwatch:GetMetricStatistics", "sagemaker:DeleteTrainingJob"}
 
 

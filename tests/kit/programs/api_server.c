@@ -69,6 +69,32 @@ static void invoke(struct bridge *b, const struct bridge_question *q)
     bridge_answer(b, q->id, &reply);
 }
 
+/* A file below DIR in place of an object. */
+static void put(struct bridge *b, const struct bridge_question *q, const char *dir)
+{
+    struct bridge_reply reply = {0};
+    AUTO_FREE char *path = xasprintf("%s/%s", dir, q->uri + 5);
+    AUTO_FREE char *bytes = xmalloc((size_t)q->size);
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+    ASSERT(pread(q->fd, bytes, (size_t)q->size, 0) == q->size);
+    AUTO_FILE FILE *f = fopen(path, "we");
+    ASSERT(f != NULL && fwrite(bytes, 1, (size_t)q->size, f) == (size_t)q->size);
+    bridge_answer(b, q->id, &reply);
+}
+
+static void identity(struct bridge *b, const struct bridge_question *q)
+{
+    struct bridge_reply reply = {0};
+    buf_init(&reply.json, 256);
+    buf_add_cstr(&reply.json, "{\"account\":\"111122223333\","
+                              "\"arn\":\"arn:aws:iam::111122223333:user/test\"}");
+    bridge_answer(b, q->id, &reply);
+}
+
 static void serve(struct bridge *b, const char *dir)
 {
     struct bridge_question q;
@@ -80,6 +106,10 @@ static void serve(struct bridge *b, const char *dir)
                 list(b, &q, dir);
             } else if (q.kind == BRIDGE_INVOKE) {
                 invoke(b, &q);
+            } else if (q.kind == BRIDGE_S3_PUT) {
+                put(b, &q, dir);
+            } else if (q.kind == BRIDGE_IDENTITY) {
+                identity(b, &q);
             } else {
                 tail(b, &q);
             }

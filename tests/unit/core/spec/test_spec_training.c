@@ -53,7 +53,7 @@ static const struct mistake mistakes[] = {
      "unsupported", 6, "instance_groups"},
     /* script */
     {"    source_dir: \"s3://acme/code/sourcedir.tar.gz\"\n", "", "required", 4, "source_dir"},
-    {"s3://acme/code/sourcedir.tar.gz", "./train", "unsupported", 6, "tar -C"},
+    {"s3://acme/code/sourcedir.tar.gz", "./train", "unsupported", 6, "drover submit packs"},
     {"s3://acme/code/sourcedir.tar.gz", "s3://acme/code/", "pattern", 6, ".tar.gz"},
     {"s3://acme/code/sourcedir.tar.gz", "s3://A/x.tar.gz", "pattern", 6, "S3"},
     {"    entry_point: train.py\n", "", "required", 4, "entry_point"},
@@ -193,6 +193,41 @@ static bool one_fault(const struct mistake *m)
     }
     parsed_free(p);
     return good;
+}
+
+/* A source that was sent lies in droverd's bucket, under its digest. */
+static void test_spec_training__a_digest_is_a_place_in_the_bucket(void **state)
+{
+    (void)state;
+    static const char sent[] =
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    static const struct {
+        const char *bucket, *uri;
+    } rows[] = {{"acme", "s3://acme/sources/"},
+                {"s3://acme/", "s3://acme/sources/"},
+                {"s3://acme/team/a", "s3://acme/team/a/sources/"},
+                {NULL, NULL}};
+    AUTO_FREE char *text = with("s3://acme/code/sourcedir.tar.gz", sent);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct spec_defaults d = in_region;
+        d.bucket = rows[i].bucket;
+        struct parsed *p = parse_with(text, &d);
+        if (rows[i].uri == NULL) {
+            bool said = false;
+            for (int k = 0; k < p->faults.n; k++) {
+                said |= strstr(p->faults.at[k].hint, "DROVER_BUCKET=") != NULL;
+            }
+            assert_true(said);
+        } else {
+            const struct spec_training *t = p->spec->stages[0]->training;
+            AUTO_FREE char *uri =
+                xasprintf("%s%s/sourcedir.tar.gz", rows[i].uri, sent + strlen("sha256:"));
+            assert_int_equal(p->faults.n, 0);
+            assert_string_equal(t->source_dir, uri);
+            assert_string_equal(t->source_sha256, sent + strlen("sha256:"));
+        }
+        parsed_free(p);
+    }
 }
 
 static void test_spec_training__one_mistake_one_fault(void **state)
@@ -376,6 +411,7 @@ static void test_spec_training__a_stored_form_that_does_not_fit_is_refused(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spec_training__a_digest_is_a_place_in_the_bucket),
         cmocka_unit_test(test_spec_training__one_mistake_one_fault),
         cmocka_unit_test(test_spec_training__all_faults_of_a_file_at_once),
         cmocka_unit_test(test_spec_training__what_is_right_has_no_fault),

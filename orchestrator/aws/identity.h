@@ -1,0 +1,13 @@
+/* Whose credentials the calls are signed with: STS GetCallerIdentity, which needs no permission.
+ * Source: AWS Security Token Service API reference. */
+#pragma once
+#include "sagemaker.h"
+
+struct aws_identity { /* a value */
+    char account[16]; /* 12 digits */
+    char arn[256];
+};
+/* cb runs once. On success failure is NULL. */
+typedef void (*identity_cb)(void *ctx, const struct aws_identity *who,
+                            const struct aws_failure *failure);
+void identity_get(struct aws_client *c, identity_cb cb, void *ctx);
