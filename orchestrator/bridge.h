@@ -20,6 +20,7 @@ enum bridge_kind {
     BRIDGE_INVOKE,   /* what the model of an endpoint answers */
     BRIDGE_S3_PUT,   /* a file becomes an object */
     BRIDGE_IDENTITY, /* whose credentials droverd has */
+    BRIDGE_IMAGE,    /* the digest of an image in ECR */
 };
 struct bridge_object {
     char *uri; /* s3://bucket/key */
@@ -42,11 +43,11 @@ bool bridge_listing_move(struct bridge_listing *l, struct bridge_listing *from) 
 struct bridge_question {
     int64_t id;
     enum bridge_kind kind;
-    char uri[1200];                     /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT: object */
-    int64_t max;                        /* S3_LIST: objects; LOG_TAIL: lines */
-    char job[64];                       /* LOG_TAIL: training job */
-    char token[1024];                   /* LOG_TAIL: the page to read, "" = the newest page */
-    char endpoint[64];                  /* INVOKE */
+    char uri[1200];    /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT: object; IMAGE: repository */
+    int64_t max;       /* S3_LIST: objects; LOG_TAIL: lines */
+    char job[64];      /* LOG_TAIL: training job; IMAGE: registry */
+    char token[1024];  /* LOG_TAIL: the page to read, "" = the newest page; IMAGE: tag */
+    char endpoint[64]; /* INVOKE */
     char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of the body */
     struct str body;                    /* INVOKE: copied when it is asked */
     int fd;                             /* S3_PUT: the file; duplicated when it is asked */
@@ -56,7 +57,7 @@ struct bridge_question {
 struct bridge_reply {
     struct bridge_listing listing; /* S3_LIST, in key order */
     /* LOG_TAIL: {"lines":[{"time","host","text"}],"next":"token"}; INVOKE: the model's bytes;
-     * IDENTITY: {"account","arn"} */
+     * IDENTITY: {"account","arn"}; IMAGE: "sha256:..." as it is */
     struct buf json;
     char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of these */
 };

@@ -3,6 +3,7 @@
 #include "bridge_answers.h"
 #include "aws/hosting.h"
 #include "aws/identity.h"
+#include "aws/images.h"
 #include "aws/logs.h"
 #include "common/log.h"
 #include "lease.h"
@@ -129,6 +130,28 @@ static void on_identity(void *ctx, const struct aws_identity *who, const struct 
     free(a);
 }
 
+static void on_image(void *ctx, const char *digest, const struct aws_failure *f)
+{
+    struct bridge_call *a = ctx;
+    struct bridge_reply reply = {0};
+    struct err err = ERR_INIT;
+    if (digest != NULL) {
+        buf_init(&reply.json, IMAGE_DIGEST_N);
+        buf_add_cstr(&reply.json, digest);
+        bridge_answer(a->bridge, a->q.id, &reply);
+    } else {
+        if (f == NULL) {
+            (void)err_set(&err, ERR_NOT_FOUND, "ECR has no such image");
+        } else {
+            (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
+                          "BatchGetImage: %.64s %.500s", f->code, f->message);
+        }
+        bridge_refuse(a->bridge, a->q.id, &err);
+    }
+    bridge_reply_done(&reply);
+    free(a);
+}
+
 static void on_question(void *ctx, int fd, uint32_t events)
 {
     struct controller *c = ctx;
@@ -159,6 +182,9 @@ static void on_question(void *ctx, int fd, uint32_t events)
             break;
         case BRIDGE_IDENTITY:
             identity_get(c->aws_plain, on_identity, a);
+            break;
+        case BRIDGE_IMAGE:
+            image_digest(c->aws_plain, q.job, q.uri, q.token, on_image, a);
             break;
         }
     }

@@ -10,6 +10,7 @@
 #include "core/spec/spec_json.h"
 #include "core/spec/spec_parse.h"
 #include "default_bucket.h"
+#include "image_pins.h"
 #include "sources.h"
 #include "store/api/campaigns.h"
 #include "store/api/part_load.h"
@@ -238,7 +239,8 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
         return err_set(err, ERR_FORBIDDEN, "project '%.64s': the token counts in %s",
                        s->spec->project, r->who.projects);
     }
-    if (!s->dry_run && !sources_check(r, s->spec, err)) {
+    if ((!s->dry_run && !sources_check(r, s->spec, err)) ||
+        !images_pin(r, s->spec, &s->arena, err)) {
         return false;
     }
     for (int i = 0; i < s->spec->stages_n; i++) {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The requests of orchestrator/aws. Aim: SageMaker's, FSx's, CloudWatch's, CloudWatch Logs' and Service Quotas' own models accept each
+"""The requests of orchestrator/aws. Aim: SageMaker's, FSx's, ECR's, CloudWatch's, CloudWatch Logs' and Service Quotas' own models accept each
 request that the clients send, and every operation of operation.def is sent. Method: the clients' C tests against drover-local with the
 bodies in its wire log, judged by Debian's botocore; what a test sends wrong on purpose must be refused by drover-local, too.
 """
@@ -59,7 +59,7 @@ def test_clients(t):
     ours = set(re.findall(r"^X\((\w+),", table, re.M))
     sent = {k for k, n in found["operations"].items() if n > 0}
     t.eq(ours - sent, set(), f"each of the {len(ours)} operations of operation.def is sent and accepted")
-    t.eq(found["refused"], {"CreateModel": 1, "UpdateTrainingJob": 1}, "what a test sends wrong on purpose, drover-local refuses, too")
+    t.eq(found["refused"], {"BatchGetImage": 1, "CreateModel": 1, "UpdateTrainingJob": 1}, "what a test sends wrong on purpose, drover-local refuses, too")
     t.eq(found["deviations"], [], f"{found['requests']} requests, 0 deviations")
     print("# " + json.dumps(found["operations"]))
 

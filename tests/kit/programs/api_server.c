@@ -110,6 +110,10 @@ static void serve(struct bridge *b, const char *dir)
                 put(b, &q, dir);
             } else if (q.kind == BRIDGE_IDENTITY) {
                 identity(b, &q);
+            } else if (q.kind == BRIDGE_IMAGE) { /* as a registry that does not tell */
+                struct err err = ERR_INIT;
+                (void)err_set(&err, ERR_AWS, "BatchGetImage: AccessDeniedException");
+                bridge_refuse(b, q.id, &err);
             } else {
                 tail(b, &q);
             }

@@ -7,6 +7,7 @@
 #include "local/jobs/files.h"
 #include "local/jobs/process.h"
 #include "local/services/issued_keys.h"
+#include "local/services/services.h"
 #include <stdio.h>
 
 #define CHECK_EVERY_US USEC_PER_SEC
@@ -63,13 +64,12 @@ static json_t *fleet_env(const struct app *app, const json_t *fleet)
 static json_t *fleet_spec(const struct app *app, const json_t *fleet)
 {
     const char *image = record_text(json_object_get(fleet, "container"), "Image");
-    json_t *argv = json_object_get(app->set.images, image);
     json_t *spec = json_pack(
         "{s:s, s:s, s:s, s:I, s:I, s:O, s:o, s:I}", "name", record_text(fleet, "id"), "root",
         app->root, "region", app->set.region, "seq", (json_int_t)0, "hosts",
         (json_int_t)record_i64(fleet, "instances"), "request", json_object_get(fleet, "container"),
         "env", fleet_env(app, fleet), "stop_grace_us", (json_int_t)app->set.stop_grace_us);
-    argv = json_copy(argv != NULL ? argv : json_object_get(app->set.images, "*"));
+    json_t *argv = json_copy(ecr_image_argv(app, image));
     (void)json_array_append_new(argv, json_string("serve"));
     (void)json_object_set_new(spec, "argv", argv);
     if (app->set.denied_buckets != NULL) {

@@ -4,6 +4,7 @@
 #include "local/s3/s3_store.h"
 #include "local/sagemaker/sagemaker_local.h"
 #include "local/sagemaker/shape.h"
+#include "local/services/services.h"
 
 #define IMAGE_PATTERN "[^[:space:]]+"
 #define URL_PATTERN   "(https|s3)://([^/]+)/?(.*)"
@@ -84,7 +85,6 @@ static bool data_exists(struct request *r, const json_t *c)
 static bool container_ok(struct request *r, const json_t *c)
 {
     const char *image = json_string_value(json_object_get(c, "Image"));
-    const json_t *images = r->app->set.images;
     if (image == NULL) {
         return refuse(r, "Container does not have an image", "");
     }
@@ -92,7 +92,7 @@ static bool container_ok(struct request *r, const json_t *c)
         json_object_get(c, "ModelDataSource") != NULL) {
         return refuse(r, "You cannot specify both ModelDataUrl and ModelDataSource", "");
     }
-    if (json_object_get(images, image) == NULL && json_object_get(images, "*") == NULL) {
+    if (ecr_image_argv(r->app, image) == NULL) {
         AUTO_FREE char *text = xasprintf("%s not found.", image);
         return refuse(r, "Requested image ", text);
     }

@@ -24,6 +24,7 @@ static const struct {
     {"SageMaker.", "sagemaker"},
     {"ServiceQuotasV20190624.", "servicequotas"},
     {"Logs_20140328.", "logs"},
+    {"AmazonEC2ContainerRegistry_V20150921.", "ecr"},
     {"secretsmanager.", "secretsmanager"},
     {"AmazonSSM.", "ssm"},
     {"AWSSimbaAPIService_v20180301.", "fsx"},
@@ -75,6 +76,7 @@ static const struct {
     {"logs", "GetLogEvents", "logStreamName", logs_get_events},
     {"logs", "FilterLogEvents", "logStreamNamePrefix", logs_filter_events},
     {"monitoring", "GetMetricStatistics", NULL, metrics_get_statistics},
+    {"ecr", "BatchGetImage", "repositoryName", ecr_batch_get_image},
     {"secretsmanager", "GetSecretValue", "SecretId", secrets_get},
     {"ssm", "GetParameter", "Name", secrets_get_parameter},
 };

@@ -6,6 +6,7 @@
 #include "local/jobs/supervise.h"
 #include "local/sagemaker/sagemaker_local.h"
 #include "local/services/issued_keys.h"
+#include "local/services/services.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,8 +19,7 @@
 static json_t *image_argv(const struct app *app, const json_t *algorithm)
 {
     const char *image = json_string_value(json_object_get(algorithm, "TrainingImage"));
-    json_t *argv = image == NULL ? NULL : json_object_get(app->set.images, image);
-    return argv != NULL ? argv : json_object_get(app->set.images, "*");
+    return ecr_image_argv(app, image);
 }
 
 /* What is executed: the image's program or ContainerEntrypoint, then ContainerArguments or "train".

@@ -20,6 +20,10 @@ void metrics_count_invocation(struct app *app, const char *endpoint, const char 
 /* secrets_local.c: GetSecretValue of Secrets Manager, GetParameter of Systems Manager. */
 void secrets_get(struct request *r);
 void secrets_get_parameter(struct request *r);
+/* ecr_local.c: BatchGetImage over the images of the configuration, which have digests. */
+void ecr_batch_get_image(struct request *r);
+/* The program of an image by its tag or its digest; NULL: there is no such image. */
+json_t *ecr_image_argv(const struct app *app, const char *image);
 /* quotas_local.c: Service Quotas from the configuration. */
 void quotas_list(struct request *r);
 void quotas_get(struct request *r);

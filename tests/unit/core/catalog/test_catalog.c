@@ -2,6 +2,7 @@
  * Method: tables of URIs as the SDK prints them, of what does not exist, and of mistyped types. */
 #include "common/cleanup.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/image_ref.h"
 #include <setjmp.h>
 #include <stdarg.h>
 // clang-format off
@@ -184,6 +185,47 @@ static void test_catalog__versions_are_listed(void **state)
     assert_true(str_starts(buf_str(&b), "4.6.1, 4.10.2") && strstr(buf_cstr(&b), "4.21") == NULL);
 }
 
+static void test_image_ref__addresses_of_ecr(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *uri, *region, *repository, *tag; /* region NULL: not of ECR */
+        bool pinned;
+    } rows[] = {
+        {"111122223333.dkr.ecr.us-east-1.amazonaws.com/train:1", "us-east-1", "train", "1", false},
+        {"111122223333.dkr.ecr.us-east-1.amazonaws.com/a/b/c", "us-east-1", "a/b/c", "latest",
+         false},
+        {"111122223333.dkr.ecr-fips.us-gov-west-1.amazonaws.com/t:x", "us-gov-west-1", "t", "x",
+         false},
+        {"111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn/t:x", "cn-north-1", "t", "x", false},
+        {"111122223333.dkr.ecr.us-east-1.amazonaws.com/t:x@sha256:12", "us-east-1", "t", "x", true},
+        {"111122223333.dkr.ecr.us-east-1.amazonaws.com/t@sha256:12", "us-east-1", "t", "latest",
+         true},
+        {"drover/worker:test", NULL, NULL, NULL, false},
+        {"localhost:5000/train:1", NULL, NULL, NULL, false},
+        {"11112222333.dkr.ecr.us-east-1.amazonaws.com/train:1", NULL, NULL, NULL, false},
+        {"1111222233334.dkr.ecr.us-east-1.amazonaws.com/train:1", NULL, NULL, NULL, false},
+        {"111122223333.dkr.ecr.us-east-1/train:1", NULL, NULL, NULL, false},
+        {"111122223333.dkr.ecr.us-east-1.amazonaws.com", NULL, NULL, NULL, false},
+        {"111122223333.dkr.ecr.us-east-1.amazonaws.com/", NULL, NULL, NULL, false},
+        {"111122223333.dkr.ecr.us-east-1.amazonaws.com/t:", NULL, NULL, NULL, false},
+        {"", NULL, NULL, NULL, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct image_ref r;
+        assert_int_equal(image_ref_parse(rows[i].uri, &r), rows[i].region != NULL);
+        if (rows[i].region != NULL) {
+            assert_string_equal(r.account, "111122223333");
+            assert_string_equal(r.region, rows[i].region);
+            assert_string_equal(r.repository, rows[i].repository);
+            assert_string_equal(r.tag, rows[i].tag);
+            assert_int_equal(r.pinned, rows[i].pinned);
+        }
+    }
+    assert_int_equal(image_ref_name_n("localhost:5000/t:1@sha256:12"), strlen("localhost:5000/t"));
+    assert_int_equal(image_ref_name_n("localhost:5000/t"), strlen("localhost:5000/t"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_catalog__types_are_known_or_guessed),
         cmocka_unit_test(test_catalog__types_that_serve_models),
         cmocka_unit_test(test_catalog__versions_are_listed),
+        cmocka_unit_test(test_image_ref__addresses_of_ecr),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);
