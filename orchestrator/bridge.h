@@ -46,7 +46,7 @@ struct bridge_question {
     char uri[1200];    /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT: object; IMAGE: repository */
     int64_t max;       /* S3_LIST: objects; LOG_TAIL: lines */
     char job[64];      /* LOG_TAIL: training job; IMAGE: registry */
-    char token[1024];  /* LOG_TAIL: the page to read, "" = the newest page; IMAGE: tag */
+    char token[1024];  /* LOG_TAIL: the page to read, "" = the newest page; IMAGE: tag or digest */
     char endpoint[64]; /* INVOKE */
     char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of the body */
     struct str body;                    /* INVOKE: copied when it is asked */
@@ -57,7 +57,7 @@ struct bridge_question {
 struct bridge_reply {
     struct bridge_listing listing; /* S3_LIST, in key order */
     /* LOG_TAIL: {"lines":[{"time","host","text"}],"next":"token"}; INVOKE: the model's bytes;
-     * IDENTITY: {"account","arn"}; IMAGE: "sha256:..." as it is */
+     * IDENTITY: {"account","arn","skew_seconds"}; IMAGE: "sha256:..." as it is */
     struct buf json;
     char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of these */
 };

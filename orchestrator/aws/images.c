@@ -65,7 +65,7 @@ void image_digest(struct aws_client *c, const char *registry, const char *reposi
     json_out_str(&w, "repositoryName", repository);
     json_out_array(&w, "imageIds");
     json_out_object(&w, NULL);
-    json_out_str(&w, "imageTag", tag);
+    json_out_str(&w, strncmp(tag, "sha256:", 7) == 0 ? "imageDigest" : "imageTag", tag);
     json_out_end_object(&w);
     json_out_end_array(&w);
     json_out_array(&w, "acceptedMediaTypes");

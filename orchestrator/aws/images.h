@@ -7,6 +7,6 @@
 
 /* digest: "sha256:..."; NULL without a failure: there is no such image. */
 typedef void (*image_digest_cb)(void *ctx, const char *digest, const struct aws_failure *failure);
-/* cb runs once. */
+/* tag: or a digest, which is looked for. cb runs once. */
 void image_digest(struct aws_client *c, const char *registry, const char *repository,
                   const char *tag, image_digest_cb cb, void *ctx);

@@ -3,6 +3,7 @@
 #include "client.h"
 #include "common/clock.h"
 #include "print.h"
+#include "table.h"
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -14,24 +15,33 @@ struct doctor_check {
     bool bad;
 };
 
-static void note(struct doctor_check *c, bool good, const char *what, const char *detail,
+/* next: also of what is good, as advice; "": none. */
+static void tell(struct doctor_check *c, bool good, const char *what, const char *detail,
                  const char *next)
 {
     json_t *v = json_object();
     (void)json_object_set_new(v, "check", json_string(what));
     (void)json_object_set_new(v, "ok", json_boolean(good));
     (void)json_object_set_new(v, "detail", json_string(detail));
-    if (!good) {
+    if (next[0] != '\0') {
         (void)json_object_set_new(v, "next", json_string(next));
     }
     (void)json_array_append_new(c->list, v);
     c->bad |= !good;
     if (c->cli->out == OUT_TABLE) {
-        (void)printf("%s %-10s %s\n", glyph(c->cli, good ? "done" : "failed"), what, detail);
-        if (!good) {
-            (void)printf("  next: %s\n", next);
+        AUTO_FREE char *clean = text_clean(detail);
+        AUTO_FREE char *todo = text_clean(next);
+        (void)printf("%s %-11s %s\n", glyph(c->cli, good ? "done" : "failed"), what, clean);
+        if (todo[0] != '\0') {
+            (void)printf("  next: %s\n", todo);
         }
     }
+}
+
+static void note(struct doctor_check *c, bool good, const char *what, const char *detail,
+                 const char *next)
+{
+    tell(c, good, what, detail, good ? "" : next);
 }
 
 static bool check_server(struct doctor_check *c, struct cli *cli)
@@ -104,12 +114,42 @@ static void check_ready(struct doctor_check *c, struct cli *cli)
          "");
 }
 
+/* What droverd asks of its account: credentials, clock, region, role, bucket, image. */
+static void check_account(struct doctor_check *c, struct cli *cli)
+{
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    struct err err = ERR_INIT;
+    size_t i;
+    json_t *v;
+    if (!client_try(cli, &(struct client_call){.method = "GET", .path = "/v1/checks"}, &r, &err)) {
+        note(c, false, "account", err.message, "look at droverd's log");
+        return;
+    }
+    json_array_foreach(json_object_get(r.json, "checks"), i, v)
+    {
+        AUTO_FREE char *what = text_clean(jstr(v, "check"));
+        tell(c, json_is_true(json_object_get(v, "ok")), what, jstr(v, "detail"), jstr(v, "next"));
+    }
+}
+
+static void check_warm(struct doctor_check *c, size_t types, size_t warm)
+{
+    AUTO_FREE char *text = xasprintf("%zu of %zu instance types may be kept warm", warm, types);
+    if (types > 0) {
+        tell(c, true, "warm pools", text,
+             warm > 0 ? ""
+                      : "AWS allows none at first: ask Service Quotas for \"TYPE for training warm "
+                        "pool usage\"");
+    }
+}
+
 static void check_quotas(struct doctor_check *c, struct cli *cli)
 {
     CLEANUP(reply_done)
     struct client_reply r = {0};
     struct err err = ERR_INIT;
-    size_t i, known = 0;
+    size_t i, known = 0, none = 0, warm = 0;
     json_t *q;
     if (!client_try(cli, &(struct client_call){.method = "GET", .path = "/v1/quotas"}, &r, &err) ||
         r.status != 200) {
@@ -117,12 +157,19 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
     }
     json_array_foreach(json_object_get(r.json, "quotas"), i, q)
     {
-        known += !jnull(q, "limit");
+        bool is_warm = strcmp(jstr(q, "market"), "warm") == 0;
+        bool usual = strcmp(jstr(q, "market"), "on_demand") == 0 && !jnull(q, "limit");
+        known += usual;
+        none += usual && jint(q, "limit") == 0;
+        warm += is_warm && jint(q, "limit") > 0;
     }
-    AUTO_FREE char *text = xasprintf("%zu instance types known", known);
+    AUTO_FREE char *text =
+        none > 0 ? xasprintf("%zu instance types known, %zu of them with quota 0", known, none)
+                 : xasprintf("%zu instance types known", known);
     note(c, known > 0, "quotas", text,
          "they are read when a campaign needs them; if none comes, allow "
          "servicequotas:ListServiceQuotas");
+    check_warm(c, known, warm);
 }
 
 static void check_parked(struct doctor_check *c, struct cli *cli)
@@ -145,6 +192,7 @@ int cmd_doctor(struct cli *cli)
     struct doctor_check c = {.cli = cli, .list = list};
     if (check_server(&c, cli)) {
         check_token(&c, cli);
+        check_account(&c, cli);
         check_ready(&c, cli);
         check_quotas(&c, cli);
         check_parked(&c, cli);

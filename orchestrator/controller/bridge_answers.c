@@ -22,6 +22,7 @@ struct bridge_call {
     struct api_status *status;
     struct bridge_question q;
     void *mapped; /* S3_PUT: the file */
+    struct aws_client *aws;
 };
 
 static void on_log(void *ctx, struct str json, const struct aws_failure *f)
@@ -112,12 +113,14 @@ static void on_identity(void *ctx, const struct aws_identity *who, const struct 
         struct json_out w;
         if (parse_i64(str_of(who->account), 1, INT64_MAX, &account, NULL)) {
             atomic_store(&a->status->account, account);
+            atomic_store(&a->status->aws_ok, true);
         }
         buf_init(&reply.json, 8192);
         json_out_init(&w, &reply.json);
         json_out_object(&w, NULL);
         json_out_str(&w, "account", who->account);
         json_out_str(&w, "arn", who->arn);
+        json_out_i64(&w, "skew_seconds", aws_client_skew_us(a->aws) / USEC_PER_SEC);
         json_out_end_object(&w);
         bridge_answer(a->bridge, a->q.id, &reply);
     } else {
@@ -166,6 +169,7 @@ static void on_question(void *ctx, int fd, uint32_t events)
         struct bridge_call *a = xcalloc(1, sizeof *a);
         a->bridge = c->bridge;
         a->status = c->status;
+        a->aws = c->aws_plain;
         a->q = q;
         switch (q.kind) {
         case BRIDGE_S3_LIST: /* above */

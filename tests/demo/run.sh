@@ -95,7 +95,7 @@ echo "making one part beforehand, by hand: drover will skip it"
 echo "starting PostgreSQL and droverd"
 echo '{"ml.c5.xlarge": "0.204"}' >"$run/prices.json"
 export DROVER_TOKEN_FILE=$run/token DROVER_LISTEN=${DROVER_LISTEN:-127.0.0.1:0}
-DROVER_ROLE_ARN=arn:aws:iam::111122223333:role/drover-demo DROVER_WORKER_IMAGE=drover/worker:demo \
+DROVER_ROLE_ARN=arn:aws:iam::123456789012:role/drover-demo DROVER_WORKER_IMAGE=drover/worker:demo \
     DROVER_BUCKET=s3://drover-demo DROVER_PRICES_FILE=$run/prices.json DROVER_JOB_PREFIX=demo \
     DROVER_OBSERVE_INTERVAL_US=500000 DROVER_CREATE_RATE_PER_MINUTE=600 DROVER_SIGNATURE_WINDOW_US=5000000 \
     "$bin/droverd" --private-db "$run/db" --port-file "$run/droverd.port" >"$run/droverd.log" 2>&1 &

@@ -91,7 +91,8 @@ static void identity(struct bridge *b, const struct bridge_question *q)
     struct bridge_reply reply = {0};
     buf_init(&reply.json, 256);
     buf_add_cstr(&reply.json, "{\"account\":\"111122223333\","
-                              "\"arn\":\"arn:aws:iam::111122223333:user/test\"}");
+                              "\"arn\":\"arn:aws:iam::111122223333:user/test\","
+                              "\"skew_seconds\":0}");
     bridge_answer(b, q->id, &reply);
 }
 

@@ -54,10 +54,25 @@ static void look_up(const struct request *r, const char *repository, const char 
     }
 }
 
+/* The same of a digest: it has to be there. */
+static void look_for(const struct request *r, const char *repository, const char *digest,
+                     char ret[static SHA256_HEX_N])
+{
+    const char *registry = json_string_value(json_object_get(r->input, "registryId"));
+    const struct local_settings *set = &r->app->set;
+    AUTO_FREE char *image =
+        xasprintf("%s.dkr.ecr.%s.amazonaws.com/%s@%s", registry != NULL ? registry : set->account,
+                  set->region, repository, digest);
+    ret[0] = '\0';
+    if (ecr_image_argv(r->app, image) != NULL && strlen(digest) == strlen("sha256:") + 64) {
+        (void)snprintf(ret, SHA256_HEX_N, "%s", digest + strlen("sha256:"));
+    }
+}
+
 static json_t *found(const char *repository, const char *tag, const char *digest)
 {
     AUTO_FREE char *whole = xasprintf("sha256:%s", digest);
-    return json_pack("{s:s, s:{s:s, s:s}, s:s}", "repositoryName", repository, "imageId",
+    return json_pack("{s:s, s:{s:s, s:s*}, s:s}", "repositoryName", repository, "imageId",
                      "imageDigest", whole, "imageTag", tag, "imageManifest", "{}");
 }
 
@@ -79,9 +94,12 @@ void ecr_batch_get_image(struct request *r)
     json_array_foreach(ids, i, id)
     {
         const char *tag = json_string_value(json_object_get(id, "imageTag"));
+        const char *wanted = json_string_value(json_object_get(id, "imageDigest"));
         char digest[SHA256_HEX_N] = "";
         if (tag != NULL) {
             look_up(r, repository, tag, digest);
+        } else if (wanted != NULL) {
+            look_for(r, repository, wanted, digest);
         }
         if (digest[0] != '\0') {
             (void)json_array_append_new(images, found(repository, tag, digest));

@@ -1,0 +1,195 @@
+/* What droverd's own account has and lacks: each check is good or says what to do. AWS is asked at
+ * that moment, over the bridge. */
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
+#include "common/cleanup.h"
+#include "core/catalog/image_ref.h"
+#include "default_bucket.h"
+
+#define CHECK_US   (10 * USEC_PER_SEC)
+#define SKEW_S_MAX 300
+#define ACCOUNT_N  16
+
+struct checks {
+    struct api_req *r;
+    struct json_out *w;
+    bool bad;
+    char account[ACCOUNT_N]; /* of the credentials; "": not known */
+};
+
+/* next: what to do; NULL: nothing. */
+static void note(struct checks *c, const char *what, bool good, const char *detail,
+                 const char *next)
+{
+    json_out_object(c->w, NULL);
+    json_out_str(c->w, "check", what);
+    json_out_bool(c->w, "ok", good);
+    json_out_str(c->w, "detail", detail);
+    if (next != NULL) {
+        json_out_str(c->w, "next", next);
+    }
+    json_out_end_object(c->w);
+    c->bad |= !good;
+}
+
+static void note_clock(struct checks *c, int64_t skew_s)
+{
+    const char *detail = arena_printf(&c->r->arena, "%lld s apart from AWS", (long long)skew_s);
+    note(c, "aws clock", llabs(skew_s) <= SKEW_S_MAX, detail,
+         llabs(skew_s) <= SKEW_S_MAX ? NULL : "set the clock of droverd's machine");
+}
+
+static void check_credentials(struct checks *c)
+{
+    const struct bridge_question q = {.kind = BRIDGE_IDENTITY};
+    CLEANUP(bridge_reply_done)
+    struct bridge_reply reply = {0};
+    AUTO_JSON json_t *who = NULL;
+    struct err why = ERR_INIT;
+    if (!req_bridge(c->r, &q, CHECK_US, &reply, &why) ||
+        !json_parse(buf_str(&reply.json), reply.json.n, &who, &why)) {
+        note(c, "credentials", false, why.message,
+             "give droverd credentials: variables, a profile, or a role of its machine");
+        return;
+    }
+    const char *account = json_string_value(json_object_get(who, "account"));
+    const char *arn = json_string_value(json_object_get(who, "arn"));
+    (void)snprintf(c->account, sizeof c->account, "%s", account != NULL ? account : "");
+    note(c, "credentials", true, arn != NULL ? arn : "", NULL);
+    note_clock(c, json_integer_value(json_object_get(who, "skew_seconds")));
+}
+
+static void check_region(struct checks *c)
+{
+    const char *region = req_config(c->r)->defaults.region;
+    bool good = region != NULL && region[0] != '\0';
+    note(c, "region", good, good ? region : "none is set",
+         good ? NULL : "set AWS_REGION for droverd");
+}
+
+/* arn:PARTITION:iam::ACCOUNT:role/NAME; its account into ret. */
+static bool role_account(const char *arn, char ret[static ACCOUNT_N])
+{
+    struct str rest = str_of(arn), word = {0};
+    for (int i = 0; i < 5; i++) {
+        word = str_split(&rest, ':');
+    }
+    (void)snprintf(ret, ACCOUNT_N, STR_FMT, STR_ARG(word));
+    return strncmp(arn, "arn:", 4) == 0 && strstr(arn, ":iam::") != NULL && word.n == 12 &&
+           str_starts(rest, "role/") && rest.n > strlen("role/");
+}
+
+static void check_role(struct checks *c)
+{
+    const char *role = req_config(c->r)->defaults.role;
+    char account[ACCOUNT_N];
+    if (role == NULL) {
+        note(c, "role", true, "none is set: each campaign file names its own",
+             "DROVER_ROLE_ARN is the role of jobs whose file names none");
+    } else if (!role_account(role, account)) {
+        note(c, "role", false,
+             arena_printf(&c->r->arena, "'%.200s' is not the ARN of a role", role),
+             "set DROVER_ROLE_ARN=arn:aws:iam::ACCOUNT:role/NAME");
+    } else if (c->account[0] != '\0' && strcmp(account, c->account) != 0) {
+        note(c, "role", false,
+             arena_printf(&c->r->arena, "%.200s is of another account than the credentials, %s",
+                          role, c->account),
+             "only a role of one's own account can be passed: correct DROVER_ROLE_ARN");
+    } else {
+        note(c, "role", true, role,
+             "the first job shows whether droverd may pass it: allow iam:PassRole on it");
+    }
+}
+
+static void check_bucket(struct checks *c)
+{
+    struct bridge_question q = {.kind = BRIDGE_S3_LIST, .max = 1};
+    CLEANUP(bridge_reply_done)
+    struct bridge_reply reply = {0};
+    struct err why = ERR_INIT;
+    const char *bucket;
+    if (!default_bucket(c->r, &bucket, &why)) {
+        note(c, "bucket", false, why.message, "set DROVER_BUCKET");
+        return;
+    }
+    const char *place = strncmp(bucket, "s3://", 5) == 0 ? bucket + 5 : bucket;
+    int name_n = (int)strcspn(place, "/");
+    (void)snprintf(q.uri, sizeof q.uri, "s3://%.*s/sources/*", MIN(name_n, 1000), place);
+    /* ERR_LIMIT: it has more than one object */
+    if (req_bridge(c->r, &q, CHECK_US, &reply, &why) || why.code == ERR_LIMIT) {
+        note(c, "bucket", true, bucket, NULL);
+        return;
+    }
+    const char *next = "allow s3:ListBucket, s3:GetObject and s3:PutObject on it: deploy/iam";
+    if (why.code == ERR_NOT_FOUND) {
+        next =
+            arena_printf(&c->r->arena, "aws s3 mb s3://%.*s, or set DROVER_BUCKET", name_n, place);
+    }
+    note(c, "bucket", false, why.message, next);
+}
+
+static void note_image(struct checks *c, const char *image, const struct err *why)
+{
+    if (why == NULL) {
+        note(c, "image", true, image, NULL);
+    } else if (why->code == ERR_NOT_FOUND) {
+        note(c, "image", false, arena_printf(&c->r->arena, "ECR has no %.200s", image),
+             "push drover-worker's image, or correct DROVER_WORKER_IMAGE");
+    } else {
+        note(c, "image", why->code == ERR_AWS, why->message,
+             "allow ecr:BatchGetImage, so that tags are pinned to digests");
+    }
+}
+
+static void check_image(struct checks *c)
+{
+    struct bridge_question q = {.kind = BRIDGE_IMAGE};
+    CLEANUP(bridge_reply_done)
+    struct bridge_reply reply = {0};
+    const struct spec_defaults *d = &req_config(c->r)->defaults;
+    struct image_ref ref;
+    struct err why = ERR_INIT;
+    if (d->worker_image == NULL) {
+        note(c, "image", true, "no image of drover-worker is set",
+             "set DROVER_WORKER_IMAGE for stages with worker: copy, download or index");
+        return;
+    }
+    if (!image_ref_parse(d->worker_image, &ref)) {
+        note(c, "image", true, d->worker_image, "it is not in ECR: AWS runs only images that are");
+        return;
+    }
+    if (d->region != NULL && strcmp(ref.region, d->region) != 0) {
+        note(c, "image", false,
+             arena_printf(&c->r->arena, "%.200s is of another region", d->worker_image),
+             "push it to the region of the jobs, and set DROVER_WORKER_IMAGE");
+        return;
+    }
+    const char *digest = strchr(d->worker_image, '@');
+    (void)snprintf(q.job, sizeof q.job, "%s", ref.account);
+    (void)snprintf(q.uri, sizeof q.uri, "%s", ref.repository);
+    (void)snprintf(q.token, sizeof q.token, "%s", digest != NULL ? digest + 1 : ref.tag);
+    bool ok = req_bridge(c->r, &q, CHECK_US, &reply, &why);
+    note_image(c, d->worker_image, ok ? NULL : &why);
+}
+
+bool checks_get(struct api_req *r, struct err *err)
+{
+    struct json_out w;
+    struct checks c = {.r = r, .w = &w};
+    (void)err;
+    json_out_init(&w, &r->out);
+    json_out_object(&w, NULL);
+    json_out_array(&w, "checks");
+    check_credentials(&c);
+    check_region(&c);
+    check_role(&c);
+    if (c.account[0] != '\0') { /* without credentials nothing else is answered */
+        check_bucket(&c);
+        check_image(&c);
+    }
+    json_out_end_array(&w);
+    json_out_bool(&w, "ok", !c.bad);
+    json_out_end_object(&w);
+    return reply_out(r, 200);
+}

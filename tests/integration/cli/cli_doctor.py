@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""`drover doctor`. Aim: each line is good or says what to do: credentials, AWS's clock, region, role, bucket, image, quotas, warm pools,
+each one broken by itself. Method: the real drover, droverd and drover-local; droverd is restarted with one thing wrong at a time.
+"""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import Tap, patience, wait_for
+from kit.stack import Stack
+
+ACCOUNT = "123456789012"
+IMAGE = f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/drover-worker"
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/drover-worker"
+
+
+class Doctor(Stack):
+    def __init__(self):
+        super().__init__("doctor", quotas={"ml.c5.xlarge": 4, "ml.p3.2xlarge": 0}, parts=1, rows=1, images={IMAGE + ":1": ["/bin/true"]}, env={"DROVER_ROLE_ARN": ROLE, "DROVER_WORKER_IMAGE": IMAGE + ":1"},
+                         local={"warm_quotas": {"ml.c5.xlarge": 0}, "log_bodies": True})
+
+    def doctor(self, *args):
+        e = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{next(iter(self.ports.values()))}", "DROVER_TOKEN_FILE": self.token_file, "LC_ALL": "C.UTF-8"}
+        return subprocess.run([self.release_bin + "/drover", "doctor", *args], capture_output=True, text=True, env=e, timeout=patience(120), check=False)
+
+    def checks(self):
+        r = self.doctor("-o", "json")
+        v = json.loads(r.stdout)
+        return {c["check"]: (c["ok"], c["detail"], c.get("next", "")) for c in v["checks"]}, v["ok"], r.returncode
+
+    def again(self, **env):
+        self.kill("droverd0")
+        self.start_droverd(0, env=env)
+
+
+def check_good(s, tap):
+    s.submit("version: 1\nname: small\nbudget: 5 USD\nstages:\n  - {name: one, image: \"" + IMAGE + ":1\", instance_type: ml.c5.xlarge, max_runtime: 1h, verify: none}\n")
+    wait_for(lambda: any(q["limit"] is not None for q in s.api("GET", "/quotas")["quotas"]), 60, "the quotas", step=0.1)
+    found, ok, status = s.checks()
+    tap.ok(ok and status == 0 and all(c[0] for c in found.values()), "all is good", found)
+    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "database", "aws", "leader", "quotas", "warm pools", "parked"], "its lines")
+    tap.eq((found["credentials"][1], found["region"][1], found["role"][1], found["bucket"][1], found["image"][1]),
+           (f"arn:aws:iam::{ACCOUNT}:user/drover", "us-east-1", ROLE, "s3://drover-test", IMAGE + ":1"), "say what is there")
+    tap.ok("iam:PassRole" in found["role"][2], "what cannot be tried beforehand is named", found["role"])
+    tap.ok(found["quotas"][1].endswith("1 of them with quota 0"), "types with quota 0 are counted", found["quotas"])
+    tap.ok(found["warm pools"][1].startswith("0 of ") and "for training warm pool usage" in found["warm pools"][2], "a warm quota of 0 says what to ask for", found["warm pools"])
+    r = s.doctor()
+    tap.ok(r.returncode == 0 and "✓ bucket      s3://drover-test\n" in r.stdout and "✗" not in r.stdout, "for people", r.stdout)
+
+
+def check_bad(s, tap):
+    def one(check, word, next_word, what):
+        found, ok, status = s.checks()
+        wrong = {k for k, c in found.items() if not c[0]}
+        tap.ok(not ok and status == 1 and wrong == {check} and word in found[check][1] and next_word in found[check][2], what, {k: found[k] for k in wrong | {check}})
+
+    s.again(DROVER_ROLE_ARN="arn:aws:iam::999999999999:role/drover")
+    one("role", "another account", "DROVER_ROLE_ARN", "a role of another account")
+    s.again(DROVER_ROLE_ARN="arn:aws:iam::123456789012:user/me")
+    one("role", "not the ARN of a role", "arn:aws:iam::", "a user in place of a role")
+    s.again(DROVER_BUCKET="")
+    one("bucket", "NoSuchBucket", f"aws s3 mb s3://sagemaker-us-east-1-{ACCOUNT}", "a default bucket that is not there")
+    s.again(DROVER_WORKER_IMAGE=IMAGE + ":2")
+    one("image", "ECR has no", "push", "an image that is not there")
+    s.again(DROVER_WORKER_IMAGE=IMAGE + "@sha256:" + "0" * 64)
+    one("image", "ECR has no", "push", "a digest that is not there")
+    s.again(DROVER_WORKER_IMAGE=IMAGE.replace("us-east-1", "eu-west-1") + ":1")
+    one("image", "another region", "region of the jobs", "an image of another region")
+    s.again()
+    s.faults({"kind": "access_denied", "operation": "ListObjectsV2"})
+    one("bucket", "AccessDenied", "s3:ListBucket", "a bucket that may not be listed")
+    s.faults({"kind": "access_denied", "operation": "BatchGetImage"})
+    found, ok, _ = s.checks()
+    tap.ok(ok and "ecr:BatchGetImage" in found["image"][2], "a registry that may not be asked is advice only", found["image"])
+    s.faults()
+    s.again(DROVER_WORKER_IMAGE="drover/worker:test", DROVER_ROLE_ARN="")
+    found, ok, _ = s.checks()
+    tap.ok(ok and "not in ECR" in found["image"][2] and "each campaign file" in found["role"][1], "no role and an image elsewhere are advice", (found["image"], found["role"]))
+    s.again(AWS_SECRET_ACCESS_KEY="wrong")
+    found, ok, status = s.checks()
+    tap.ok(status == 1 and not found["credentials"][0] and "SignatureDoesNotMatch" in found["credentials"][1] and "role of its machine" in found["credentials"][2] and "bucket" not in found,
+           "wrong keys; what depends on them is not asked", found)
+
+
+def main():
+    tap = Tap()
+    with Doctor() as s:
+        s.start()
+        check_good(s, tap)
+        check_bad(s, tap)
+        s.check_requests(tap)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
