@@ -21,6 +21,7 @@ enum bridge_kind {
     BRIDGE_S3_PUT,   /* a file becomes an object */
     BRIDGE_IDENTITY, /* whose credentials droverd has */
     BRIDGE_IMAGE,    /* the digest of an image in ECR */
+    BRIDGE_SUBNETS,  /* zones and free addresses of subnets */
 };
 struct bridge_object {
     char *uri; /* s3://bucket/key */
@@ -43,7 +44,8 @@ bool bridge_listing_move(struct bridge_listing *l, struct bridge_listing *from) 
 struct bridge_question {
     int64_t id;
     enum bridge_kind kind;
-    char uri[1200];    /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT: object; IMAGE: repository */
+    char uri
+        [1200]; /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT: object; IMAGE: repository; SUBNETS: ids */
     int64_t max;       /* S3_LIST: objects; LOG_TAIL: lines */
     char job[64];      /* LOG_TAIL: training job; IMAGE: registry */
     char token[1024];  /* LOG_TAIL: the page to read, "" = the newest page; IMAGE: tag or digest */
@@ -57,7 +59,8 @@ struct bridge_question {
 struct bridge_reply {
     struct bridge_listing listing; /* S3_LIST, in key order */
     /* LOG_TAIL: {"lines":[{"time","host","text"}],"next":"token"}; INVOKE: the model's bytes;
-     * IDENTITY: {"account","arn","skew_seconds"}; IMAGE: "sha256:..." as it is */
+     * IDENTITY: {"account","arn","skew_seconds"}; IMAGE: "sha256:..." as it is;
+     * SUBNETS: [{"id","zone","free"}] */
     struct buf json;
     char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of these */
 };

@@ -458,7 +458,7 @@ struct aws_req *aws_send(struct aws_client *c, const struct aws_call *call, aws_
         .c = c,
         .next = c->first,
         .json = call->target != NULL,
-        .xml = strcmp(call->service, "sts") == 0,
+        .xml = strcmp(call->service, "sts") == 0 || strcmp(call->service, "ec2") == 0,
         .head = call->method != NULL && strcmp(call->method, "HEAD") == 0,
         .may_send = call->may_send,
         .may_send_ctx = call->may_send_ctx,

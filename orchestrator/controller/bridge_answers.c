@@ -5,6 +5,7 @@
 #include "aws/identity.h"
 #include "aws/images.h"
 #include "aws/logs.h"
+#include "aws/subnets.h"
 #include "common/log.h"
 #include "lease.h"
 #include "object_listing.h"
@@ -155,6 +156,35 @@ static void on_image(void *ctx, const char *digest, const struct aws_failure *f)
     free(a);
 }
 
+static void on_subnets(void *ctx, const struct subnet *list, size_t n, const struct aws_failure *f)
+{
+    struct bridge_call *a = ctx;
+    struct bridge_reply reply = {0};
+    struct json_out w;
+    if (f != NULL) {
+        struct err err = ERR_INIT;
+        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
+                      "DescribeSubnets: %.64s %.500s", f->code, f->message);
+        bridge_refuse(a->bridge, a->q.id, &err);
+        free(a);
+        return;
+    }
+    buf_init(&reply.json, 65536);
+    json_out_init(&w, &reply.json);
+    json_out_array(&w, NULL);
+    for (size_t i = 0; i < n; i++) {
+        json_out_object(&w, NULL);
+        json_out_str(&w, "id", list[i].id);
+        json_out_str(&w, "zone", list[i].zone);
+        json_out_i64(&w, "free", list[i].free_n);
+        json_out_end_object(&w);
+    }
+    json_out_end_array(&w);
+    bridge_answer(a->bridge, a->q.id, &reply);
+    bridge_reply_done(&reply);
+    free(a);
+}
+
 static void on_question(void *ctx, int fd, uint32_t events)
 {
     struct controller *c = ctx;
@@ -189,6 +219,9 @@ static void on_question(void *ctx, int fd, uint32_t events)
             break;
         case BRIDGE_IMAGE:
             image_digest(c->aws_plain, q.job, q.uri, q.token, on_image, a);
+            break;
+        case BRIDGE_SUBNETS:
+            subnets_describe(c->aws_plain, q.uri, on_subnets, a);
             break;
         }
     }

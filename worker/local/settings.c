@@ -27,6 +27,7 @@ static const char *const known_keys[] = {"quotas",
                                          "denied_buckets",
                                          "public_buckets",
                                          "secrets",
+                                         "subnets",
                                          "region",
                                          "account",
                                          "stop_seconds",
@@ -153,6 +154,7 @@ static bool maps_load(struct local_settings *s, struct err *err)
            part_get(a, "rates", "{}", false, &s->rates, err) &&
            part_get(a, "bursts", "{}", false, &s->bursts, err) &&
            part_get(a, "images", "{}", false, &s->images, err) &&
+           part_get(a, "subnets", NULL, false, &s->subnets, err) &&
            part_get(a, "credentials", "{\"AKIDLOCAL\":\"local-secret\"}", false, &s->credentials,
                     err) &&
            part_get(a, "containers", "{}", false, &s->containers, err) &&

@@ -15,6 +15,7 @@ struct local_settings {
     json_t *rates;             /* operation -> requests per second; absent: not limited */
     json_t *bursts;            /* operation -> burst; absent: 2 or one second's worth */
     json_t *images;            /* training image -> argv */
+    json_t *subnets;           /* id -> {"zone", "free"}; NULL: every subnet is there */
     json_t *credentials;       /* access key id -> secret */
     json_t *containers;        /* name -> role ARN: what GET /v2/credentials/<name> gives keys of */
     json_t *web_identities;    /* token -> role ARN: who may AssumeRoleWithWebIdentity */

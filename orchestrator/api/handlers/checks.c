@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "core/catalog/image_ref.h"
 #include "default_bucket.h"
+#include "store/api/subnets.h"
 
 #define CHECK_US   (10 * USEC_PER_SEC)
 #define SKEW_S_MAX 300
@@ -173,11 +174,63 @@ static void check_image(struct checks *c)
     note_image(c, d->worker_image, ok ? NULL : &why);
 }
 
+static void note_subnets(struct checks *c, const json_t *list)
+{
+    const json_t *least = NULL;
+    size_t i;
+    const json_t *one;
+    json_array_foreach(list, i, one)
+    {
+        int64_t n = json_integer_value(json_object_get(one, "free"));
+        if (least == NULL || n < json_integer_value(json_object_get(least, "free"))) {
+            least = one;
+        }
+    }
+    if (least == NULL) {
+        note(c, "subnets", false, "EC2 names none of them", "correct security.vpc.subnets");
+        return;
+    }
+    int64_t n = json_integer_value(json_object_get(least, "free"));
+    const char *detail =
+        arena_printf(&c->r->arena, "%zu used; %s in %s has the fewest free addresses: %lld",
+                     json_array_size(list), json_string_value(json_object_get(least, "id")),
+                     json_string_value(json_object_get(least, "zone")), (long long)n);
+    note(c, "subnets", n > 0, detail,
+         n > 0 ? NULL : "an instance needs an address: free some, or use another subnet");
+}
+
+/* Those of campaigns that have not ended. */
+static bool check_subnets(struct checks *c, struct err *err)
+{
+    struct bridge_question q = {.kind = BRIDGE_SUBNETS};
+    CLEANUP(bridge_reply_done)
+    struct bridge_reply reply = {0};
+    AUTO_JSON json_t *list = NULL;
+    AUTO_BUF struct buf ids = BUF_INIT(sizeof q.uri - 1);
+    struct err why = ERR_INIT;
+    if (!req_db(c->r, err) || !apidb_subnets(c->r->db, &ids, err)) {
+        return false;
+    }
+    if (ids.n == 0) {
+        note(c, "subnets", true, "no campaign that has not ended runs in a VPC", NULL);
+        return true;
+    }
+    (void)snprintf(q.uri, sizeof q.uri, "%s", buf_cstr(&ids));
+    if (req_bridge(c->r, &q, CHECK_US, &reply, &why) &&
+        json_parse(buf_str(&reply.json), reply.json.n, &list, &why)) {
+        note_subnets(c, list);
+        return true;
+    }
+    bool gone = strstr(why.message, "InvalidSubnetID") != NULL;
+    note(c, "subnets", false, why.message,
+         gone ? "correct security.vpc.subnets of the campaign" : "allow ec2:DescribeSubnets");
+    return true;
+}
+
 bool checks_get(struct api_req *r, struct err *err)
 {
     struct json_out w;
     struct checks c = {.r = r, .w = &w};
-    (void)err;
     json_out_init(&w, &r->out);
     json_out_object(&w, NULL);
     json_out_array(&w, "checks");
@@ -187,6 +240,9 @@ bool checks_get(struct api_req *r, struct err *err)
     if (c.account[0] != '\0') { /* without credentials nothing else is answered */
         check_bucket(&c);
         check_image(&c);
+        if (!check_subnets(&c, err)) {
+            return false;
+        }
     }
     json_out_end_array(&w);
     json_out_bool(&w, "ok", !c.bad);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`drover doctor`. Aim: each line is good or says what to do: credentials, AWS's clock, region, role, bucket, image, quotas, warm pools,
+"""`drover doctor`. Aim: each line is good or says what to do: credentials, AWS's clock, region, role, bucket, image, subnets, quotas, warm pools,
 each one broken by itself. Method: the real drover, droverd and drover-local; droverd is restarted with one thing wrong at a time.
 """
 import json
@@ -13,13 +13,20 @@ from kit.stack import Stack
 
 ACCOUNT = "123456789012"
 IMAGE = f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/drover-worker"
+VPC = """version: 1
+name: vpc
+budget: 5 USD
+security: {vpc: {subnets: [SUBNETS], security_groups: [sg-1]}}
+stages:
+  - {name: one, image: "drover/worker:test", instance_type: ml.p3.2xlarge, max_runtime: 1h, verify: none}
+"""
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/drover-worker"
 
 
 class Doctor(Stack):
     def __init__(self):
         super().__init__("doctor", quotas={"ml.c5.xlarge": 4, "ml.p3.2xlarge": 0}, parts=1, rows=1, images={IMAGE + ":1": ["/bin/true"]}, env={"DROVER_ROLE_ARN": ROLE, "DROVER_WORKER_IMAGE": IMAGE + ":1"},
-                         local={"warm_quotas": {"ml.c5.xlarge": 0}, "log_bodies": True})
+                         local={"warm_quotas": {"ml.c5.xlarge": 0}, "log_bodies": True, "subnets": {"subnet-0a": {"zone": "us-east-1a", "free": 9}, "subnet-0b": {"zone": "us-east-1b", "free": 3}, "subnet-0c": {"zone": "us-east-1c", "free": 0}}})
 
     def doctor(self, *args):
         e = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{next(iter(self.ports.values()))}", "DROVER_TOKEN_FILE": self.token_file, "LC_ALL": "C.UTF-8"}
@@ -40,7 +47,7 @@ def check_good(s, tap):
     wait_for(lambda: any(q["limit"] is not None for q in s.api("GET", "/quotas")["quotas"]), 60, "the quotas", step=0.1)
     found, ok, status = s.checks()
     tap.ok(ok and status == 0 and all(c[0] for c in found.values()), "all is good", found)
-    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "database", "aws", "leader", "quotas", "warm pools", "parked"], "its lines")
+    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "subnets", "database", "aws", "leader", "quotas", "warm pools", "parked"], "its lines")
     tap.eq((found["credentials"][1], found["region"][1], found["role"][1], found["bucket"][1], found["image"][1]),
            (f"arn:aws:iam::{ACCOUNT}:user/drover", "us-east-1", ROLE, "s3://drover-test", IMAGE + ":1"), "say what is there")
     tap.ok("iam:PassRole" in found["role"][2], "what cannot be tried beforehand is named", found["role"])
@@ -84,11 +91,33 @@ def check_bad(s, tap):
            "wrong keys; what depends on them is not asked", found)
 
 
+def check_subnets(s, tap):
+    def used(*subnets):
+        text = VPC.replace("SUBNETS", ", ".join(subnets))
+        cid = s.submit(text)
+        found, ok, _ = s.checks()
+        s.api("POST", f"/campaigns/{cid}:cancel")
+        wait_for(lambda: s.ended(cid), 60, "the end of it", step=0.1)
+        return found["subnets"], ok
+
+    tap.eq(s.checks()[0]["subnets"][1], "no campaign that has not ended runs in a VPC", "no subnet is used")
+    tap.eq(used("subnet-0a", "subnet-0b"), ((True, "2 used; subnet-0b in us-east-1b has the fewest free addresses: 3", ""), True), "subnets of a live campaign")
+    line, ok = used("subnet-0a", "subnet-0c")
+    tap.ok(not ok and not line[0] and "subnet-0c" in line[1] and "address" in line[2], "one without a free address", line)
+    line, ok = used("subnet-0a", "subnet-0d")
+    tap.ok(not ok and "'subnet-0d' does not exist" in line[1] and "security.vpc.subnets" in line[2], "one that does not exist", line)
+    s.faults({"kind": "access_denied", "operation": "DescribeSubnets"})
+    line, ok = used("subnet-0a")
+    tap.ok(not ok and "ec2:DescribeSubnets" in line[2], "when EC2 may not be asked", line)
+    s.faults()
+
+
 def main():
     tap = Tap()
     with Doctor() as s:
         s.start()
         check_good(s, tap)
+        check_subnets(s, tap)
         check_bad(s, tap)
         s.check_requests(tap)
     return tap.done()

@@ -115,6 +115,10 @@ static void serve(struct bridge *b, const char *dir)
                 struct err err = ERR_INIT;
                 (void)err_set(&err, ERR_AWS, "BatchGetImage: AccessDeniedException");
                 bridge_refuse(b, q.id, &err);
+            } else if (q.kind == BRIDGE_SUBNETS) {
+                struct err err = ERR_INIT;
+                (void)err_set(&err, ERR_AWS, "DescribeSubnets: UnauthorizedOperation");
+                bridge_refuse(b, q.id, &err);
             } else {
                 tail(b, &q);
             }

@@ -141,14 +141,19 @@ static void route_runtime(struct request *r)
     (void)snprintf(r->name, sizeof r->name, "%.*s", (int)MIN(name.n, (size_t)200), name.p);
 }
 
-/* The Query protocol: STS, and CloudWatch as older clients ask it. */
+/* The Query protocol: STS, EC2, and CloudWatch as older clients ask it. */
 static void route_form(struct request *r)
 {
     AUTO_BUF struct buf action = BUF_INIT(64);
     r->service = "sts";
     r->operation = sts_operation(r);
-    if (request_form(r, "Action", &action) &&
-        strcmp(buf_cstr(&action), "GetMetricStatistics") == 0) {
+    if (!request_form(r, "Action", &action)) {
+        return;
+    }
+    if (strcmp(buf_cstr(&action), "DescribeSubnets") == 0) {
+        r->service = "ec2";
+        r->operation = "DescribeSubnets";
+    } else if (strcmp(buf_cstr(&action), "GetMetricStatistics") == 0) {
         r->service = "monitoring";
         r->operation = "GetMetricStatistics";
         r->input = metrics_form(r);
@@ -331,6 +336,10 @@ static void handle(struct request *r)
     }
     if (strcmp(r->service, "sts") == 0) {
         sts_handle(r);
+        return;
+    }
+    if (strcmp(r->service, "ec2") == 0) {
+        ec2_describe_subnets(r);
         return;
     }
     if (strcmp(r->service, "metadata") == 0) {

@@ -96,7 +96,7 @@ bool request_form(const struct request *r, const char *name, struct buf *out)
 bool request_is_query(const struct request *r)
 {
     bool cloudwatch = strcmp(r->service, "monitoring") == 0;
-    return strcmp(r->service, "sts") == 0 ||
+    return strcmp(r->service, "sts") == 0 || strcmp(r->service, "ec2") == 0 ||
            (cloudwatch && request_header(r, "x-amz-target").p == NULL);
 }
 
@@ -138,6 +138,12 @@ static void error_xml(struct request *r, const char *code, const char *message)
     char id[24];
     (void)snprintf(id, sizeof id, "%016llX", (unsigned long long)r->id);
     buf_add_cstr(b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    if (strcmp(r->service, "ec2") == 0) {
+        buf_addf(b, "<Response><Errors><Error><Code>%s</Code><Message>", code);
+        xml_escape(b, str_of(message));
+        buf_addf(b, "</Message></Error></Errors><RequestID>%s</RequestID></Response>", id);
+        return;
+    }
     if (!s3) {
         buf_add_cstr(b, "<ErrorResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">");
     }

@@ -24,6 +24,8 @@ void secrets_get_parameter(struct request *r);
 void ecr_batch_get_image(struct request *r);
 /* The program of an image by its tag or its digest; NULL: there is no such image. */
 json_t *ecr_image_argv(const struct app *app, const char *image);
+/* ec2_local.c: DescribeSubnets. */
+void ec2_describe_subnets(struct request *r);
 /* quotas_local.c: Service Quotas from the configuration. */
 void quotas_list(struct request *r);
 void quotas_get(struct request *r);
