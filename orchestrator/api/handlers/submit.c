@@ -211,7 +211,7 @@ static bool stage_prepare(struct api_req *r, const struct spec_stage *sp, struct
     return stage_input(r, sp, st, err) && stage_price(r, sp, st, err);
 }
 
-/* The file with droverd's defaults. A default bucket that cannot be told is a fault only of a file
+/* The file with droverd's defaults. A default bucket that is not known is a fault only of a file
  * that is not valid without it. */
 static bool parse(struct api_req *r, struct submit *s, struct err *err)
 {
@@ -223,8 +223,8 @@ static bool parse(struct api_req *r, struct submit *s, struct err *err)
         return true;
     }
     if (!known) {
-        *err = why;
-        return false;
+        faults_add(faults, (struct position){0, 0}, "vars.bucket", "unknown", "set DROVER_BUCKET",
+                   "%s", why.message);
     }
     return refused(r, faults, err);
 }

@@ -165,7 +165,7 @@ static void read_source(struct spec_reader *r, const struct spec_node *at, struc
         read_sent_source(r, at, digest, t);
     } else if (strncmp(text, "s3://", 5) != 0) {
         spec_fault(r, at, "unsupported",
-                   "a folder as it is written here, or s3://bucket/code/sourcedir.tar.gz",
+                   "./train and drover submit, or s3://bucket/code/sourcedir.tar.gz",
                    "'%.120s' was not packed: drover submit packs a folder that is named without "
                    "variables",
                    text);

@@ -3,9 +3,12 @@
 #include "bridge.h"
 #include "common/clock.h"
 #include "tests/unit/unit.h"
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define ASKERS 16
 #define ROUNDS 200
@@ -166,6 +169,36 @@ static void test_bridge__a_question_keeps_its_body(void **state)
     bridge_free(b);
 }
 
+/* A file stays open while it is needed, and no longer. */
+static void test_bridge__a_question_keeps_its_file(void **state)
+{
+    (void)state;
+    struct bridge *b;
+    assert_true(bridge_new(&b, NULL));
+    int fd = memfd_create("test", MFD_CLOEXEC);
+    assert_true(fd >= 0 && write(fd, "hello", 5) == 5);
+    struct bridge_question q = {.kind = BRIDGE_S3_PUT, .fd = fd, .size = 5};
+    struct bridge_question taken;
+    struct bridge_reply r = {0};
+    struct err err;
+    char text[6] = "";
+    assert_false(bridge_ask(b, &q, 5 * USEC_PER_MSEC, &r, &err)); /* nobody took it: closed */
+    struct asker a = {.b = b, .timeout_us = 50 * USEC_PER_MSEC, .question = &q};
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, ask_once, &a), 0);
+    while (!bridge_take(b, &taken)) {
+        assert_true(ready(b, 5000));
+    }
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_int_equal(a.err.code, ERR_TIMEOUT);
+    (void)close(fd); /* whoever asked has gone */
+    assert_true(taken.fd != fd && pread(taken.fd, text, 5, 0) == 5);
+    assert_string_equal(text, "hello");
+    bridge_answer(b, taken.id, &r);
+    assert_int_equal(fcntl(taken.fd, F_GETFD), -1);
+    bridge_free(b);
+}
+
 static void test_bridge__closing_refuses_all(void **state)
 {
     (void)state;
@@ -239,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_bridge__it_is_known_whether_somebody_waits),
         cmocka_unit_test(test_bridge__a_question_nobody_took_in_time_is_gone),
         cmocka_unit_test(test_bridge__a_question_keeps_its_body),
+        cmocka_unit_test(test_bridge__a_question_keeps_its_file),
         cmocka_unit_test(test_bridge__closing_refuses_all),
         cmocka_unit_test(test_bridge__a_refusal_keeps_its_reason),
         cmocka_unit_test(test_bridge__listings_have_a_maximum),
