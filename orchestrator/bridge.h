@@ -44,8 +44,9 @@ bool bridge_listing_move(struct bridge_listing *l, struct bridge_listing *from) 
 struct bridge_question {
     int64_t id;
     enum bridge_kind kind;
-    char uri
-        [1200]; /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT: object; IMAGE: repository; SUBNETS: ids */
+    /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT: object; IMAGE: repository; SUBNETS: ids by
+     * commas */
+    char uri[1200];
     int64_t max;       /* S3_LIST: objects; LOG_TAIL: lines */
     char job[64];      /* LOG_TAIL: training job; IMAGE: registry */
     char token[1024];  /* LOG_TAIL: the page to read, "" = the newest page; IMAGE: tag or digest */

@@ -1,5 +1,5 @@
-/* Subnets of the account: their zones and free addresses, of which a job in a VPC needs one for each
- * instance. Source: Amazon EC2 API reference, DescribeSubnets. */
+/* Subnets of the account: their zones and free addresses, of which a job in a VPC needs one for
+ * each instance. Source: Amazon EC2 API reference, DescribeSubnets. */
 #pragma once
 #include "sagemaker.h"
 

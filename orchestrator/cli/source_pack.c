@@ -8,12 +8,11 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#define MTIME_S        INT64_C(315532800) /* 1980: zip, and with it wheels, know no earlier time */
-#define GZIP_BITS      (15 + 16)
-#define MEM_LEVEL      8
-#define CHUNK          65536
-#define IGNORE_MAX     65536
-#define IGNORE_PATTERN "/" SOURCE_IGNORE_FILE
+#define MTIME_S    INT64_C(315532800) /* 1980: zip, and with it wheels, know no earlier time */
+#define GZIP_BITS  (15 + 16)
+#define MEM_LEVEL  8
+#define CHUNK      65536
+#define IGNORE_MAX 65536
 
 struct found {
     char *name; /* below the folder */
@@ -103,9 +102,11 @@ static bool pattern_matches(const char *pattern, const char *name, bool is_folde
 /* name: below the folder. */
 static bool is_left_out(const struct source_walk *w, const char *name, bool is_folder)
 {
-    static const char *const always[] = {".git",         ".hg",         ".svn",
-                                         "__pycache__/", "*.pyc",       ".ipynb_checkpoints/",
-                                         ".DS_Store",    IGNORE_PATTERN};
+    static const char *const always[] = {
+        ".git", ".hg", ".svn", "__pycache__/", "*.pyc", ".ipynb_checkpoints/", ".DS_Store"};
+    if (strcmp(name, SOURCE_IGNORE_FILE) == 0) {
+        return true;
+    }
     for (size_t i = 0; i < ARRAY_LEN(always); i++) {
         if (pattern_matches(always[i], name, is_folder)) {
             return true;
