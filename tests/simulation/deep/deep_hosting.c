@@ -1,6 +1,9 @@
-/* No stage here deploys: hosting is never asked. */
+/* No stage here deploys: hosting is never asked. Nor is what only handlers ask of AWS. */
 #include "aws/hosting.h"
+#include "aws/identity.h"
+#include "aws/images.h"
 #include "aws/invocations.h"
+#include "aws/subnets.h"
 #include "deep.h"
 
 static _Noreturn void no_hosting(void)
@@ -57,4 +60,28 @@ struct invocations_call *invocations_read(struct aws_client *c, struct aws_gate 
 void invocations_cancel(struct invocations_call *call)
 {
     ASSERT(call == NULL);
+}
+
+static _Noreturn void no_handler(void)
+{
+    deep_die("no handler runs here");
+}
+
+void identity_get(struct aws_client *c, identity_cb cb, void *ctx)
+{
+    (void)c, (void)cb, (void)ctx;
+    no_handler();
+}
+
+void image_digest(struct aws_client *c, const char *registry, const char *repository,
+                  const char *tag, image_digest_cb cb, void *ctx)
+{
+    (void)c, (void)registry, (void)repository, (void)tag, (void)cb, (void)ctx;
+    no_handler();
+}
+
+void subnets_describe(struct aws_client *c, const char *ids, subnets_cb cb, void *ctx)
+{
+    (void)c, (void)ids, (void)cb, (void)ctx;
+    no_handler();
 }
