@@ -81,6 +81,9 @@ static bool stage_requests(const struct spec *s, const struct spec_stage *stage,
     if (stage->kind == SPEC_KIND_ENDPOINT) {
         return request_preview_endpoint(s, stage, region, ret, err);
     }
+    if (stage->kind == SPEC_KIND_LUSTRE) {
+        return request_preview_filesystem(s, stage, ret, err);
+    }
     const struct spec_task task = request_preview_task(stage, a);
     return request_preview(s, stage, &task, &first, region, ret, err);
 }

@@ -128,9 +128,20 @@ static void plan_endpoint(const json_t *s)
     }
 }
 
+static void plan_filesystem(const json_t *s)
+{
+    char ttl[TEXT_N];
+    (void)printf("  %-12s lustre     %lld GiB   deleted after its last use, %s at the latest\n",
+                 plan_name(s), (long long)jint(s, "size_gib"), span(jint(s, "ttl_seconds"), ttl));
+}
+
 static void plan_stage(const json_t *s)
 {
     char worst[TEXT_N], one[TEXT_N];
+    if (strcmp(jstr(s, "kind"), "lustre") == 0) {
+        plan_filesystem(s);
+        return;
+    }
     if (strcmp(jstr(s, "kind"), "endpoint") == 0) {
         plan_endpoint(s);
         return;

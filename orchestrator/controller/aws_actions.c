@@ -10,6 +10,7 @@
 #include "core/leader/attempt_answer.h"
 #include "endpoint_life.h"
 #include "examine.h"
+#include "filesystem_life.h"
 #include "lease.h"
 #include "metric_collect.h"
 #include "metrics.h"
@@ -284,6 +285,7 @@ void aws_actions_tick(struct controller *c)
         progress_tick(c, &wake_us);
         strays_tick(c, &wake_us);
         endpoints_tick(c, &wake_us);
+        filesystems_tick(c, &wake_us);
         metric_collect_tick(c, &wake_us);
     }
     c->acted_until_us = wake_us;

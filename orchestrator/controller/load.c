@@ -12,6 +12,7 @@
 #include "core/spec/spec_json.h"
 #include "endpoint_life.h"
 #include "endpoint_model.h"
+#include "filesystem_life.h"
 #include "history.h"
 #include "lease.h"
 #include "metric_collect.h"
@@ -37,6 +38,7 @@ void view_free(struct controller *c)
     orphan_sweep_cancel(c);
     strays_cancel(c);
     endpoints_cancel(c);
+    filesystems_cancel(c);
     endpoint_models_cancel(c);
     archive_export_cancel(c);
     metric_collect_cancel(c);
@@ -327,6 +329,7 @@ static bool read_versions(struct controller *c, void *arg, struct err *err)
     return refresh_projects(c, err) && refresh_slot_limits(c, err) && parking_read(c, err) &&
            (c->state.strays_n == 0 || strays_read(c, err)) &&
            (c->state.endpoints_n == 0 || endpoints_read(c, err)) &&
+           (c->state.filesystems_n == 0 || filesystems_read(c, err)) &&
            view_versions(c->store, &v->v, &v->n, err);
 }
 
@@ -424,7 +427,8 @@ static bool load_base(struct controller *c, void *arg, struct err *err)
     struct versions *v = arg;
     return install_id(c->store, c->state.install_id, err) && load_slots(c, err) &&
            refresh_projects(c, err) && parking_read(c, err) && strays_read(c, err) &&
-           endpoints_read(c, err) && view_versions(c->store, &v->v, &v->n, err);
+           endpoints_read(c, err) && filesystems_read(c, err) &&
+           view_versions(c->store, &v->v, &v->n, err);
 }
 
 /* A page a transaction: a million parts may have been tried again. */

@@ -10,6 +10,8 @@
 #include "controller.h"
 #include "endpoint_intent.h"
 #include "endpoint_life.h"
+#include "filesystem_intent.h"
+#include "filesystem_life.h"
 #include "intents.h"
 #include "leadership.h"
 #include "lease.h"
@@ -48,7 +50,7 @@ static bool look(struct controller *c)
     prices_tick(c);
     stage_history_tick(&c->state, clock_boot_us());
     return skip_done_tick(c) && operations_tick(c) && endpoint_intents_tick(c) &&
-           campaign_life_tick(c) && budget_state_tick(c);
+           filesystem_intents_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
 }
 
 static void gauges(const struct controller *c)
@@ -80,6 +82,7 @@ static bool record(struct controller *c)
     aws_actions_record(c);
     pools_record(c);
     endpoints_record(c);
+    filesystems_record(c);
     quota_tick(c);
     return c->leading;
 }

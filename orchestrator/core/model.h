@@ -46,6 +46,12 @@ enum endpoint_state {
 #undef X
     ENDPOINT_STATE_COUNT
 };
+enum filesystem_state {
+#define X(s, name, terminal, comment) FILESYSTEM_##s,
+#include "core/states/filesystem_state.def"
+#undef X
+    FILESYSTEM_STATE_COUNT
+};
 /* What may be parked: set aside because the database or this binary refuses one of its values. */
 enum parked_kind {
 #define X(k, name, remedy) PARKED_##k,
@@ -105,6 +111,7 @@ const char *attempt_state_name(enum attempt_state s);
 const char *operation_state_name(enum operation_state s);
 const char *pool_state_name(enum pool_state s);
 const char *endpoint_state_name(enum endpoint_state s);
+const char *filesystem_state_name(enum filesystem_state s);
 const char *parked_kind_name(enum parked_kind k);
 /* What a person can do; {c} stands for the campaign. */
 const char *parked_kind_remedy(enum parked_kind k);
@@ -125,6 +132,7 @@ enum attempt_state attempt_state_parse(const char *s);
 enum operation_state operation_state_parse(const char *s);
 enum pool_state pool_state_parse(const char *s);
 enum endpoint_state endpoint_state_parse(const char *s);
+enum filesystem_state filesystem_state_parse(const char *s);
 enum parked_kind parked_kind_parse(const char *s);
 enum cause cause_parse(const char *s);
 enum wanted wanted_parse(const char *s);
@@ -136,12 +144,14 @@ bool task_state_terminal(enum task_state s);
 bool attempt_state_terminal(enum attempt_state s);
 bool pool_state_terminal(enum pool_state s);
 bool endpoint_state_terminal(enum endpoint_state s);
+bool filesystem_state_terminal(enum filesystem_state s);
 bool campaign_edge(enum campaign_state from, enum campaign_state to);
 bool stage_edge(enum stage_state from, enum stage_state to);
 bool task_edge(enum task_state from, enum task_state to);
 bool attempt_edge(enum attempt_state from, enum attempt_state to);
 bool pool_edge(enum pool_state from, enum pool_state to);
 bool endpoint_edge(enum endpoint_state from, enum endpoint_state to);
+bool filesystem_edge(enum filesystem_state from, enum filesystem_state to);
 /* Does an attempt in this state hold its slots (and its reservation)? INTENDED..STOPPING do;
  * VERIFYING and the end do not. */
 bool attempt_holds_slot(enum attempt_state s);

@@ -336,6 +336,41 @@ struct endpoint_end {   /* what it cost, with its row's end */
     int entries_n;
 };
 
+struct filesystem_row { /* one try of a stage of kind lustre */
+    int64_t id, project_id, campaign_id, stage_id;
+    int n; /* try of the stage, from 1 */
+    enum filesystem_state state;
+    struct job_name token; /* ClientRequestToken and tag: by it one is found again */
+    char aws_id[24];       /* "": nobody has seen it */
+    char mount[16];
+    char link_id[24]; /* of its association with S3; "": none was seen */
+    char deployment[16];
+    int64_t size_gib;
+    int64_t ttl_s;          /* from its creation */
+    bool keep;              /* for its whole ttl, used or not */
+    bool exports;           /* what jobs wrote goes to S3 before it is deleted */
+    char import_from[1025]; /* s3://bucket/prefix/; "": it begins empty */
+    bool ready;             /* it could be used, and was filled from S3 */
+    bool delete_asked;      /* by a person */
+    bool failed;            /* why it is deleted */
+    enum cause cause;       /* of the failure */
+    musd_t price_musd_per_gb_month, reserved_musd;
+    usec_t intended_us, created_us;
+    usec_t available_us; /* first seen so; 0: never, and it costs nothing */
+    usec_t ending_us;    /* its end was decided */
+    usec_t off_us;       /* its deletion was taken */
+    usec_t ended_us;     /* proven absent */
+    char reason[512];    /* why it waits, is deleted or has failed */
+};
+
+struct filesystem_end { /* what it cost, with its row's end */
+    int64_t hours;
+    musd_t cost_musd;
+    bool estimated;
+    struct ledger_entry entries[2 * LEDGER_ENTRIES_MAX];
+    int entries_n;
+};
+
 struct unknown_name { /* of a job that is no attempt of ours, or that of a void one */
     char name[64];
     bool is_void;

@@ -23,12 +23,26 @@ static void lower_endpoint(const struct spec *s, const struct spec_stage *stage)
     }
 }
 
+static void lower_filesystem(const struct spec *s, const struct spec_stage *stage)
+{
+    AUTO_BUF struct buf request = BUF_INIT(1 << 20);
+    struct err err = ERR_INIT;
+    if (request_preview_filesystem(s, stage, &request, &err)) {
+        AUTO_JSON json_t *v = NULL;
+        ASSERT(json_parse(buf_str(&request), 1 << 20, &v, &err));
+    }
+}
+
 static void lower_all(const struct spec *s)
 {
     const struct job_name name = {"fuzz-1-a1"};
     for (int i = 0; i < s->stages_n; i++) {
         if (s->stages[i]->kind == SPEC_KIND_ENDPOINT) {
             lower_endpoint(s, s->stages[i]);
+            continue;
+        }
+        if (s->stages[i]->kind == SPEC_KIND_LUSTRE) {
+            lower_filesystem(s, s->stages[i]);
             continue;
         }
         const struct spec_task task = {.campaign_id = 1,

@@ -1,6 +1,7 @@
 /* The answer to a dry run. */
 #include "api/server/reply.h"
 #include "api/server/response_cache.h"
+#include "core/money/cost.h"
 #include "core/spec/spec_parse.h"
 #include "forecast_out.h"
 #include "store/api/quotas.h"
@@ -47,12 +48,21 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
     json_out_i64(w, "held", rate->held);
     json_out_i64(w, "foreign", rate->foreign);
     json_out_end_object(w);
-    musd_or_null(w, "price_micro_usd_per_hour", rate->price_musd_per_hour);
+    musd_t per_hour = rate->price_musd_per_hour;
+    if (sp->filesystem != NULL && per_hour >= 0) { /* of a GB and month */
+        struct err ignored = ERR_INIT;
+        bool fits = cost_of_storage(per_hour, sp->filesystem->capacity_gib, 1, &per_hour, &ignored);
+        per_hour = fits ? per_hour : -1;
+    }
+    musd_or_null(w, "price_micro_usd_per_hour", per_hour);
     musd_or_null(w, "worst_case_micro_usd_per_part", st->worst_musd);
     musd_or_null(w, "worst_case_micro_usd", st->worst_all_musd);
     if (sp->endpoint != NULL) {
         json_out_i64(w, "ttl_seconds", sp->endpoint->ttl_s);
         musd_or_null(w, "idle_seconds", sp->endpoint->idle_s > 0 ? sp->endpoint->idle_s : -1);
+    } else if (sp->filesystem != NULL) {
+        json_out_i64(w, "ttl_seconds", sp->filesystem->ttl_s);
+        json_out_i64(w, "size_gib", sp->filesystem->capacity_gib);
     } else {
         json_out_i64(w, "max_runtime_seconds", sp->max_runtime_s);
     }
@@ -70,6 +80,11 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
     if (sp->kind == SPEC_KIND_ENDPOINT) {
         warning(w, "outlives_drover", sp->name,
                 "an endpoint does not end by itself should drover stop: its ttl is reserved");
+        return;
+    }
+    if (sp->kind == SPEC_KIND_LUSTRE) {
+        warning(w, "outlives_drover", sp->name,
+                "a file system does not end by itself should drover stop: its ttl is reserved");
         return;
     }
     if (rate->limit < 0) {

@@ -147,6 +147,25 @@ static bool endpoint_price(struct api_req *r, const struct spec_stage *sp, struc
     return ok;
 }
 
+/* What the whole ttl of a file system costs; its price is that of a GB and month. */
+static bool filesystem_price(struct api_req *r, const struct spec_stage *sp,
+                             struct submit_stage *st, struct err *err)
+{
+    const struct spec_filesystem *f = sp->filesystem;
+    if (!apidb_rate(r->db, sp->instance_type[0], &st->rate[0], err)) {
+        return false;
+    }
+    st->rate[0].limit = -1; /* of training */
+    st->rate[0].held = st->rate[0].foreign = 0;
+    st->parts = 0;
+    st->worst_musd = -1;
+    bool ok = st->rate[0].price_musd_per_hour < 0 ||
+              cost_storage_worst_case(st->rate[0].price_musd_per_hour, f->capacity_gib, f->ttl_s,
+                                      &st->worst_musd, err);
+    st->worst_all_musd = st->worst_musd;
+    return ok;
+}
+
 static bool stage_price(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
                         struct err *err)
 {
@@ -207,6 +226,9 @@ static bool stage_prepare(struct api_req *r, const struct spec_stage *sp, struct
 {
     if (sp->kind == SPEC_KIND_ENDPOINT) {
         return endpoint_price(r, sp, st, err);
+    }
+    if (sp->kind == SPEC_KIND_LUSTRE) {
+        return filesystem_price(r, sp, st, err);
     }
     return stage_input(r, sp, st, err) && stage_price(r, sp, st, err);
 }

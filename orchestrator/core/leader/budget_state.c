@@ -20,6 +20,23 @@ void budget_state_move(struct leader_state *s, struct live_campaign *lc, struct 
     all->spent_musd += spent_musd;
 }
 
+void budget_state_move_of(struct leader_state *s, int64_t project_id, int64_t campaign_id,
+                          int64_t stage_id, musd_t reserved_musd, musd_t spent_musd)
+{
+    struct live_campaign *lc = leader_state_campaign(s, campaign_id);
+    struct live_stage *ls = lc != NULL ? leader_state_stage(lc, stage_id) : NULL;
+    if (ls != NULL) {
+        budget_state_move(s, lc, ls, reserved_musd, spent_musd, 0);
+        return;
+    }
+    struct project_row *project = leader_state_project(s, project_id);
+    struct project_row *all = leader_state_project(s, 0);
+    project->reserved_musd += reserved_musd;
+    project->spent_musd += spent_musd;
+    all->reserved_musd += reserved_musd;
+    all->spent_musd += spent_musd;
+}
+
 void budget_state_freed(struct leader_state *s, const struct live_campaign *lc)
 {
     bool all = leader_state_project(s, 0)->cap_musd >= 0;

@@ -7,6 +7,9 @@
  * spent on idle pools. warm_musd is part of spent_musd. */
 void budget_state_move(struct leader_state *s, struct live_campaign *lc, struct live_stage *ls,
                        musd_t reserved_musd, musd_t spent_musd, musd_t warm_musd);
+/* The same, of a thing whose campaign may have left memory. */
+void budget_state_move_of(struct leader_state *s, int64_t project_id, int64_t campaign_id,
+                          int64_t stage_id, musd_t reserved_musd, musd_t spent_musd);
 /* A campaign gave money back: it, and each campaign below a cap that it shares, may start again. */
 void budget_state_freed(struct leader_state *s, const struct live_campaign *lc);
 /* What a cap still allows; INT64_MAX without a cap (-1). */

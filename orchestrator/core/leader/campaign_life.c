@@ -58,7 +58,8 @@ static void plan_end(const struct live_stage *ls, struct campaign_life_move *m)
     }
 }
 
-/* It has come into service and passed its test; its time goes on without the stage. */
+/* It has come into service and passed its test, or can be used and was filled; its time goes on
+ * without the stage. */
 static void plan_endpoint(const struct live_stage *ls, struct campaign_life_move *m)
 {
     if (ls->endpoint == ENDPOINT_SERVES) {
@@ -73,7 +74,7 @@ static void plan_endpoint(const struct live_stage *ls, struct campaign_life_move
 static void plan_running(const struct live_campaign *lc, const struct live_stage *ls,
                          struct campaign_life_move *m)
 {
-    if (ls->spec != NULL && ls->spec->kind == SPEC_KIND_ENDPOINT) {
+    if (ls->spec != NULL && ls->spec->kind != SPEC_KIND_JOBS) {
         plan_endpoint(ls, m);
     } else if (ended(ls)) {
         plan_end(ls, m);
@@ -151,14 +152,18 @@ static enum campaign_state end_of(const struct live_campaign *lc)
     return end;
 }
 
-/* Is it cancelled while an endpoint of it is still billed? */
+/* Is it cancelled while an endpoint of it is still billed, or is a file system on its way out that
+ * goes when its last stage ends? */
 static bool waits_for_endpoint(const struct live_campaign *lc)
 {
+    bool cancel = lc->row.wanted == WANTED_CANCEL;
     bool there = false;
     for (int i = 0; i < lc->stages_n; i++) {
-        there |= lc->stages[i].endpoint_there;
+        const struct spec_stage *sp = lc->stages[i].spec;
+        bool goes = sp != NULL && sp->filesystem != NULL && !sp->filesystem->keep;
+        there |= lc->stages[i].endpoint_there && (cancel || goes);
     }
-    return there && lc->row.wanted == WANTED_CANCEL;
+    return there;
 }
 
 /* Held by its breakers: no stage of it can go on without a person. */

@@ -27,6 +27,9 @@ static void mark(const struct leader_state *s, struct live_stage *ls)
 {
     const struct live_endpoint *e = leader_endpoint_of(s, ls->row.id);
     usec_t from_us;
+    if (ls->spec != NULL && ls->spec->kind == SPEC_KIND_LUSTRE) {
+        return; /* filesystem_intent.c */
+    }
     ls->endpoint = ENDPOINT_NOT_YET;
     ls->endpoint_there = e != NULL && !endpoint_state_terminal(e->row.state);
     ls->endpoint_no_model = ls->endpoint_no_model && ls->row.state == STAGE_RUNNING;

@@ -85,18 +85,7 @@ bool leader_take_endpoints(struct leader_state *s, const struct endpoint_row *ro
 void leader_endpoint_money(struct leader_state *s, const struct endpoint_row *r,
                            musd_t reserved_musd, musd_t spent_musd)
 {
-    struct live_campaign *lc = leader_state_campaign(s, r->campaign_id);
-    struct live_stage *ls = lc != NULL ? leader_state_stage(lc, r->stage_id) : NULL;
-    if (ls != NULL) {
-        budget_state_move(s, lc, ls, reserved_musd, spent_musd, 0);
-        return;
-    }
-    struct project_row *project = leader_state_project(s, r->project_id);
-    struct project_row *all = leader_state_project(s, 0);
-    project->reserved_musd += reserved_musd;
-    project->spent_musd += spent_musd;
-    all->reserved_musd += reserved_musd;
-    all->spent_musd += spent_musd;
+    budget_state_move_of(s, r->project_id, r->campaign_id, r->stage_id, reserved_musd, spent_musd);
 }
 
 struct live_endpoint *leader_apply_endpoint_intent(struct leader_state *s,

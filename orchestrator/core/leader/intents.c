@@ -6,6 +6,7 @@
 #include "core/lowering/training_request.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_expand.h"
+#include "filesystem_intent.h"
 #include "parking.h"
 #include <stdio.h>
 
@@ -94,7 +95,10 @@ bool leader_plan_request(const struct leader_state *s, const struct launch_facts
                                    .size = f->task->size,
                                    .attempt_n = in->n,
                                    .vars = f->vars};
+    struct request_volume volumes[SPEC_CHANNELS_MAX];
     const struct training_request_input li = {
+        .volumes = volumes,
+        .volumes_n = leader_filesystem_volumes(s, in->campaign_id, ss->stage, volumes),
         .spec = ss->spec,
         .stage = ss->stage,
         .task = &task,

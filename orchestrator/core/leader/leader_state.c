@@ -34,6 +34,13 @@ void leader_state_clear(struct leader_state *s)
     free(s->endpoints);
     s->endpoints = NULL;
     s->endpoints_n = 0;
+    for (size_t i = 0; i < s->filesystems_n; i++) {
+        ASSERT(s->filesystems[i]->io == NULL);
+        free(s->filesystems[i]);
+    }
+    free(s->filesystems);
+    s->filesystems = NULL;
+    s->filesystems_n = 0;
     free(s->strays);
     s->strays = NULL;
     s->strays_n = 0;
@@ -411,6 +418,12 @@ void endpoint_set_state(struct live_endpoint *e, enum endpoint_state to)
 {
     ASSERT(e->row.state == to || endpoint_edge(e->row.state, to));
     e->row.state = to;
+}
+
+void filesystem_set_state(struct live_filesystem *f, enum filesystem_state to)
+{
+    ASSERT(f->row.state == to || filesystem_edge(f->row.state, to));
+    f->row.state = to;
 }
 
 void task_counts_move(struct live_campaign *lc, struct live_stage *ls, enum task_state from,

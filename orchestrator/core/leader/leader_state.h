@@ -43,7 +43,8 @@ struct live_stage {
     struct promise_row promise; /* as written; task_id 0: none */
     enum stage_gate_verdict { GATE_NOT_JUDGED, GATE_PASSED, GATE_HOLDS } gate; /* stage_gate.h */
     char gate_why[300]; /* HOLDS: why, for people */
-    /* Of kind endpoint (endpoint_intent.h): what its endpoint has come to, and why it gave up. */
+    /* Of kind endpoint (endpoint_intent.h): what its endpoint has come to, and why it gave up. Of
+     * kind lustre (filesystem_intent.h) the same of its file system. */
     enum endpoint_verdict { ENDPOINT_NOT_YET, ENDPOINT_SERVES, ENDPOINT_GAVE_UP } endpoint;
     char endpoint_why[300];
     int64_t endpoint_next_us; /* boot: no intent before this */
@@ -173,6 +174,22 @@ struct live_endpoint {
     int64_t took_us[SPEC_PAYLOADS_MAX];
 };
 
+/* A file system of one try of a stage (filesystem_life.h). */
+struct live_filesystem {
+    struct filesystem_row row;
+    struct ledger_account_of_attempt account;
+    struct filesystem_io *io; /* the shell's call; never looked into here */
+    bool unsure;              /* what came of the last create is not known: a listing tells */
+    int64_t signed_us;        /* boot: a create may take effect from then on; 0: none may */
+    bool link_absent;         /* a listing shows no association, and none was asked for since */
+    bool task_due;            /* EXPORTING: a listing shows no task that runs or has succeeded */
+    int tasks_failed;         /* EXPORTING: so many exports have failed */
+    bool there, delete_taken; /* DELETING: seen; its deletion has begun */
+    int failures;             /* in a row */
+    int64_t next_us;          /* boot: no call before this */
+    int64_t described_us;     /* boot: it was looked at in this state; 0: not yet */
+};
+
 /* A subject that has to wait for the database's sake (parking.h). */
 struct parked {
     struct parked_row row;
@@ -212,6 +229,8 @@ struct leader_state {
     size_t strays_n;
     struct live_endpoint **endpoints;
     size_t endpoints_n;
+    struct live_filesystem **filesystems;
+    size_t filesystems_n;
     usec_t watch_from_us; /* jobs created from here on are listed although nobody waits for them */
     int64_t watch_until_us; /* boot: until then */
     struct pending_record *records;
@@ -262,6 +281,7 @@ void stage_set_state(struct live_stage *ls, enum stage_state to);
 void attempt_set_state(struct live_attempt *a, enum attempt_state to);
 void pool_set_state(struct live_pool *p, enum pool_state to);
 void endpoint_set_state(struct live_endpoint *e, enum endpoint_state to);
+void filesystem_set_state(struct live_filesystem *f, enum filesystem_state to);
 /* n tasks of a stage move; counts never fall below zero. from == to is no move. */
 void task_counts_move(struct live_campaign *lc, struct live_stage *ls, enum task_state from,
                       enum task_state to, int64_t n);

@@ -2,6 +2,7 @@
 #include "request_preview.h"
 #include "common/arena.h"
 #include "endpoint_request.h"
+#include "filesystem_request.h"
 #include "request_parts.h"
 #include <stdio.h>
 
@@ -34,6 +35,21 @@ static void preview_name(int64_t campaign_id, const char *stage, int64_t seq, in
                    (long long)campaign_id, stage, (long long)seq, attempt_n);
 }
 
+/* File systems that no stage has made yet. */
+static int preview_volumes(const struct spec_stage *stage,
+                           struct request_volume ret[static SPEC_CHANNELS_MAX])
+{
+    const struct spec_training *t = stage->training;
+    int n = 0;
+    for (int i = 0; t != NULL && i < t->channels_n; i++) {
+        if (t->channels[i].lustre_stage != NULL) {
+            ret[n++] = (struct request_volume){t->channels[i].lustre_stage, "fs-00000000000000000",
+                                               "mountnme"};
+        }
+    }
+    return n;
+}
+
 bool request_preview(const struct spec *s, const struct spec_stage *stage,
                      const struct spec_task *task, const struct preview_attempt *attempt,
                      const char *region, struct buf *ret, struct err *err)
@@ -46,7 +62,10 @@ bool request_preview(const struct spec *s, const struct spec_stage *stage,
     } else {
         preview_name(task->campaign_id, stage->name, task->seq, task->attempt_n, &name);
     }
+    struct request_volume volumes[SPEC_CHANNELS_MAX];
     const struct training_request_input in = {
+        .volumes = volumes,
+        .volumes_n = preview_volumes(stage, volumes),
         .spec = s,
         .stage = stage,
         .task = task,
@@ -109,6 +128,29 @@ bool request_preview_endpoint(const struct spec *s, const struct spec_stage *sta
     json_out_raw(&w, "CreateModel", buf_str(&r.model));
     json_out_raw(&w, "CreateEndpointConfig", buf_str(&r.config));
     json_out_raw(&w, "CreateEndpoint", buf_str(&r.endpoint));
+    json_out_end_object(&w);
+    return true;
+}
+
+bool request_preview_filesystem(const struct spec *s, const struct spec_stage *stage,
+                                struct buf *ret, struct err *err)
+{
+    AUTO_BUF struct buf request = BUF_INIT(64 * 1024);
+    struct job_name token = {""};
+    preview_name(1, stage->name, 0, 1, &token);
+    const struct filesystem_request_input in = {.spec = s,
+                                                .stage = stage,
+                                                .campaign_id = 1,
+                                                .token = &token,
+                                                .attempt_id = 1,
+                                                .install_id = PLACEHOLDER};
+    if (!filesystem_request_make(&in, &request, err)) {
+        return false;
+    }
+    struct json_out w;
+    json_out_init(&w, ret);
+    json_out_object(&w, NULL);
+    json_out_raw(&w, "CreateFileSystem", buf_str(&request));
     json_out_end_object(&w);
     return true;
 }

@@ -19,6 +19,9 @@ bool request_preview(const struct spec *s, const struct spec_stage *stage,
  * first attempt would leave it. ERR_INVALID as endpoint_request_make. */
 bool request_preview_endpoint(const struct spec *s, const struct spec_stage *stage,
                               const char *region, struct buf *ret, struct err *err) MUST_CHECK;
+/* {"CreateFileSystem": {...}} of a stage of kind lustre. ERR_INVALID as filesystem_request_make. */
+bool request_preview_filesystem(const struct spec *s, const struct spec_stage *stage,
+                                struct buf *ret, struct err *err) MUST_CHECK;
 /* The first task of a stage before its input is known: the uri is the pattern with zeros for its
  * stars. The uri lives in `a`. */
 struct spec_task request_preview_task(const struct spec_stage *stage, struct arena *a);

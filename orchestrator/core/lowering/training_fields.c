@@ -1,11 +1,26 @@
 /* Fields of CreateTrainingJob that only training stages have: see request_parts.h. */
 #include "request_parts.h"
 
+static const struct request_volume *volume_of(const struct training_request_input *in,
+                                              const char *stage)
+{
+    for (int i = 0; i < in->volumes_n; i++) {
+        if (strcmp(in->volumes[i].stage, stage) == 0) {
+            return &in->volumes[i];
+        }
+    }
+    return NULL;
+}
+
 bool training_fields_expand(struct request_parts *q, struct err *err)
 {
     const struct spec_training *t = q->training;
     for (int i = 0; i < t->channels_n; i++) {
         const struct spec_channel *c = &t->channels[i];
+        if (c->lustre_stage != NULL && volume_of(q->in, c->lustre_stage) == NULL) {
+            return err_set(err, ERR_INVALID, "the file system of stage '%s' is not there",
+                           c->lustre_stage);
+        }
         if (c->from != NULL &&
             !request_expand(q->in, c->name, c->from, S3_URI_MAX, &q->channel_from[i], err)) {
             return false;
@@ -63,17 +78,25 @@ static void write_s3_source(struct json_out *w, const struct spec_channel *c, co
     json_out_end_object(w);
 }
 
-static void write_file_system(struct json_out *w, const struct spec_channel *c)
+/* v: of a channel that names a stage, else NULL. */
+static void write_file_system(struct json_out *w, const struct spec_channel *c,
+                              const struct request_volume *v)
 {
     json_out_object(w, "FileSystemDataSource");
-    json_out_str(w, "FileSystemId", c->file_system);
+    json_out_str(w, "FileSystemId", v != NULL ? v->aws_id : c->file_system);
     json_out_str(w, "FileSystemAccessMode", c->access);
     json_out_str(w, "FileSystemType", c->file_system_type);
-    json_out_str(w, "DirectoryPath", c->directory);
+    if (v != NULL) {
+        AUTO_FREE char *path = xasprintf("/%s%s", v->mount, c->directory);
+        json_out_str(w, "DirectoryPath", path);
+    } else {
+        json_out_str(w, "DirectoryPath", c->directory);
+    }
     json_out_end_object(w);
 }
 
-static void write_channel(struct json_out *w, const struct spec_channel *c, const char *from)
+static void write_channel(struct json_out *w, const struct spec_channel *c, const char *from,
+                          const struct request_volume *v)
 {
     json_out_object(w, NULL);
     json_out_str(w, "ChannelName", c->name);
@@ -81,7 +104,7 @@ static void write_channel(struct json_out *w, const struct spec_channel *c, cons
     if (from != NULL) {
         write_s3_source(w, c, from);
     } else {
-        write_file_system(w, c);
+        write_file_system(w, c, v);
     }
     json_out_end_object(w);
     write_optional(w, "ContentType", c->content_type);
@@ -105,7 +128,9 @@ void training_fields_channels(const struct request_parts *q, struct json_out *w)
     }
     json_out_array(w, "InputDataConfig");
     for (int i = 0; i < t->channels_n; i++) {
-        write_channel(w, &t->channels[i], q->channel_from[i]);
+        const struct spec_channel *c = &t->channels[i];
+        write_channel(w, c, q->channel_from[i],
+                      c->lustre_stage != NULL ? volume_of(q->in, c->lustre_stage) : NULL);
     }
     if (code) {
         const struct spec_channel c = {.name = CODE_CHANNEL,
@@ -113,7 +138,7 @@ void training_fields_channels(const struct request_parts *q, struct json_out *w)
                                        .spread = "FullyReplicated",
                                        .mode = "File",
                                        .shuffle_seed = -1};
-        write_channel(w, &c, t->source_dir);
+        write_channel(w, &c, t->source_dir, NULL);
     }
     json_out_end_array(w);
 }

@@ -4,6 +4,9 @@
 #include "core/spec/spec.h"
 #include "core/spec/spec_expand.h"
 
+struct request_volume { /* the file system of a stage of kind lustre, which is there */
+    const char *stage, *aws_id, *mount;
+};
 struct training_request_input {
     const struct spec *spec;
     const struct spec_stage *stage;
@@ -17,6 +20,8 @@ struct training_request_input {
     const char *subnet;   /* the one it goes to; NULL: all that the stage names */
     const char *install_id;
     const char *region;
+    const struct request_volume *volumes; /* those that channels of the stage name */
+    int volumes_n;
 };
 /* *ret_request: JSON text. ret_identity: hex SHA-256 of the request without DROVER_REQUEST, which
  * is then put into Environment under that name. ERR_INVALID when a value breaks a limit of the API

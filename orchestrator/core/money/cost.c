@@ -74,3 +74,32 @@ int64_t cost_billable_s(int64_t reported_s, usec_t started, usec_t ended, int64_
     }
     return __builtin_mul_overflow(wall_s, instances, &total) ? INT64_MAX : total;
 }
+
+#define HOURS_PER_MONTH 730
+#define HOUR_US         (3600 * USEC_PER_SEC)
+
+int64_t cost_storage_hours(usec_t from, usec_t to)
+{
+    return to <= from ? 1 : (to - from - 1) / HOUR_US + 1;
+}
+
+bool cost_of_storage(musd_t price_musd_per_gb_month, int64_t gib, int64_t hours, musd_t *ret,
+                     struct err *err)
+{
+    int64_t gib_hours;
+    ASSERT(price_musd_per_gb_month >= 0 && gib >= 0 && hours >= 0);
+    if (__builtin_mul_overflow(gib, hours, &gib_hours) ||
+        !muldiv_i64(price_musd_per_gb_month, gib_hours, HOURS_PER_MONTH, ret)) {
+        return err_set(err, ERR_OVERFLOW, "%lld GiB for %lld hours cost more than fits",
+                       (long long)gib, (long long)hours);
+    }
+    return true;
+}
+
+bool cost_storage_worst_case(musd_t price_musd_per_gb_month, int64_t gib, int64_t ttl_s,
+                             musd_t *ret, struct err *err)
+{
+    return cost_of_storage(price_musd_per_gb_month, gib,
+                           cost_storage_hours(0, ttl_s * USEC_PER_SEC) + COST_STORAGE_SPARE_H, ret,
+                           err);
+}

@@ -22,3 +22,13 @@ int64_t cost_runtime_that_fits(musd_t price_musd_per_hour, int64_t instances, in
  * (*ret_estimated). 0 when it never started (started 0). Saturates at INT64_MAX. */
 int64_t cost_billable_s(int64_t reported_s, usec_t started, usec_t ended, int64_t instances,
                         bool *ret_estimated);
+
+#define COST_STORAGE_SPARE_H 2 /* of a file system after its ttl: the last export, the deletion */
+/* Hours that storage is billed for: begun ones, at least 1. */
+int64_t cost_storage_hours(usec_t from, usec_t to);
+/* price x GiB x hours / 730 hours of a month. ERR_OVERFLOW. All >= 0. */
+bool cost_of_storage(musd_t price_musd_per_gb_month, int64_t gib, int64_t hours, musd_t *ret,
+                     struct err *err) MUST_CHECK;
+/* The most a file system may cost that lives for ttl_s. */
+bool cost_storage_worst_case(musd_t price_musd_per_gb_month, int64_t gib, int64_t ttl_s,
+                             musd_t *ret, struct err *err) MUST_CHECK;

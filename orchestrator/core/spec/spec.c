@@ -521,6 +521,7 @@ static void read_campaign(struct spec_reader *r, const struct spec_node *top,
         order_stages(r, c);
     }
     spec_endpoint_link(r, c->stages, c->stages_n);
+    spec_filesystem_link(r, c->stages, c->stages_n);
 }
 
 /* Orders faults by their position in the file. */

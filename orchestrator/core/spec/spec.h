@@ -95,6 +95,8 @@ struct spec_channel { /* input of a training job; NULL: not said */
     int attributes_n;
     int64_t shuffle_seed;    /* -1: not shuffled */
     const char *file_system; /* fs-0123456789abcdef0 */
+    const char
+        *lustre_stage; /* the stage that makes the file system; directory is below its root */
     const char *file_system_type, *directory, *access;
 };
 struct spec_metric {
@@ -181,6 +183,23 @@ struct spec_endpoint {
     struct spec_pair tags[SPEC_STAGE_TAGS_MAX];
     int tags_n;
 };
+#define SPEC_STORAGE_PREFIX   "storage:" /* and the deployment: where prices are looked up */
+#define SPEC_STORAGE_GIB_MAX  INT64_C(1000800)
+#define SPEC_STORAGE_GIB_STEP 2400
+
+/* What only stages of kind lustre say. Their instance type is SPEC_STORAGE_PREFIX with the
+ * deployment, and they have one subnet. */
+struct spec_filesystem {
+    const char *deployment;  /* SCRATCH_2, PERSISTENT_1, PERSISTENT_2 */
+    int64_t capacity_gib;    /* a size that FSx has */
+    int throughput;          /* MB/s a TiB, of PERSISTENT; 0 of SCRATCH */
+    const char *import_from; /* s3://bucket/prefix/; NULL: it begins empty */
+    bool exports;            /* what jobs wrote goes there at the end */
+    bool keep;               /* until its ttl is over, used or not */
+    int64_t ttl_s;           /* from its creation */
+    struct spec_pair tags[SPEC_STAGE_TAGS_MAX];
+    int tags_n;
+};
 struct spec_stage {
     enum spec_kind kind;
     const char *name;
@@ -226,10 +245,11 @@ struct spec_stage {
     const char *security_groups[5];
     int security_groups_n;
     bool encrypt_traffic;
-    bool session_tags;                    /* SessionChainingConfig */
-    const char *volume_kms_key;           /* NULL: none */
-    const struct spec_training *training; /* NULL: a stage stored before there was any */
-    const struct spec_endpoint *endpoint; /* of kind endpoint only, else NULL */
+    bool session_tags;                        /* SessionChainingConfig */
+    const char *volume_kms_key;               /* NULL: none */
+    const struct spec_training *training;     /* NULL: a stage stored before there was any */
+    const struct spec_endpoint *endpoint;     /* of kind endpoint only, else NULL */
+    const struct spec_filesystem *filesystem; /* of kind lustre only, else NULL */
     struct spec_gate gate;
     struct spec_warm warm;
     bool spot;         /* managed spot: no warm pool, and only what is resumable */

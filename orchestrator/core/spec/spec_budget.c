@@ -24,6 +24,28 @@ static int64_t least_s(const struct spec_stage *s)
     return s->endpoint != NULL ? s->endpoint->ttl_s : s->min_runtime_s;
 }
 
+/* The least that one attempt, or the whole ttl of what is kept, may cost. */
+static bool least_cost(const struct spec_stage *s, musd_t price, musd_t *ret, struct err *err)
+{
+    if (s->filesystem != NULL) {
+        return cost_storage_worst_case(price, s->filesystem->capacity_gib, s->filesystem->ttl_s,
+                                       ret, err);
+    }
+    return cost_worst_case(price, s->instance_count, least_s(s), 0, ret, err);
+}
+
+static void fault_storage(const char *pointer, const struct spec_stage *s, const char *need,
+                          const struct budget_cap *cap, struct faults *faults)
+{
+    char have[40];
+    char hint[96];
+    usd(cap->musd, have, sizeof have);
+    (void)snprintf(hint, sizeof hint, "at least %s USD, or a shorter ttl", need);
+    faults_add(faults, (struct position){0, 0}, pointer, "budget", hint,
+               "a file system of %lld GiB may cost %s USD within its ttl, and %s is %s USD",
+               (long long)s->filesystem->capacity_gib, need, cap->name, have);
+}
+
 static bool check_stage(const struct spec *spec, const struct spec_stage *s, musd_t price,
                         struct faults *faults)
 {
@@ -35,7 +57,7 @@ static bool check_stage(const struct spec *spec, const struct spec_stage *s, mus
     char pointer[96];
     const char *limit = s->endpoint != NULL ? "ttl" : "max_runtime";
     (void)snprintf(pointer, sizeof pointer, "stages.%.64s", s->name);
-    if (!cost_worst_case(price, s->instance_count, least_s(s), 0, &worst, &err)) {
+    if (!least_cost(s, price, &worst, &err)) {
         faults_add(faults, (struct position){0, 0}, pointer, "budget", limit, "%s", err.message);
         return false;
     }
@@ -47,6 +69,10 @@ static bool check_stage(const struct spec *spec, const struct spec_stage *s, mus
         char have[40];
         char hint[256];
         usd(worst, need, sizeof need);
+        if (s->filesystem != NULL) {
+            fault_storage(pointer, s, need, &caps[i], faults);
+            return false;
+        }
         usd(caps[i].musd, have, sizeof have);
         int64_t fits = cost_runtime_that_fits(price, s->instance_count, 0, caps[i].musd);
         if (fits > 0) {
@@ -113,7 +139,7 @@ void spec_warn(const struct spec *s, struct faults *ret)
         const struct spec_stage *st = s->stages[i];
         char pointer[96];
         (void)snprintf(pointer, sizeof pointer, "stages.%.64s", st->name);
-        bool aws = (st->training != NULL && st->training->framework) ||
+        bool aws = st->filesystem != NULL || (st->training != NULL && st->training->framework) ||
                    (st->endpoint != NULL && st->endpoint->framework); /* AWS keeps these tags */
         if (!aws && strchr(st->image, '@') == NULL) {
             faults_add(ret, (struct position){0, 0}, pointer, "image_tag", "name@sha256:...",

@@ -260,7 +260,7 @@ void spec_endpoint_read(struct spec_reader *r, const struct spec_node *p, struct
     }
 }
 
-static const struct read_stage *stage_called(const struct read_stage *all, int n, const char *name)
+const struct read_stage *spec_stage_called(const struct read_stage *all, int n, const char *name)
 {
     for (int i = 0; i < n; i++) {
         if (strcmp(all[i].stage->name, name) == 0) {
@@ -312,15 +312,14 @@ static const char *no_model(const struct spec_stage *from)
     return folder ? "output_compression is off there" : NULL;
 }
 
-/* True when the stage starts after `from` has ended, directly or by way of others. */
-static bool is_after(const struct read_stage *all, int n, const struct spec_stage *stage,
-                     const char *from)
+bool spec_stage_is_after(const struct read_stage *all, int n, const struct spec_stage *stage,
+                         const char *from)
 {
     const struct spec_stage *open[SPEC_STAGES_MAX] = {stage};
     int open_n = 1;
     for (int i = 0; i < open_n; i++) {
         for (int k = 0; k < open[i]->needs_n; k++) {
-            const struct read_stage *next = stage_called(all, n, open[i]->needs[k]);
+            const struct read_stage *next = spec_stage_called(all, n, open[i]->needs[k]);
             bool seen = next == NULL;
             if (strcmp(open[i]->needs[k], from) == 0) {
                 return true;
@@ -356,7 +355,7 @@ static void link_model(struct spec_reader *r, const struct read_stage *all, int 
                        const struct read_stage *of)
 {
     const char *name = of->stage->endpoint->model_stage;
-    const struct read_stage *from = stage_called(all, n, name);
+    const struct read_stage *from = spec_stage_called(all, n, name);
     struct spec_node model;
     struct spec_node at;
     (void)spec_child(r, &of->at, "model", true, &model);
@@ -374,7 +373,7 @@ static void link_model(struct spec_reader *r, const struct read_stage *all, int 
                    "stage '%.64s' leaves no model.tar.gz: %s", name, why);
         return;
     }
-    if (!is_after(all, n, of->stage, name)) {
+    if (!spec_stage_is_after(all, n, of->stage, name)) {
         spec_fault(r, &at, "required", arena_printf(r->a, "needs: %.64s in this stage", name),
                    "the endpoint does not wait for stage '%.64s'", name);
     }

@@ -32,9 +32,7 @@ static void read_from(struct spec_reader *r, const struct spec_node *p, struct s
         return;
     }
     if (strncmp(from, "lustre:", 7) == 0) {
-        spec_fault(r, p, "unsupported",
-                   "{file_system: fs-0123456789abcdef0, path: /MOUNT/folder}: one that exists",
-                   "file systems that drover makes are not supported in this version");
+        spec_filesystem_channel(r, p, from + 7, c);
         return;
     }
     /* {uri} and the like begin with s3:// only when they are expanded */

@@ -114,6 +114,10 @@ static json_t *stage_out(const struct spec_stage *s)
         (void)json_object_set_new(o, "endpoint", spec_endpoint_out(s->endpoint));
         spec_put_text(o, "volume_kms_key", s->volume_kms_key);
     }
+    if (s->filesystem != NULL) {
+        (void)json_object_set_new(o, "filesystem", spec_filesystem_out(s->filesystem));
+        spec_put_text(o, "volume_kms_key", s->volume_kms_key);
+    }
     if (s->group != NULL) {
         spec_put_text(o, "group", s->group);
         (void)json_object_set_new(o, "scales_with",
@@ -283,6 +287,7 @@ static void get_stage(struct stored *r, const json_t *o, struct spec_stage *s)
     get_guard(r, o, s);
     spec_training_in(r, o, s);
     spec_endpoint_in(r, o, s);
+    spec_filesystem_in(r, o, s);
     get_stage_lists(r, o, s);
     s->group = spec_get_text(r, o, "group"); /* of a row of a matrix, since there are any */
     if (s->group != NULL) {

@@ -151,6 +151,18 @@ void spec_guess_stage_key(const char *word, char *out, size_t out_n);
 void spec_endpoint_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* After all stages and their needs: the model of each endpoint that serves a stage's. */
 void spec_endpoint_link(struct spec_reader *r, const struct read_stage *all, int n);
+/* spec_filesystem.c: the keys of a stage of kind lustre. */
+void spec_filesystem_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+/* A channel's "lustre:STAGE/folder" at p, from behind the colon. */
+void spec_filesystem_channel(struct spec_reader *r, const struct spec_node *p, const char *text,
+                             struct spec_channel *c);
+/* After all stages and their needs: the file systems that channels name. */
+void spec_filesystem_link(struct spec_reader *r, const struct read_stage *all, int n);
+/* spec_endpoint.c: the stage of that name, NULL: none; and whether `stage` starts after `from` has
+ * ended, directly or by way of others. */
+const struct read_stage *spec_stage_called(const struct read_stage *all, int n, const char *name);
+bool spec_stage_is_after(const struct read_stage *all, int n, const struct spec_stage *stage,
+                         const char *from);
 /* spec_output.c: fan_out, hyperparameters' places, verify, done_if. */
 void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);

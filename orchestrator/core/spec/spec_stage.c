@@ -7,7 +7,11 @@
 
 #define OF_JOBS     (1u << SPEC_KIND_JOBS)
 #define OF_ENDPOINT (1u << SPEC_KIND_ENDPOINT)
-#define OF_ALL      (OF_JOBS | OF_ENDPOINT)
+#define OF_LUSTRE   (1u << SPEC_KIND_LUSTRE)
+#define OF_BOTH     (OF_JOBS | OF_ENDPOINT)
+#define OF_KEPT     (OF_ENDPOINT | OF_LUSTRE)
+#define OF_SIZED    (OF_JOBS | OF_LUSTRE)
+#define OF_ALL      (OF_BOTH | OF_LUSTRE)
 #define LATER       0
 
 static const struct {
@@ -21,17 +25,17 @@ static const struct {
     {"image", OF_JOBS},
     {"command", OF_JOBS},
     {"fan_out", OF_JOBS},
-    {"instance_type", OF_ALL},
-    {"instance_count", OF_ALL},
-    {"volume_gb", OF_ALL},
+    {"instance_type", OF_BOTH},
+    {"instance_count", OF_BOTH},
+    {"volume_gb", OF_BOTH},
     {"max_runtime", OF_JOBS},
     {"min_runtime", OF_JOBS},
-    {"expect", OF_JOBS},
+    {"expect", OF_SIZED},
     {"vpc", OF_ALL},
-    {"role", OF_ALL},
-    {"network_isolation", OF_ALL},
+    {"role", OF_BOTH},
+    {"network_isolation", OF_BOTH},
     {"hyperparameters", OF_JOBS},
-    {"environment", OF_ALL},
+    {"environment", OF_BOTH},
     {"output", OF_JOBS},
     {"verify", OF_JOBS},
     {"done_if", OF_JOBS},
@@ -53,7 +57,7 @@ static const struct {
     {"distribution", OF_JOBS},
     {"compiler", OF_JOBS},
     {"metrics", OF_JOBS},
-    {"matrix", OF_ALL},
+    {"matrix", OF_BOTH},
     {"gate", OF_JOBS},
     {"input", OF_JOBS},
     {"path_prefix", OF_JOBS},
@@ -65,11 +69,13 @@ static const struct {
     {"encrypt_traffic", OF_JOBS},
     {"volume_kms_key", OF_ALL},
     {"output_kms_key", OF_JOBS},
-    {"size_gb", LATER},
-    {"import", LATER},
-    {"export", LATER},
-    {"ttl", OF_ENDPOINT},
-    {"delete", LATER},
+    {"size_gb", OF_LUSTRE},
+    {"import", OF_LUSTRE},
+    {"export", OF_LUSTRE},
+    {"ttl", OF_KEPT},
+    {"delete", OF_LUSTRE},
+    {"deployment", OF_LUSTRE},
+    {"throughput", OF_LUSTRE},
     {"idle", OF_ENDPOINT},
     {"model", OF_ENDPOINT},
     {"smoke_test", OF_ENDPOINT},
@@ -193,15 +199,12 @@ static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct s
 #include "core/spec/stage_kind.def"
 #undef X
     };
-    static const char *const kinds_later[] = {"lustre", NULL};
     static const char *const workers[] = {"download", "index", "copy"};
     static const char *const workers_later[] = {"train-sample", NULL};
     struct spec_node at;
     int i = SPEC_KIND_JOBS;
-    if (spec_child(r, p, "kind", false, &at) &&
-        !spec_choice(r, &at, kinds, ARRAY_LEN(kinds), kinds_later, &i) &&
-        is_word_of(at.node, kinds_later)) {
-        return false;
+    if (spec_child(r, p, "kind", false, &at)) {
+        (void)spec_choice(r, &at, kinds, ARRAY_LEN(kinds), NULL, &i);
     }
     s->kind = (enum spec_kind)i;
     if (s->kind == SPEC_KIND_JOBS && spec_child(r, p, "worker", false, &at)) {
@@ -410,6 +413,8 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
     }
     if (s->kind == SPEC_KIND_ENDPOINT) {
         spec_endpoint_read(r, p, s);
+    } else if (s->kind == SPEC_KIND_LUSTRE) {
+        spec_filesystem_read(r, p, s);
     } else {
         read_jobs(r, p, s);
     }

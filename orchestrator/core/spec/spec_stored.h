@@ -1,5 +1,5 @@
-/* Readers and writers of fields of the stored form, for spec_json.c, spec_training_json.c and
- * spec_endpoint_json.c. */
+/* Readers and writers of fields of the stored form, for spec_json.c, spec_training_json.c,
+ * spec_endpoint_json.c and spec_filesystem_json.c. */
 #pragma once
 #include "spec_json.h"
 
@@ -36,3 +36,6 @@ void spec_training_in(struct stored *r, const json_t *stage, struct spec_stage *
 /* spec_endpoint_json.c: `endpoint` of a stage; a stage that has it is of that kind. */
 json_t *spec_endpoint_out(const struct spec_endpoint *e);
 void spec_endpoint_in(struct stored *r, const json_t *stage, struct spec_stage *s);
+/* spec_filesystem_json.c: `filesystem` of a stage; a stage that has it is of kind lustre. */
+json_t *spec_filesystem_out(const struct spec_filesystem *f);
+void spec_filesystem_in(struct stored *r, const json_t *stage, struct spec_stage *s);

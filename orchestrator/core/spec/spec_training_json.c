@@ -27,6 +27,7 @@ static json_t *channel_out(const struct spec_channel *c)
     (void)json_object_set_new(o, "attributes", spec_texts_out(c->attributes, c->attributes_n));
     (void)json_object_set_new(o, "shuffle_seed", json_integer(c->shuffle_seed));
     spec_put_text(o, "file_system", c->file_system);
+    spec_put_text(o, "lustre_stage", c->lustre_stage);
     spec_put_text(o, "file_system_type", c->file_system_type);
     spec_put_text(o, "directory", c->directory);
     spec_put_text(o, "access", c->access);
@@ -148,6 +149,7 @@ static void get_channel(struct stored *r, const json_t *o, struct spec_channel *
     c->attributes_n = spec_get_texts(r, o, "attributes", c->attributes, SPEC_ATTRIBUTES_MAX);
     c->shuffle_seed = spec_get_i64(r, o, "shuffle_seed", -1, INT64_MAX);
     c->file_system = spec_get_text(r, o, "file_system");
+    c->lustre_stage = spec_get_text(r, o, "lustre_stage");
     c->file_system_type = spec_get_text(r, o, "file_system_type");
     c->directory = spec_get_text(r, o, "directory");
     c->access = spec_get_text(r, o, "access");

@@ -10,6 +10,8 @@
  *   campaign  planned -> running <-> draining, paused, held;  -> succeeded | failed | cancelled
  *   pool      expected -> available -> reused | terminated;  in_use: a job runs on what it took
  *   endpoint  intended -> creating -> in_service <-> updating;  any of them -> deleting -> deleted
+ *             or failed
+ *   file system  intended -> creating -> available -> exporting;  any of them -> deleting -> deleted
  *             or failed */
 #include "common/base.h"
 #include "core/model.h"
@@ -65,6 +67,9 @@ static const char *const pool_state_names[] = {
 static const char *const endpoint_state_names[] = {
 #include "endpoint_state.def"
 };
+static const char *const filesystem_state_names[] = {
+#include "filesystem_state.def"
+};
 #undef X
 #define X(s, name, terminal, comment) terminal,
 static const bool campaign_state_ends[] = {
@@ -84,6 +89,9 @@ static const bool pool_state_ends[] = {
 };
 static const bool endpoint_state_ends[] = {
 #include "endpoint_state.def"
+};
+static const bool filesystem_state_ends[] = {
+#include "filesystem_state.def"
 };
 #undef X
 #define X(k, name, remedy) name,
@@ -144,6 +152,7 @@ NAMES(attempt_state, ATTEMPT_STATE_COUNT);
 NAMES(operation_state, OPERATION_STATE_COUNT);
 NAMES(pool_state, POOL_STATE_COUNT);
 NAMES(endpoint_state, ENDPOINT_STATE_COUNT);
+NAMES(filesystem_state, FILESYSTEM_STATE_COUNT);
 NAMES(parked_kind, PARKED_KIND_COUNT);
 NAMES(cause, CAUSE_COUNT);
 NAMES(wanted, WANTED_COUNT);
@@ -155,6 +164,7 @@ TERMINAL(task_state, TASK_STATE_COUNT)
 TERMINAL(attempt_state, ATTEMPT_STATE_COUNT)
 TERMINAL(pool_state, POOL_STATE_COUNT)
 TERMINAL(endpoint_state, ENDPOINT_STATE_COUNT)
+TERMINAL(filesystem_state, FILESYSTEM_STATE_COUNT)
 
 const char *parked_kind_remedy(enum parked_kind k)
 {
@@ -363,4 +373,20 @@ bool endpoint_edge(enum endpoint_state from, enum endpoint_state to)
 bool attempt_holds_slot(enum attempt_state s)
 {
     return (unsigned)s <= ATTEMPT_STOPPING;
+}
+
+/* As that of an endpoint. MISCONFIGURED, which has no edge, is a word of AWS: one that lost its
+ * data repository is billed, so it is deleted as failed. */
+static const bool filesystem_edges[FILESYSTEM_STATE_COUNT][FILESYSTEM_STATE_COUNT] = {
+    [FILESYSTEM_INTENDED] = {[FILESYSTEM_CREATING] = true, [FILESYSTEM_DELETING] = true},
+    [FILESYSTEM_CREATING] = {[FILESYSTEM_AVAILABLE] = true, [FILESYSTEM_DELETING] = true},
+    [FILESYSTEM_AVAILABLE] = {[FILESYSTEM_EXPORTING] = true, [FILESYSTEM_DELETING] = true},
+    [FILESYSTEM_EXPORTING] = {[FILESYSTEM_DELETING] = true},
+    [FILESYSTEM_DELETING] = {[FILESYSTEM_DELETED] = true, [FILESYSTEM_FAILED] = true},
+};
+
+bool filesystem_edge(enum filesystem_state from, enum filesystem_state to)
+{
+    return (unsigned)from < FILESYSTEM_STATE_COUNT && (unsigned)to < FILESYSTEM_STATE_COUNT &&
+           filesystem_edges[from][to];
 }

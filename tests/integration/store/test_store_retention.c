@@ -366,8 +366,10 @@ static void test_retention__what_lives_hinders_an_archive(void **state)
         "campaign_id, 1, 'in_service', 'e', 't', 1, 1, 0, 0, now(), now() FROM stage",
         "UPDATE endpoint SET state = 'deleted'", "an endpoint");
     hindered(w,
-             "INSERT INTO filesystem (stage_id, state, token, size_gb, delete_after) SELECT id, "
-             "'available', 'f', 1200, now() FROM stage",
+             "INSERT INTO filesystem (stage_id, campaign_id, n, state, token, size_gib, "
+             "deployment, ttl_s, keep, exports, import_from, price_musd_per_gb_month, "
+             "reserved_musd, intended_at, delete_after) SELECT id, campaign_id, 1, 'available', "
+             "'f', 1200, 'SCRATCH_2', 1, false, false, '', 0, 0, now(), now() FROM stage",
              "UPDATE filesystem SET state = 'deleted'", "a file system");
     hindered(w,
              "INSERT INTO stray (name, campaign_id, why, instance_type, instances, "

@@ -123,7 +123,7 @@ static void test_spec__eight_mistakes_give_eight_faults(void **state)
         {15, 5, "unknown_key", "stages.download.volume_size", "volume_gb"},
         {16, 18, "type", "stages.download.max_runtime", "4h"},
         {19, 22, "unknown_variable", "stages.download.hyperparameters.output_folder", "bucket"},
-        {21, 11, "unsupported", "stages.volume.kind", "jobs"},
+        {20, 5, "required", "stages.volume", "ttl: 24h"},
         {22, 12, "unknown_stage", "stages.volume.needs", "download"},
     };
     AUTO_FREE char *text = file_text("deploy/examples/broken.yaml");
@@ -203,7 +203,7 @@ static const struct mistake {
     {"name: download", "name: download\n    needs: [a]", "unknown_stage", 6, "'a'"},
     {"worker: download", "worker: train-sample", "unsupported", 6, "train-sample"},
     {"worker: download", "worker: downlaod", "value", 6, "downlaod"},
-    {"worker: download", "kind: lustre", "unsupported", 6, "lustre"},
+    {"worker: download", "kind: luster\n    worker: download", "value", 6, "luster"},
     {"worker: download", "kind: job\n    worker: download", "value", 6, "job"},
     {"worker: download", "worker: download\n    ttl: 2h", "conflict", 7, "another kind"},
     {"worker: download", "extends: other", "unknown_stage", 6, "'other'"},

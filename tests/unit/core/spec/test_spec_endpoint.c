@@ -67,7 +67,7 @@ static const struct mistake {
     {END("max_runtime: 4h"), "conflict", 17, "another kind"},
     {END("spot: true"), "conflict", 17, "another kind"},
     {END("encrypt_traffic: on"), "conflict", 17, "another kind"},
-    {END("size_gb: 1200"), "unsupported", 17, "size_gb"},
+    {END("size_gb: 1200"), "conflict", 17, "size_gb"},
     {END("idel: 20m"), "unknown_key", 17, "idle"},
     {TRAINER("smoke_test: [x]"), "conflict", 10, "another kind"},
     {TRAINER("model: x"), "conflict", 10, "another kind"},

@@ -117,7 +117,7 @@ static const struct mistake mistakes[] = {
     {"{train: \"s3://acme/data/\"}", "[x]", "type", 12, "map"},
     {"{train: ", "{a b: ", "pattern", 12, "channel"},
     {"\"s3://acme/data/\"", "/data", "pattern", 12, "S3"},
-    {"\"s3://acme/data/\"", "\"lustre:volume\"", "unsupported", 12, "file_system"},
+    {"\"s3://acme/data/\"", "\"lustre:volume\"", "unknown_stage", 12, "volume"},
     {"\"s3://acme/data/\"", "{mode: File}", "required", 12, "from"},
     {"\"s3://acme/data/\"", "{from: \"s3://acme/d\", mode: Fastfile}", "value", 12, "FastFile"},
     {"\"s3://acme/data/\"", "{from: \"s3://acme/d\", type: S3Object}", "value", 12, "S3Object"},

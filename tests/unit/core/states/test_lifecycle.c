@@ -39,6 +39,7 @@ static const char *const task_back[] = {"failed", NULL};
 static const char *const stage_back[] = {"succeeded", "failed", "skipped", NULL};
 static const char *const campaign_back[] = {"succeeded", "failed", NULL};
 static const char *const endpoint_back[] = {NULL};
+static const char *const filesystem_back[] = {NULL};
 
 static const char *const attempt_list[] = {
     "intended > unknown submitted failed conflict void",
@@ -84,11 +85,17 @@ static const char *const endpoint_list[] = {
     "in_service > updating deleting", "updating > in_service deleting",
     "deleting > deleted failed",      NULL,
 };
+static const char *const filesystem_list[] = {
+    "intended > creating deleting",   "creating > available deleting",
+    "available > exporting deleting", "exporting > deleting",
+    "deleting > deleted failed",      NULL,
+};
 MACHINE(attempt, ATTEMPT_STATE_COUNT);
 MACHINE(task, TASK_STATE_COUNT);
 MACHINE(stage, STAGE_STATE_COUNT);
 MACHINE(campaign, CAMPAIGN_STATE_COUNT);
 MACHINE(endpoint, ENDPOINT_STATE_COUNT);
+MACHINE(filesystem, FILESYSTEM_STATE_COUNT);
 
 static bool listed(const char *const *edges, const char *from, const char *to)
 {
@@ -165,6 +172,12 @@ static void test_lifecycle__every_pair_of_endpoint_states(void **state)
 {
     (void)state;
     walk(&endpoint_machine);
+}
+
+static void test_lifecycle__every_pair_of_filesystem_states(void **state)
+{
+    (void)state;
+    walk(&filesystem_machine);
 }
 
 static void test_lifecycle__no_state_leads_to_itself(void **state)
@@ -255,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_lifecycle__every_pair_of_stage_states),
         cmocka_unit_test(test_lifecycle__every_pair_of_campaign_states),
         cmocka_unit_test(test_lifecycle__every_pair_of_endpoint_states),
+        cmocka_unit_test(test_lifecycle__every_pair_of_filesystem_states),
         cmocka_unit_test(test_lifecycle__no_state_leads_to_itself),
         cmocka_unit_test(test_lifecycle__names_round_trip_and_unknown_words_give_count),
         cmocka_unit_test(test_lifecycle__every_cause_and_wait_reason_has_words),

@@ -1,0 +1,374 @@
+/* See filesystem_life.h. */
+#include "filesystem_life.h"
+#include "aws/fsx.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "core/leader/filesystem_life.h"
+#include "core/lowering/filesystem_request.h"
+#include "lease.h"
+#include "metrics.h"
+#include "output_check.h"
+#include "store/leader/filesystems.h"
+#include <stdio.h>
+
+#define CALLS_AT_ONCE     8
+#define REQUEST_BYTES_MAX (64 * 1024)
+#define POLL_MIN_US       (100 * USEC_PER_MSEC)
+#define POLL_MAX_US       (10 * USEC_PER_SEC)
+
+struct filesystem_io { /* the one call about a file system that is under way, and its answer */
+    struct controller *c;
+    int64_t filesystem_id;
+    struct fsx_call *call;
+    bool answered; /* what follows waits for the tick */
+    struct filesystem_fact fact;
+    union fsx_row seen;
+    struct aws_failure failure;
+    char why[400];
+    struct job_name token;
+};
+
+static bool calling(const struct filesystem_io *io)
+{
+    return io->call != NULL || io->answered;
+}
+
+void filesystem_attach_io(struct controller *c, struct live_filesystem *f)
+{
+    f->io = xcalloc(1, sizeof *f->io);
+    f->io->c = c;
+    f->io->filesystem_id = f->row.id;
+    f->io->token = f->row.token;
+}
+
+static void detach_io(struct live_filesystem *f)
+{
+    aws_fsx_cancel(f->io->call);
+    free(f->io);
+    f->io = NULL;
+}
+
+void filesystems_cancel(struct controller *c)
+{
+    for (size_t i = 0; i < c->state.filesystems_n; i++) {
+        if (c->state.filesystems[i]->io != NULL) {
+            detach_io(c->state.filesystems[i]);
+        }
+    }
+}
+
+bool filesystems_read(struct controller *c, struct err *err)
+{
+    AUTO_FREE struct filesystem_row *rows = NULL;
+    size_t n = 0;
+    if (!view_filesystems(c->store, &rows, &n, err)) {
+        return false;
+    }
+    int64_t lease_end_us = clock_boot_us() + c->cfg.lease_length_us;
+    if (leader_take_filesystems(&c->state, rows, n, lease_end_us)) {
+        log_event(LOG_INFO, "filesystem_wish", LF_I("filesystems", n));
+    }
+    for (size_t i = 0; i < c->state.filesystems_n; i++) {
+        struct live_filesystem *f = c->state.filesystems[i];
+        if (f->io == NULL && !filesystem_state_terminal(f->row.state)) {
+            filesystem_attach_io(c, f);
+        }
+    }
+    return true;
+}
+
+static bool clean(const struct aws_failure *f)
+{
+    return f->outcome == AWS_REFUSED || f->outcome == AWS_THROTTLED ||
+           f->outcome == AWS_CREDENTIALS;
+}
+
+/* What is no failure of the call itself, in words. */
+static void note_answer(struct filesystem_io *io, enum fsx_answer answer)
+{
+    static const char *const texts[] = {
+        [FSX_TOKEN_TAKEN] = "its token was used for another request",
+        [FSX_TASK_RUNS] = "a task on the file system has not ended",
+        [FSX_TASK_ENDED] = "the task has ended",
+    };
+    io->failure = (struct aws_failure){.outcome = AWS_UNKNOWN};
+    (void)snprintf(io->failure.message, sizeof io->failure.message, "%s", texts[answer]);
+    io->fact.said = FILESYSTEM_SAID_NOTHING;
+    io->fact.failure = &io->failure;
+}
+
+static void note(struct filesystem_io *io, enum fsx_answer answer, const struct aws_failure *f)
+{
+    io->call = NULL;
+    io->answered = true;
+    io->c->state.act = true;
+    metric_add(METRIC_AWS_ERRORS, f != NULL);
+    switch (answer) {
+    case FSX_DONE:
+        io->fact.said = FILESYSTEM_SAID_YES;
+        break;
+    case FSX_NOT_FOUND:
+        io->fact.said = FILESYSTEM_SAID_ABSENT;
+        break;
+    case FSX_TOKEN_TAKEN:
+    case FSX_TASK_RUNS:
+    case FSX_TASK_ENDED:
+        note_answer(io, answer);
+        break;
+    case FSX_FAILED:
+        io->failure = *f;
+        io->fact.failure = &io->failure;
+        io->fact.said = clean(f) ? FILESYSTEM_SAID_NO : FILESYSTEM_SAID_NOTHING;
+        break;
+    }
+}
+
+/* Of create, describe and end of a file system, and of the create of what belongs to it. */
+static void on_one(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
+                   const struct aws_failure *f)
+{
+    struct filesystem_io *io = ctx;
+    note(io, answer, f);
+    if (answer == FSX_DONE && n == 1) {
+        io->seen = rows[0];
+        io->fact.seen = &io->seen.filesystem;
+    }
+}
+
+static void on_link(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
+                    const struct aws_failure *f)
+{
+    struct filesystem_io *io = ctx;
+    note(io, answer, f);
+    if (answer == FSX_DONE) {
+        io->fact.said = n > 0 ? FILESYSTEM_SAID_YES : FILESYSTEM_SAID_ABSENT;
+        io->seen = n > 0 ? rows[0] : io->seen;
+        io->fact.link = n > 0 ? &io->seen.association : NULL;
+    }
+}
+
+static void on_list(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
+                    const struct aws_failure *f)
+{
+    struct filesystem_io *io = ctx;
+    note(io, answer, f);
+    io->fact.said = answer == FSX_DONE ? FILESYSTEM_SAID_ABSENT : io->fact.said;
+    for (size_t i = 0; answer == FSX_DONE && i < n; i++) {
+        const struct filesystem_description *d = &rows[i].filesystem;
+        if (strcmp(d->token, io->token.s) == 0 && strcmp(d->owner, io->c->state.install_id) == 0) {
+            io->seen = rows[i];
+            io->fact.seen = &io->seen.filesystem;
+            io->fact.said = FILESYSTEM_SAID_YES;
+        }
+    }
+}
+
+static bool is_over(const char *lifecycle)
+{
+    return strcmp(lifecycle, "FAILED") == 0 || strcmp(lifecycle, "CANCELED") == 0;
+}
+
+/* Nobody else exports from a file system of ours. */
+static void on_tasks(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
+                     const struct aws_failure *f)
+{
+    struct filesystem_io *io = ctx;
+    struct filesystem_tasks *t = &io->fact.tasks;
+    usec_t last = 0;
+    note(io, answer, f);
+    *t = (struct filesystem_tasks){.why = io->why};
+    io->why[0] = '\0';
+    for (size_t i = 0; answer == FSX_DONE && i < n; i++) {
+        const struct fsx_task_description *d = &rows[i].task;
+        bool good = strcmp(d->lifecycle, "SUCCEEDED") == 0;
+        bool over = is_over(d->lifecycle);
+        t->runs |= !good && !over; /* of any kind: they come one after the other */
+        if (strcmp(d->type, "EXPORT_TO_REPOSITORY") != 0) {
+            continue;
+        }
+        t->succeeded |= good;
+        t->failed += over;
+        if (over && d->created >= last) {
+            last = d->created;
+            (void)snprintf(io->why, sizeof io->why, "%lld of %lld files failed; %.300s",
+                           (long long)d->failed, (long long)d->total, d->failure_reason);
+        }
+    }
+}
+
+struct write {
+    const struct filesystem_writes *w;
+    enum filesystem_state from;
+};
+
+static bool write_row(struct controller *c, void *arg, struct err *err)
+{
+    const struct write *a = arg;
+    if (a->w->news == FILESYSTEM_OVER) {
+        return store_filesystem_end(c->store, &a->w->row, &a->w->end, err);
+    }
+    return store_filesystem_move(c->store, &a->w->row, a->from, leader_filesystem_until(&a->w->row),
+                                 err);
+}
+
+static void log_move(const struct filesystem_writes *w, enum filesystem_state from)
+{
+    const struct filesystem_row *r = &w->row;
+    if (w->news == FILESYSTEM_OVER) {
+        metric_add(METRIC_COST_MUSD, w->end.cost_musd);
+        log_event(LOG_INFO, "filesystem_ended", LF_S("filesystem", r->token.s),
+                  LF_S("to", filesystem_state_name(r->state)), LF_S("reason", r->reason),
+                  LF_I("cost_micro_usd", w->end.cost_musd));
+    } else if (r->state != from) {
+        log_event(LOG_INFO, "filesystem_moved", LF_S("filesystem", r->token.s),
+                  LF_S("to", filesystem_state_name(r->state)), LF_S("reason", r->reason));
+    }
+}
+
+static void carry(struct controller *c, struct live_filesystem *f,
+                  const struct filesystem_writes *w)
+{
+    struct write a = {.w = w, .from = f->row.state};
+    if (w->news == FILESYSTEM_AS_BEFORE) {
+        return;
+    }
+    if (leader_tx(c, write_row, &a)) {
+        log_move(w, a.from);
+        leader_apply_filesystem(&c->state, f, w);
+    } else if (c->leading) {
+        leader_filesystem_not_written(f, clock_boot_us());
+    }
+}
+
+static void take_answer(struct controller *c, struct live_filesystem *f)
+{
+    struct filesystem_writes w;
+    f->io->answered = false;
+    leader_plan_filesystem_fact(f, &f->io->fact, clock_wall_us(), clock_boot_us(), &w);
+    if (w.error.code != ERR_NONE) {
+        log_event(LOG_ERROR, "filesystem_not_booked", LF_S("filesystem", f->row.token.s),
+                  LF_ERR(&w.error));
+    }
+    carry(c, f, &w);
+    if (filesystem_state_terminal(f->row.state)) {
+        detach_io(f);
+    }
+}
+
+void filesystems_record(struct controller *c)
+{
+    for (size_t i = 0; i < c->state.filesystems_n && c->leading; i++) {
+        struct live_filesystem *f = c->state.filesystems[i];
+        if (f->io != NULL && f->io->answered) {
+            take_answer(c, f);
+        }
+    }
+}
+
+struct request_arg {
+    int64_t id;
+    struct buf *bytes;
+};
+
+static bool read_request(struct controller *c, void *arg, struct err *err)
+{
+    const struct request_arg *a = arg;
+    return store_filesystem_request(c->store, a->id, a->bytes, err);
+}
+
+static void create(struct controller *c, struct live_filesystem *f)
+{
+    AUTO_BUF struct buf bytes = BUF_INIT(REQUEST_BYTES_MAX);
+    struct request_arg a = {.id = f->row.id, .bytes = &bytes};
+    if (!leader_tx(c, read_request, &a)) {
+        leader_filesystem_not_written(f, clock_boot_us());
+        return;
+    }
+    log_event(LOG_INFO, "filesystem_create", LF_S("filesystem", f->row.token.s));
+    f->io->call =
+        aws_fsx_create(c->aws, lease_gate(c), FSX_FILESYSTEM, buf_str(&bytes), on_one, f->io);
+}
+
+/* What belongs to a file system that is there. */
+static void create_of(struct controller *c, struct live_filesystem *f, bool link)
+{
+    AUTO_BUF struct buf bytes = BUF_INIT(REQUEST_BYTES_MAX);
+    const struct filesystem_request_of of = {f->row.token.s, f->row.aws_id};
+    if (link) {
+        filesystem_request_link(&of, f->row.import_from, &bytes);
+        f->io->call =
+            aws_fsx_create(c->aws, lease_gate(c), FSX_ASSOCIATION, buf_str(&bytes), on_link, f->io);
+    } else {
+        filesystem_request_export(&of, f->tasks_failed + 1, &bytes);
+        f->io->call =
+            aws_fsx_create(c->aws, lease_gate(c), FSX_TASK, buf_str(&bytes), on_one, f->io);
+    }
+}
+
+static void call(struct controller *c, struct live_filesystem *f, enum filesystem_act act)
+{
+    struct filesystem_io *io = f->io;
+    const char *id = f->row.aws_id;
+    io->fact = (struct filesystem_fact){.act = act, .window_us = c->cfg.signature_window_us};
+    metric_add(METRIC_AWS_REQUESTS, 1);
+    switch (act) {
+    case FILESYSTEM_ACT_NONE:
+        break;
+    case FILESYSTEM_ACT_FIND:
+        io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_FILESYSTEM, NULL, on_list, io);
+        break;
+    case FILESYSTEM_ACT_CREATE:
+        create(c, f);
+        break;
+    case FILESYSTEM_ACT_DESCRIBE:
+        io->call = aws_fsx_describe(c->aws, lease_gate(c), FSX_FILESYSTEM, id, on_one, io);
+        break;
+    case FILESYSTEM_ACT_FIND_LINK:
+        io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_ASSOCIATION, id, on_link, io);
+        break;
+    case FILESYSTEM_ACT_LINK:
+    case FILESYSTEM_ACT_EXPORT:
+        create_of(c, f, act == FILESYSTEM_ACT_LINK);
+        break;
+    case FILESYSTEM_ACT_TASKS:
+        io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_TASK, id, on_tasks, io);
+        break;
+    case FILESYSTEM_ACT_DELETE:
+        io->call = aws_fsx_end(c->aws, lease_gate(c), FSX_FILESYSTEM, id, on_one, io);
+        break;
+    }
+}
+
+static void act(struct controller *c, struct live_filesystem *f, int64_t *wake_us)
+{
+    struct filesystem_writes w;
+    int64_t poll_us = MIN(MAX(c->cfg.observe_interval_us, POLL_MIN_US), POLL_MAX_US);
+    leader_plan_filesystem_end(&c->state, f, clock_wall_us(), &w);
+    carry(c, f, &w);
+    if (!c->leading) {
+        return;
+    }
+    enum filesystem_act what =
+        leader_filesystem_next(f, clock_wall_us(), clock_boot_us(), poll_us, wake_us);
+    if (what != FILESYSTEM_ACT_NONE) {
+        call(c, f, what);
+    }
+}
+
+void filesystems_tick(struct controller *c, int64_t *wake_us)
+{
+    int calls = 0;
+    for (size_t i = 0; i < c->state.filesystems_n; i++) {
+        const struct filesystem_io *io = c->state.filesystems[i]->io;
+        calls += io != NULL && calling(io);
+    }
+    for (size_t i = 0; i < c->state.filesystems_n && c->leading && calls < CALLS_AT_ONCE; i++) {
+        struct live_filesystem *f = c->state.filesystems[i];
+        if (f->io == NULL || calling(f->io)) {
+            continue;
+        }
+        act(c, f, wake_us);
+        calls += calling(f->io);
+    }
+}

@@ -1,0 +1,592 @@
+/* See filesystem_life.h. */
+#include "filesystem_life.h"
+#include "budget_state.h"
+#include "common/retry.h"
+#include "core/failure/cause.h"
+#include "core/money/cost.h"
+#include "filesystem_intent.h"
+#include <stdio.h>
+
+#define AGAIN_US          USEC_PER_SEC
+#define AGAIN_MAX_US      (60 * USEC_PER_SEC)
+#define EXPORT_AGAIN_US   (300 * USEC_PER_SEC) /* at most, after exports that failed */
+#define LOOK_US           (60 * USEC_PER_SEC)  /* at one that is used */
+#define LATE_LOOK_US      (10 * USEC_PER_SEC)  /* for one that may still come into being */
+#define UNREADABLE_MAX_US (60 * USEC_PER_SEC)  /* what was just made may not be readable yet */
+
+usec_t leader_filesystem_until(const struct filesystem_row *r)
+{
+    int64_t life_us = r->ttl_s * USEC_PER_SEC;
+    return r->created_us > 0 ? r->created_us + life_us
+                             : r->intended_us + FILESYSTEM_CREATE_MAX_US + life_us;
+}
+
+/* When it is deleted although its export has not succeeded. */
+static usec_t deadline(const struct filesystem_row *r)
+{
+    return MAX(leader_filesystem_until(r), r->ending_us) + FILESYSTEM_EXPORT_MAX_US;
+}
+
+struct live_filesystem *leader_filesystem(const struct leader_state *s, int64_t id)
+{
+    for (size_t i = 0; i < s->filesystems_n; i++) {
+        if (s->filesystems[i]->row.id == id) {
+            return s->filesystems[i];
+        }
+    }
+    return NULL;
+}
+
+const struct live_filesystem *leader_filesystem_of(const struct leader_state *s, int64_t stage_id)
+{
+    const struct live_filesystem *newest = NULL;
+    for (size_t i = 0; i < s->filesystems_n; i++) {
+        const struct live_filesystem *f = s->filesystems[i];
+        if (f->row.stage_id == stage_id && (newest == NULL || f->row.n > newest->row.n)) {
+            newest = f;
+        }
+    }
+    return newest;
+}
+
+static struct live_filesystem *add(struct leader_state *s, const struct filesystem_row *row)
+{
+    struct live_filesystem *f = xcalloc(1, sizeof *f);
+    f->row = *row;
+    bool ended = filesystem_state_terminal(row->state);
+    f->account = (struct ledger_account_of_attempt){
+        .reserved_musd = ended ? 0 : row->reserved_musd, .reserved = true, .closed = ended};
+    s->filesystems =
+        xrealloc(s->filesystems, (s->filesystems_n + 1) * sizeof(struct live_filesystem *));
+    s->filesystems[s->filesystems_n++] = f;
+    s->act = true;
+    return f;
+}
+
+bool leader_take_filesystems(struct leader_state *s, const struct filesystem_row *rows, size_t n,
+                             int64_t boot_us)
+{
+    bool asked = false;
+    for (size_t i = 0; i < n; i++) {
+        struct live_filesystem *f = leader_filesystem(s, rows[i].id);
+        if (f == NULL) {
+            f = add(s, &rows[i]);
+            if (f->row.aws_id[0] == '\0') { /* a create of an earlier leader, perhaps */
+                f->unsure = true;
+                f->signed_us = MAX(1, boot_us);
+            }
+        } else if (rows[i].delete_asked && !f->row.delete_asked) {
+            f->row.delete_asked = asked = s->act = true;
+        }
+    }
+    return asked;
+}
+
+struct live_filesystem *leader_apply_filesystem_intent(struct leader_state *s,
+                                                       const struct filesystem_row *row)
+{
+    struct live_filesystem *f = add(s, row);
+    budget_state_move_of(s, row->project_id, row->campaign_id, row->stage_id, row->reserved_musd,
+                         0);
+    return f;
+}
+
+static bool stage_open(struct leader_state *s, const struct filesystem_row *r)
+{
+    struct live_campaign *lc = leader_state_campaign(s, r->campaign_id);
+    const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, r->stage_id) : NULL;
+    return ls != NULL && !stage_state_terminal(ls->row.state);
+}
+
+void leader_filesystems_forget(struct leader_state *s)
+{
+    for (size_t i = s->filesystems_n; i-- > 0;) {
+        struct live_filesystem *f = s->filesystems[i];
+        if (f->io == NULL && filesystem_state_terminal(f->row.state) && !stage_open(s, &f->row)) {
+            s->filesystems[i] = s->filesystems[--s->filesystems_n];
+            free(f);
+        }
+    }
+}
+
+static enum filesystem_act act_of(const struct live_filesystem *f)
+{
+    const struct filesystem_row *r = &f->row;
+    switch (r->state) {
+    case FILESYSTEM_INTENDED:
+        return f->unsure ? FILESYSTEM_ACT_FIND : FILESYSTEM_ACT_CREATE;
+    case FILESYSTEM_CREATING:
+        return r->available_us == 0 ? FILESYSTEM_ACT_DESCRIBE
+               : f->link_absent     ? FILESYSTEM_ACT_LINK
+                                    : FILESYSTEM_ACT_FIND_LINK;
+    case FILESYSTEM_AVAILABLE:
+        return FILESYSTEM_ACT_DESCRIBE;
+    case FILESYSTEM_EXPORTING:
+        return f->task_due ? FILESYSTEM_ACT_EXPORT : FILESYSTEM_ACT_TASKS;
+    case FILESYSTEM_DELETING:
+        return r->aws_id[0] == '\0'           ? FILESYSTEM_ACT_FIND
+               : f->there && !f->delete_taken ? FILESYSTEM_ACT_DELETE
+                                              : FILESYSTEM_ACT_DESCRIBE;
+    case FILESYSTEM_DELETED:
+    case FILESYSTEM_FAILED:
+    case FILESYSTEM_MISCONFIGURED:
+    case FILESYSTEM_STATE_COUNT:
+        break;
+    }
+    return FILESYSTEM_ACT_NONE;
+}
+
+static bool looks(enum filesystem_act act)
+{
+    return act == FILESYSTEM_ACT_DESCRIBE || act == FILESYSTEM_ACT_FIND_LINK ||
+           act == FILESYSTEM_ACT_TASKS;
+}
+
+enum filesystem_act leader_filesystem_next(const struct live_filesystem *f, usec_t now_us,
+                                           int64_t boot_us, int64_t poll_us, int64_t *wake_us)
+{
+    enum filesystem_act act = act_of(f);
+    int64_t due_us = f->next_us;
+    if (act == FILESYSTEM_ACT_NONE) {
+        return act;
+    }
+    if (f->described_us > 0 && looks(act)) {
+        bool used = f->row.state == FILESYSTEM_AVAILABLE;
+        due_us = MAX(due_us, f->described_us + (used ? LOOK_US : poll_us));
+    }
+    if (f->row.state != FILESYSTEM_DELETING) { /* then its time may be over */
+        usec_t end = f->row.state == FILESYSTEM_EXPORTING ? deadline(&f->row)
+                                                          : leader_filesystem_until(&f->row);
+        *wake_us = MIN(*wake_us, boot_us + MAX(0, end - now_us));
+    }
+    if (boot_us < due_us) {
+        *wake_us = MIN(*wake_us, due_us);
+        return FILESYSTEM_ACT_NONE;
+    }
+    return act;
+}
+
+static void say(struct filesystem_row *r, const struct aws_failure *f)
+{
+    (void)snprintf(r->reason, sizeof r->reason, "%.63s%s%.440s", f->code,
+                   f->code[0] != '\0' ? ": " : "", f->message);
+}
+
+static void begin_delete(struct filesystem_row *r, usec_t now_us, const char *why)
+{
+    r->state = FILESYSTEM_DELETING;
+    r->ending_us = r->ending_us > 0 ? r->ending_us : now_us;
+    if (why != NULL) {
+        (void)snprintf(r->reason, sizeof r->reason, "%.500s", why);
+    }
+}
+
+static void fail(struct filesystem_row *r, enum cause cause, usec_t now_us, const char *why)
+{
+    r->failed = true;
+    r->cause = cause;
+    begin_delete(r, now_us, why);
+}
+
+static void fail_told(struct filesystem_row *r, usec_t now_us, const char *told, const char *else_)
+{
+    fail(r, cause_of_job(JOB_END_FAILED, str_of(told), false), now_us,
+         told[0] != '\0' ? told : else_);
+}
+
+/* A refusal that time or a person mends: nothing was made by it. */
+static bool waits(const struct aws_failure *f, enum cause *ret)
+{
+    *ret = CAUSE_NETWORK;
+    if (f->outcome == AWS_THROTTLED || f->outcome == AWS_CREDENTIALS) {
+        return true;
+    }
+    *ret = strcmp(f->code, "ServiceLimitExceeded") == 0
+               ? CAUSE_QUOTA
+               : cause_of_refusal(f->status, f->code, str_of(f->message));
+    return *ret == CAUSE_QUOTA || *ret == CAUSE_THROTTLED || *ret == CAUSE_NETWORK ||
+           *ret == CAUSE_CAPACITY || *ret == CAUSE_INTERNAL;
+}
+
+static void refused(const struct filesystem_fact *fact, usec_t now_us, struct filesystem_row *r)
+{
+    enum cause cause;
+    say(r, fact->failure);
+    if (!waits(fact->failure, &cause)) {
+        fail(r, cause, now_us, NULL);
+    }
+}
+
+/* It is known to exist, whatever is to become of it. */
+static void take_id(struct live_filesystem *f, const struct filesystem_description *d,
+                    usec_t now_us, struct filesystem_row *r)
+{
+    f->unsure = false;
+    f->signed_us = 0;
+    f->described_us = 0;
+    (void)snprintf(r->aws_id, sizeof r->aws_id, "%s", d->id);
+    (void)snprintf(r->mount, sizeof r->mount, "%s", d->mount_name);
+    r->created_us = d->created > 0 ? MIN(d->created, now_us) : now_us;
+    if (r->state == FILESYSTEM_INTENDED) {
+        r->state = FILESYSTEM_CREATING;
+        r->reason[0] = '\0';
+    }
+}
+
+static void on_create(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                      int64_t boot_us, struct filesystem_row *r)
+{
+    if (fact->said == FILESYSTEM_SAID_YES) {
+        take_id(f, fact->seen, now_us, r);
+    } else if (fact->said == FILESYSTEM_SAID_NO) {
+        refused(fact, now_us, r);
+    } else if (fact->failure->outcome != AWS_UNSENT) {
+        f->unsure = true;
+        f->signed_us = boot_us;
+    }
+}
+
+/* The list of all, by the tag. */
+static void on_find(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                    int64_t boot_us, struct filesystem_row *r)
+{
+    if (fact->said == FILESYSTEM_SAID_YES) {
+        take_id(f, fact->seen, now_us, r);
+    } else if (fact->said != FILESYSTEM_SAID_ABSENT) {
+        return;
+    } else if (r->state == FILESYSTEM_INTENDED) {
+        f->unsure = false; /* the same again, under the same token */
+    } else if (f->signed_us > 0 && boot_us < f->signed_us + fact->window_us) {
+        f->next_us = MIN(f->signed_us + fact->window_us, boot_us + LATE_LOOK_US);
+    } else {
+        f->signed_us = 0; /* it never was, and never will be */
+        r->ended_us = now_us;
+    }
+}
+
+static bool is(const char *lifecycle, const char *word)
+{
+    return strcmp(lifecycle, word) == 0;
+}
+
+/* It lives, or should: what a Describe of it says. */
+static void on_seen(struct live_filesystem *f, const struct filesystem_description *d,
+                    usec_t now_us, struct filesystem_row *r)
+{
+    if (d->mount_name[0] != '\0') {
+        (void)snprintf(r->mount, sizeof r->mount, "%s", d->mount_name);
+    }
+    if (is(d->lifecycle, "FAILED") || is(d->lifecycle, "MISCONFIGURED")) {
+        fail_told(r, now_us, d->failure_reason, "FSx says that it has failed");
+    } else if (is(d->lifecycle, "DELETING")) { /* somebody else's wish */
+        fail(r, CAUSE_UNKNOWN, now_us, "it was deleted at AWS");
+        r->off_us = now_us;
+    } else if (is(d->lifecycle, "AVAILABLE") && r->available_us == 0) {
+        r->available_us = now_us;
+        f->described_us = 0; /* what comes next comes at once */
+        if (r->import_from[0] == '\0') {
+            r->state = FILESYSTEM_AVAILABLE;
+            r->ready = true;
+        }
+    } else if (r->available_us == 0 && now_us >= r->intended_us + FILESYSTEM_CREATE_MAX_US) {
+        fail(r, CAUSE_TIMEOUT, now_us, "it did not become available");
+    }
+}
+
+/* It was there and is not any more. */
+static void on_missing(usec_t now_us, struct filesystem_row *r)
+{
+    if (r->available_us > 0 || now_us >= r->created_us + UNREADABLE_MAX_US) {
+        fail(r, CAUSE_UNKNOWN, now_us, "it was deleted at AWS");
+    }
+}
+
+static void on_going(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                     struct filesystem_row *r)
+{
+    if (fact->said == FILESYSTEM_SAID_ABSENT) {
+        r->ended_us = now_us;
+    } else if (fact->said == FILESYSTEM_SAID_YES) {
+        const char *lifecycle = fact->seen->lifecycle;
+        f->delete_taken = is(lifecycle, "DELETING");
+        /* While it is made a deletion is refused; or goes through, and nobody knew of its cost. */
+        f->there = !is(lifecycle, "CREATING");
+        if (r->available_us == 0 && (is(lifecycle, "AVAILABLE") || is(lifecycle, "UPDATING"))) {
+            r->available_us = now_us;
+        }
+    }
+}
+
+static void on_describe(struct live_filesystem *f, const struct filesystem_fact *fact,
+                        usec_t now_us, int64_t boot_us, struct filesystem_row *r)
+{
+    f->described_us = boot_us;
+    if (r->state == FILESYSTEM_DELETING) {
+        on_going(f, fact, now_us, r);
+    } else if (fact->said == FILESYSTEM_SAID_YES) {
+        on_seen(f, fact->seen, now_us, r);
+    } else if (fact->said == FILESYSTEM_SAID_ABSENT) {
+        on_missing(now_us, r);
+    }
+}
+
+/* Its association with S3: one that is AVAILABLE has imported what there is. */
+static void on_link(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                    int64_t boot_us, struct filesystem_row *r)
+{
+    bool made = fact->act == FILESYSTEM_ACT_LINK;
+    const struct association_description *a = fact->link;
+    f->described_us = made ? 0 : boot_us;
+    if (fact->said == FILESYSTEM_SAID_ABSENT && made) {
+        on_missing(now_us, r); /* the file system itself */
+    } else if (fact->said == FILESYSTEM_SAID_ABSENT) {
+        f->link_absent = true;
+    } else if (fact->said == FILESYSTEM_SAID_NO && made) {
+        f->link_absent = false;
+        refused(fact, now_us, r);
+    } else if (fact->said != FILESYSTEM_SAID_YES) {
+        f->link_absent = false; /* a listing tells what came of it */
+    } else {
+        f->link_absent = false;
+        (void)snprintf(r->link_id, sizeof r->link_id, "%s", a->id);
+        if (is(a->lifecycle, "AVAILABLE")) {
+            r->state = FILESYSTEM_AVAILABLE;
+            r->ready = true;
+            r->reason[0] = '\0';
+        } else if (is(a->lifecycle, "FAILED") || is(a->lifecycle, "MISCONFIGURED")) {
+            fail_told(r, now_us, a->failure_reason, "FSx cannot read its data repository");
+        } else {
+            (void)snprintf(r->reason, sizeof r->reason, "imports %.400s", r->import_from);
+        }
+    }
+}
+
+static const char gone_before_export[] = "it was deleted at AWS before its export";
+
+static void on_tasks(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                     int64_t boot_us, struct filesystem_row *r)
+{
+    const struct filesystem_tasks *t = &fact->tasks;
+    f->described_us = boot_us;
+    if (fact->said == FILESYSTEM_SAID_ABSENT) {
+        fail(r, CAUSE_UNKNOWN, now_us, gone_before_export);
+        return;
+    }
+    if (fact->said != FILESYSTEM_SAID_YES || t->runs) {
+        return;
+    }
+    if (t->succeeded) {
+        begin_delete(r, now_us, NULL);
+        return;
+    }
+    f->task_due = true;
+    if (t->failed > 0) { /* of an earlier leader as well */
+        (void)snprintf(r->reason, sizeof r->reason, "export %d failed: %.400s", t->failed, t->why);
+        if (t->failed > f->tasks_failed) {
+            f->next_us = boot_us + retry_step_us(AGAIN_US, EXPORT_AGAIN_US, t->failed - 1);
+        }
+    }
+    f->tasks_failed = t->failed;
+}
+
+static void on_export(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                      struct filesystem_row *r)
+{
+    f->task_due = false; /* a listing tells what came of it */
+    f->described_us = 0;
+    if (fact->said == FILESYSTEM_SAID_ABSENT) {
+        fail(r, CAUSE_UNKNOWN, now_us, gone_before_export);
+    } else if (fact->said == FILESYSTEM_SAID_NO) {
+        say(r, fact->failure);
+    }
+}
+
+static void on_delete(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                      struct filesystem_row *r)
+{
+    f->described_us = 0; /* look at once */
+    if (fact->said == FILESYSTEM_SAID_YES) {
+        f->delete_taken = true;
+        r->off_us = r->off_us > 0 ? r->off_us : now_us;
+        return;
+    }
+    f->there = false; /* seen once more before the next try */
+    if (fact->said == FILESYSTEM_SAID_NO) {
+        say(r, fact->failure);
+    }
+}
+
+/* It is gone: what it cost. False: it cannot be booked. */
+static bool book(const struct live_filesystem *f, struct filesystem_row *r,
+                 struct filesystem_end *end, struct err *err)
+{
+    struct ledger_account_of_attempt account = f->account;
+    int n = 0;
+    r->state = r->failed ? FILESYSTEM_FAILED : FILESYSTEM_DELETED;
+    *end = (struct filesystem_end){.estimated = r->available_us > 0 && r->off_us == 0};
+    if (r->available_us > 0) {
+        usec_t off = r->off_us > 0 ? r->off_us : r->ended_us;
+        end->hours = cost_storage_hours(r->created_us, off);
+        /* Hours of storage are no instance-seconds: none are booked. */
+        if (!cost_of_storage(r->price_musd_per_gb_month, r->size_gib, end->hours, &end->cost_musd,
+                             err) ||
+            !ledger_settle_job(&account, 0, end->cost_musd, 0, end->estimated, 0, end->entries,
+                               &end->entries_n, err)) {
+            return false;
+        }
+    }
+    bool ok = ledger_close(&account, 0, 0, 0, end->entries + end->entries_n, &n, err);
+    end->entries_n += ok ? n : 0;
+    return ok;
+}
+
+/* Whether anything that its row says has changed. */
+static bool differs(const struct filesystem_row *a, const struct filesystem_row *b)
+{
+    return a->state != b->state || a->ready != b->ready || a->failed != b->failed ||
+           a->created_us != b->created_us || a->available_us != b->available_us ||
+           a->off_us != b->off_us || strcmp(a->aws_id, b->aws_id) != 0 ||
+           strcmp(a->mount, b->mount) != 0 || strcmp(a->link_id, b->link_id) != 0 ||
+           strcmp(a->reason, b->reason) != 0;
+}
+
+static void pause_after(struct live_filesystem *f, const struct filesystem_fact *fact,
+                        int64_t boot_us)
+{
+    bool failed = fact->said == FILESYSTEM_SAID_NO || fact->said == FILESYSTEM_SAID_NOTHING;
+    ASSERT(!failed || fact->failure != NULL);
+    f->failures = failed ? MIN(f->failures + 1, 1000) : 0;
+    if (failed) {
+        f->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, f->failures - 1);
+    }
+}
+
+void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesystem_fact *fact,
+                                 usec_t now_us, int64_t boot_us, struct filesystem_writes *ret)
+{
+    *ret =
+        (struct filesystem_writes){.news = FILESYSTEM_AS_BEFORE, .row = f->row, .error = ERR_INIT};
+    pause_after(f, fact, boot_us);
+    switch (fact->act) {
+    case FILESYSTEM_ACT_NONE:
+        break;
+    case FILESYSTEM_ACT_FIND:
+        on_find(f, fact, now_us, boot_us, &ret->row);
+        break;
+    case FILESYSTEM_ACT_CREATE:
+        on_create(f, fact, now_us, boot_us, &ret->row);
+        break;
+    case FILESYSTEM_ACT_DESCRIBE:
+        on_describe(f, fact, now_us, boot_us, &ret->row);
+        break;
+    case FILESYSTEM_ACT_FIND_LINK:
+    case FILESYSTEM_ACT_LINK:
+        on_link(f, fact, now_us, boot_us, &ret->row);
+        break;
+    case FILESYSTEM_ACT_TASKS:
+        on_tasks(f, fact, now_us, boot_us, &ret->row);
+        break;
+    case FILESYSTEM_ACT_EXPORT:
+        on_export(f, fact, now_us, &ret->row);
+        break;
+    case FILESYSTEM_ACT_DELETE:
+        on_delete(f, fact, now_us, &ret->row);
+        break;
+    }
+    if (f->row.state == FILESYSTEM_DELETING && ret->row.ended_us > 0) {
+        bool ok = book(f, &ret->row, &ret->end, &ret->error);
+        ret->news = ok ? FILESYSTEM_OVER : FILESYSTEM_AS_BEFORE;
+        if (!ok) {
+            leader_filesystem_not_written(f, boot_us);
+        }
+        return;
+    }
+    if (differs(&f->row, &ret->row)) {
+        ret->news = FILESYSTEM_MOVED;
+    }
+}
+
+/* Why it is to end; NULL: it goes on. */
+static const char *end_of(const struct leader_state *s, const struct live_campaign *lc,
+                          const struct filesystem_row *r, usec_t now_us)
+{
+    if (r->delete_asked) {
+        return "a person asked for it";
+    }
+    if (now_us >= leader_filesystem_until(r)) {
+        return "its ttl is over";
+    }
+    if (lc != NULL && lc->row.wanted == WANTED_CANCEL) {
+        bool job_writes = r->state == FILESYSTEM_AVAILABLE && lc->live > 0;
+        return job_writes ? NULL : "its campaign was cancelled"; /* they are being stopped */
+    }
+    bool used = r->keep || r->state != FILESYSTEM_AVAILABLE || leader_filesystem_used(s, r);
+    return used ? NULL : "no stage uses it any more";
+}
+
+void leader_plan_filesystem_end(const struct leader_state *s, const struct live_filesystem *f,
+                                usec_t now_us, struct filesystem_writes *ret)
+{
+    const struct live_campaign *lc = NULL;
+    struct filesystem_row *r = &ret->row;
+    *ret =
+        (struct filesystem_writes){.news = FILESYSTEM_AS_BEFORE, .row = f->row, .error = ERR_INIT};
+    for (size_t i = 0; i < s->campaigns_n; i++) {
+        lc = s->campaigns[i]->row.id == r->campaign_id ? s->campaigns[i] : lc;
+    }
+    if (r->state == FILESYSTEM_EXPORTING) {
+        if (now_us >= deadline(r)) {
+            fail(r, CAUSE_TIMEOUT, now_us, "its time is over, and its export did not succeed");
+            ret->news = FILESYSTEM_MOVED;
+        }
+        return;
+    }
+    if (!filesystem_edge(r->state, FILESYSTEM_DELETING)) {
+        return;
+    }
+    const char *why = end_of(s, lc, r, now_us);
+    if (why == NULL) {
+        return;
+    }
+    begin_delete(r, now_us, why);
+    if (f->row.state == FILESYSTEM_AVAILABLE && r->exports) {
+        r->state = FILESYSTEM_EXPORTING;
+    }
+    ret->news = FILESYSTEM_MOVED;
+}
+
+void leader_apply_filesystem(struct leader_state *s, struct live_filesystem *f,
+                             const struct filesystem_writes *w)
+{
+    ASSERT(w->news != FILESYSTEM_AS_BEFORE);
+    if (f->row.state != w->row.state) {
+        f->next_us = f->described_us = 0;
+        f->failures = 0;
+        f->there = f->delete_taken = f->task_due = false;
+    }
+    filesystem_set_state(f, w->row.state);
+    bool asked = f->row.delete_asked;
+    f->row = w->row;
+    f->row.delete_asked |= asked;
+    s->act = true;
+    if (w->news == FILESYSTEM_OVER) {
+        f->account.closed = true;
+        f->account.reserved_musd = 0;
+        budget_state_move_of(s, f->row.project_id, f->row.campaign_id, f->row.stage_id,
+                             budget_state_reserved_by(w->end.entries, w->end.entries_n),
+                             budget_state_spent_by(w->end.entries, w->end.entries_n));
+        struct live_campaign *lc = leader_state_campaign(s, f->row.campaign_id);
+        if (lc != NULL) {
+            budget_state_freed(s, lc);
+        }
+    }
+    s->look_at_db = s->decide = true;
+}
+
+void leader_filesystem_not_written(struct live_filesystem *f, int64_t boot_us)
+{
+    f->failures = MIN(f->failures + 1, 1000);
+    f->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, f->failures - 1);
+    f->described_us = 0;
+    f->there = false; /* what it is billed for is written before its deletion is asked for */
+}

@@ -1,0 +1,487 @@
+/* Aim: a file system is made once under one token whatever becomes of an answer, is used once it is
+ * filled, exports what jobs wrote, and ends only when it is proven absent; then it is booked once.
+ * Method: scripts of the call that is expected next and how it is answered, with the state that
+ * follows, from an intent or from a row as a new leader reads it. */
+#include "core/leader/filesystem_intent.h"
+#include "core/money/cost.h"
+#include "leader_world.h"
+
+#define TTL    7200
+#define WINDOW (900 * SEC)
+#define POLL   SEC
+#define PRICE  146000 /* 1200 GiB: 240,000 micro-USD an hour */
+
+enum {
+    F = FILESYSTEM_ACT_FIND,
+    C = FILESYSTEM_ACT_CREATE,
+    L = FILESYSTEM_ACT_DESCRIBE,
+    FL = FILESYSTEM_ACT_FIND_LINK,
+    CL = FILESYSTEM_ACT_LINK,
+    T = FILESYSTEM_ACT_TASKS,
+    X = FILESYSTEM_ACT_EXPORT,
+    D = FILESYSTEM_ACT_DELETE
+};
+enum {
+    YES = FILESYSTEM_SAID_YES,
+    ABSENT = FILESYSTEM_SAID_ABSENT,
+    NO = FILESYSTEM_SAID_NO,
+    NOTHING = FILESYSTEM_SAID_NOTHING,
+    UNSENT
+};
+/* A step: the call that is expected, how it is answered, and the state after it. */
+#define TO(act, said, word, then)                                                                  \
+    {                                                                                              \
+        act, said, word, FILESYSTEM_##then                                                         \
+    }
+#define ON(act, said, word)                                                                        \
+    {                                                                                              \
+        act, said, word, FILESYSTEM_INTENDED                                                       \
+    }
+#define MADE TO(C, YES, "CREATING", CREATING), ON(L, YES, "CREATING")
+#define FILLED                                                                                     \
+    ON(L, YES, "AVAILABLE"), ON(FL, ABSENT, ""), ON(CL, YES, "CREATING"), ON(FL, YES, "CREATING"), \
+        TO(FL, YES, "AVAILABLE", AVAILABLE)
+#define EXPORTED                                                                                   \
+    ON(T, YES, "none"), ON(X, YES, ""), ON(T, YES, "runs"), TO(T, YES, "done", DELETING)
+#define GOES ON(L, YES, "AVAILABLE"), ON(D, YES, ""), ON(L, YES, "DELETING")
+
+struct step {
+    int act, said;
+    const char *word;           /* lifecycle, of tasks what there is, code of a refusal */
+    enum filesystem_state then; /* INTENDED: any */
+};
+struct life {
+    struct leader_world w;
+    struct spec_filesystem spec;
+    struct live_filesystem *f;
+    usec_t now_us;
+    int64_t boot_us;
+    struct filesystem_writes last;
+};
+
+static struct filesystem_row intent(void)
+{
+    struct filesystem_row row = {.id = 5,
+                                 .project_id = 3,
+                                 .campaign_id = 7,
+                                 .stage_id = 70,
+                                 .n = 1,
+                                 .state = FILESYSTEM_INTENDED,
+                                 .size_gib = 1200,
+                                 .ttl_s = TTL,
+                                 .exports = true,
+                                 .price_musd_per_gb_month = PRICE,
+                                 .reserved_musd = 4 * 240000,
+                                 .intended_us = WALL};
+    (void)snprintf(row.token.s, sizeof row.token.s, "d-7-volume-0-a1-0a1b2c3d");
+    (void)snprintf(row.import_from, sizeof row.import_from, "s3://acme/img/");
+    return row;
+}
+
+static void world(struct life *l)
+{
+    leader_world_init(&l->w);
+    l->spec = (struct spec_filesystem){.deployment = "SCRATCH_2"};
+    l->w.spec.kind = SPEC_KIND_LUSTRE;
+    l->w.spec.name = "volume";
+    l->w.spec.filesystem = &l->spec;
+}
+
+static void life_init(struct life *l)
+{
+    memset(l, 0, sizeof *l);
+    world(l);
+    const struct filesystem_row row = intent();
+    l->f = leader_apply_filesystem_intent(&l->w.s, &row);
+    l->now_us = WALL;
+    l->boot_us = BOOT;
+}
+
+/* The row as it is now is all that a new leader has. */
+static void take_over(struct life *l)
+{
+    const struct filesystem_row row = l->f->row;
+    leader_state_done(&l->w.s);
+    world(l);
+    l->w.s.projects[0].reserved_musd = row.reserved_musd; /* as in the table */
+    (void)leader_take_filesystems(&l->w.s, &row, 1, l->boot_us);
+    l->f = leader_filesystem(&l->w.s, row.id);
+}
+
+static void pass(struct life *l, int64_t us)
+{
+    l->now_us += us;
+    l->boot_us += us;
+}
+
+/* The next call, waited for: at most an hour. */
+static enum filesystem_act next(struct life *l)
+{
+    int64_t wake_us = l->boot_us + 3600 * SEC;
+    enum filesystem_act act = leader_filesystem_next(l->f, l->now_us, l->boot_us, POLL, &wake_us);
+    for (int i = 0; i < 9 && act == FILESYSTEM_ACT_NONE && wake_us > l->boot_us; i++) {
+        pass(l, wake_us - l->boot_us);
+        wake_us = l->boot_us + 3600 * SEC;
+        act = leader_filesystem_next(l->f, l->now_us, l->boot_us, POLL, &wake_us);
+    }
+    return act;
+}
+
+static void answer(struct life *l, const struct step *st)
+{
+    struct filesystem_description seen = {
+        .id = "fs-0a", .mount_name = "mnt", .created = WALL, .failure_reason = "no room"};
+    struct association_description link = {.id = "dra-0b", .failure_reason = "AccessDenied"};
+    struct aws_failure failure = {.outcome = st->said == UNSENT ? AWS_UNSENT
+                                             : st->said == NO   ? AWS_REFUSED
+                                                                : AWS_UNKNOWN,
+                                  .status = 400};
+    (void)snprintf(seen.lifecycle, sizeof seen.lifecycle, "%s", st->word);
+    (void)snprintf(link.lifecycle, sizeof link.lifecycle, "%s", st->word);
+    (void)snprintf(failure.code, sizeof failure.code, "%s", st->word);
+    struct filesystem_fact f = {
+        .act = (enum filesystem_act)st->act,
+        .said = st->said == UNSENT ? FILESYSTEM_SAID_NOTHING : (enum filesystem_word)st->said,
+        .seen = &seen,
+        .link = &link,
+        .tasks = {.runs = strcmp(st->word, "runs") == 0,
+                  .succeeded = strcmp(st->word, "done") == 0,
+                  .failed = strncmp(st->word, "failed", 6) == 0 ? st->word[6] - '0' : 0,
+                  .why = "1 of 2 files"},
+        .failure = &failure,
+        .window_us = WINDOW};
+    leader_plan_filesystem_fact(l->f, &f, l->now_us, l->boot_us, &l->last);
+    if (l->last.news != FILESYSTEM_AS_BEFORE) {
+        leader_apply_filesystem(&l->w.s, l->f, &l->last);
+    }
+}
+
+static void play(struct life *l, const struct step *steps, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        enum filesystem_act act = next(l);
+        if ((int)act != steps[i].act) {
+            fail_msg("step %zu: call %d, not %d", i, (int)act, steps[i].act);
+        }
+        answer(l, &steps[i]);
+        if (steps[i].then != FILESYSTEM_INTENDED) {
+            assert_int_equal(l->f->row.state, steps[i].then);
+        }
+    }
+}
+#define PLAY(l, ...)                                                                               \
+    do {                                                                                           \
+        const struct step steps_[] = {__VA_ARGS__};                                                \
+        play((l), steps_, ARRAY_LEN(steps_));                                                      \
+    } while (0)
+
+static bool ends(struct life *l)
+{
+    leader_plan_filesystem_end(&l->w.s, l->f, l->now_us, &l->last);
+    if (l->last.news == FILESYSTEM_MOVED) {
+        leader_apply_filesystem(&l->w.s, l->f, &l->last);
+    }
+    return l->last.news == FILESYSTEM_MOVED;
+}
+
+static void
+test_filesystem_life__is_filled_used_exported_and_gone_when_its_ttl_is_over(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    assert_int_equal(l.w.lc->row.reserved_musd, 4 * 240000);
+    PLAY(&l, MADE, FILLED);
+    assert_true(l.f->row.ready);
+    assert_string_equal(l.f->row.aws_id, "fs-0a");
+    assert_string_equal(l.f->row.link_id, "dra-0b");
+    assert_int_equal(leader_filesystem_until(&l.f->row), WALL + TTL * SEC);
+    pass(&l, WALL + TTL * SEC - 1 - l.now_us);
+    assert_false(ends(&l));
+    pass(&l, 1);
+    assert_true(ends(&l));
+    assert_int_equal(l.f->row.state, FILESYSTEM_EXPORTING);
+    assert_string_equal(l.f->row.reason, "its ttl is over");
+    PLAY(&l, EXPORTED, GOES);
+    assert_int_equal(l.w.lc->row.spent_musd, 0);
+    PLAY(&l, TO(L, ABSENT, "", DELETED));
+    assert_int_equal(l.last.news, FILESYSTEM_OVER);
+    assert_int_equal(l.last.end.hours, 3); /* two, and what its end took */
+    assert_false(l.last.end.estimated);
+    assert_int_equal(l.w.lc->row.spent_musd, 3 * 240000);
+    assert_int_equal(l.w.lc->row.reserved_musd, 0);
+    assert_int_equal(l.w.s.projects[0].spent_musd, 3 * 240000);
+    assert_int_equal(next(&l), FILESYSTEM_ACT_NONE);
+    leader_world_done(&l.w);
+}
+
+/* Whatever becomes of an answer: a listing by the tag, and the same create only if there is none. */
+static void test_filesystem_life__a_lost_answer_is_resolved_by_a_listing(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, ON(C, UNSENT, ""), ON(C, NOTHING, ""), ON(F, NOTHING, ""), ON(F, ABSENT, ""),
+         ON(C, NOTHING, ""), TO(F, YES, "CREATING", CREATING), ON(L, YES, "AVAILABLE"),
+         ON(FL, NOTHING, ""), ON(FL, ABSENT, ""), ON(CL, NOTHING, ""), ON(FL, YES, "CREATING"),
+         ON(FL, NOTHING, ""), TO(FL, YES, "AVAILABLE", AVAILABLE));
+    l.f->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, ON(T, YES, "none"), ON(X, NOTHING, ""), ON(T, YES, "runs"), ON(T, NOTHING, ""),
+         TO(T, YES, "done", DELETING), ON(L, YES, "AVAILABLE"), ON(D, NOTHING, ""),
+         ON(L, YES, "AVAILABLE"), ON(D, YES, ""), TO(L, ABSENT, "", DELETED));
+    assert_int_equal(l.last.end.hours, 1);
+    leader_world_done(&l.w);
+}
+
+static void test_filesystem_life__a_new_leader_looks_before_it_makes(void **state)
+{
+    (void)state;
+    const struct step steps[] = {MADE, FILLED};
+    static const int want[] = {F, L, L, FL, FL, FL, FL, L};
+    for (size_t n = 0; n <= ARRAY_LEN(steps); n++) {
+        struct life l;
+        life_init(&l);
+        play(&l, steps, n);
+        take_over(&l);
+        assert_int_equal(next(&l), want[n]);
+        leader_world_done(&l.w);
+    }
+}
+
+static void test_filesystem_life__ttl_over_while_nobody_led_ends_first(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, MADE, FILLED);
+    pass(&l, 3 * TTL * SEC);
+    take_over(&l);
+    assert_true(ends(&l));
+    PLAY(&l, EXPORTED, GOES, TO(L, ABSENT, "", DELETED));
+    assert_int_equal(l.last.end.hours, 7); /* the overrun is billed, and booked */
+    assert_int_equal(l.w.s.projects[0].spent_musd, 7 * 240000);
+    leader_world_done(&l.w);
+}
+
+/* A create of unknown outcome may still take effect: until then nothing proves its absence. */
+static void test_filesystem_life__absence_is_proven_after_the_signature_window(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, ON(C, NOTHING, ""));
+    int64_t signed_us = l.boot_us;
+    l.w.lc->row.wanted = WANTED_CANCEL;
+    assert_true(ends(&l));
+    for (int i = 0; i < 200 && l.f->row.state == FILESYSTEM_DELETING; i++) {
+        PLAY(&l, ON(F, ABSENT, ""));
+    }
+    assert_int_equal(l.f->row.state, FILESYSTEM_DELETED);
+    assert_true(l.boot_us >= signed_us + WINDOW);
+    assert_int_equal(l.last.end.cost_musd, 0);
+    assert_int_equal(l.w.s.projects[0].reserved_musd, 0);
+    leader_world_done(&l.w);
+
+    life_init(&l); /* it was made after all */
+    PLAY(&l, ON(C, NOTHING, ""));
+    l.w.lc->row.wanted = WANTED_CANCEL;
+    assert_true(ends(&l));
+    PLAY(&l, ON(F, YES, "CREATING"), ON(L, YES, "CREATING"), GOES, TO(L, ABSENT, "", DELETED));
+    assert_int_equal(l.last.end.hours, 1);
+    leader_world_done(&l.w);
+
+    life_init(&l); /* so for what an earlier leader may have sent */
+    take_over(&l);
+    l.f->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, TO(F, ABSENT, "", DELETING));
+    leader_world_done(&l.w);
+}
+
+static void test_filesystem_life__failures_end_it_with_their_words(void **state)
+{
+    static const struct {
+        struct step steps[8];
+        int n;
+        const char *word;
+        bool costs;
+    } rows[] = {
+        {{TO(C, NO, "BadRequest", DELETING)}, 1, "BadRequest", false},
+        {{MADE, TO(L, YES, "FAILED", DELETING)}, 3, "no room", false},
+        {{MADE, TO(L, YES, "MISCONFIGURED", DELETING)}, 3, "no room", false},
+        {{MADE, ON(L, YES, "AVAILABLE"), ON(FL, ABSENT, ""), TO(CL, NO, "BadRequest", DELETING)},
+         5,
+         "BadRequest",
+         true},
+        {{MADE, ON(L, YES, "AVAILABLE"), TO(FL, YES, "MISCONFIGURED", DELETING)},
+         4,
+         "AccessDenied",
+         true},
+        {{MADE, FILLED, TO(L, YES, "MISCONFIGURED", DELETING)}, 8, "no room", true},
+        {{MADE, FILLED, TO(L, YES, "DELETING", DELETING)}, 8, "deleted at AWS", true},
+        {{MADE, FILLED, TO(L, ABSENT, "", DELETING)}, 8, "deleted at AWS", true},
+        {{MADE, ON(L, YES, "AVAILABLE"), ON(FL, ABSENT, ""), TO(CL, ABSENT, "", DELETING)},
+         5,
+         "deleted at AWS",
+         true},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct life l;
+        life_init(&l);
+        play(&l, rows[i].steps, (size_t)rows[i].n);
+        assert_true(l.f->row.failed);
+        assert_non_null(strstr(l.f->row.reason, rows[i].word));
+        bool made = l.f->row.aws_id[0] != '\0';
+        PLAY(&l, TO(made ? L : F, ABSENT, "", FAILED));
+        assert_int_equal(l.last.end.cost_musd > 0, rows[i].costs);
+        assert_int_equal(l.w.s.projects[0].reserved_musd, 0);
+        leader_world_done(&l.w);
+    }
+}
+
+static void test_filesystem_life__a_limit_is_waited_for(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, TO(C, NO, "ServiceLimitExceeded", INTENDED),
+         TO(C, NO, "ThrottlingException", INTENDED), TO(C, NO, "InternalServerError", INTENDED));
+    assert_int_equal(l.f->row.state, FILESYSTEM_INTENDED);
+    PLAY(&l, MADE, FILLED);
+    assert_string_equal(l.f->row.reason, "");
+    leader_world_done(&l.w);
+}
+
+/* Tried again and again, and deleted without it an hour after its time. */
+static void test_filesystem_life__an_export_that_fails_does_not_keep_it_for_ever(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, MADE, FILLED);
+    l.f->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, ON(T, YES, "none"), ON(X, NO, "BadRequest"), ON(T, YES, "none"), ON(X, YES, ""),
+         ON(T, YES, "failed1"), ON(X, YES, ""), TO(T, YES, "failed2", EXPORTING));
+    assert_string_equal(l.f->row.reason, "export 2 failed: 1 of 2 files");
+    take_over(&l);
+    pass(&l, WALL + TTL * SEC + FILESYSTEM_EXPORT_MAX_US - 1 - l.now_us);
+    assert_false(ends(&l));
+    PLAY(&l, TO(T, YES, "runs", EXPORTING));
+    pass(&l, POLL);
+    assert_true(ends(&l));
+    assert_int_equal(l.f->row.state, FILESYSTEM_DELETING);
+    PLAY(&l, GOES, TO(L, ABSENT, "", FAILED));
+    assert_int_equal(l.last.end.hours, 4); /* as was reserved */
+    leader_world_done(&l.w);
+}
+
+static void test_filesystem_life__ends_after_its_last_use(void **state)
+{
+    (void)state;
+    struct life l;
+    struct spec_training training = {.channels_n = 1};
+    training.channels[0].lustre_stage = "volume";
+    struct spec_stage user = {.kind = SPEC_KIND_JOBS, .name = "train", .training = &training};
+    life_init(&l);
+    struct live_campaign *lc = l.w.lc;
+    struct live_stage *old = lc->stages;
+    struct live_stage both[2] = {old[0], old[0]};
+    both[1].row.id = 71;
+    both[1].row.state = STAGE_BLOCKED;
+    both[1].row.counts[TASK_ACTIVE] = 0;
+    both[1].spec = &user;
+    lc->stages = both;
+    lc->stages_n = 2;
+    PLAY(&l, MADE, FILLED);
+    leader_filesystems_mark(&l.w.s, l.now_us);
+    assert_int_equal(both[0].endpoint, ENDPOINT_SERVES);
+    assert_true(both[0].endpoint_there);
+    assert_false(ends(&l)); /* its own stage has not ended */
+    both[0].row.state = STAGE_SUCCEEDED;
+    static const enum stage_state open[] = {STAGE_BLOCKED, STAGE_RUNNING, STAGE_HELD};
+    for (size_t i = 0; i < ARRAY_LEN(open); i++) {
+        both[1].row.state = open[i];
+        assert_false(ends(&l));
+    }
+    struct request_volume volumes[SPEC_CHANNELS_MAX];
+    assert_int_equal(leader_filesystem_volumes(&l.w.s, 7, &user, volumes), 1);
+    assert_string_equal(volumes[0].aws_id, "fs-0a");
+    assert_string_equal(volumes[0].mount, "mnt");
+    both[1].row.state = STAGE_FAILED;
+    l.f->row.keep = true;
+    assert_false(ends(&l));
+    l.f->row.keep = false;
+    l.f->row.exports = false;
+    assert_true(ends(&l));
+    assert_int_equal(l.f->row.state, FILESYSTEM_DELETING);
+    assert_string_equal(l.f->row.reason, "no stage uses it any more");
+    assert_int_equal(leader_filesystem_volumes(&l.w.s, 7, &user, volumes), 0);
+    lc->stages = old;
+    lc->stages_n = 1;
+    leader_world_done(&l.w);
+}
+
+/* What a running job writes is exported when it has stopped; the ttl waits for nobody. */
+static void test_filesystem_life__a_cancelled_campaign_stops_its_jobs_first(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, MADE, FILLED);
+    l.w.lc->row.wanted = WANTED_CANCEL;
+    l.w.lc->live = 1;
+    assert_false(ends(&l));
+    l.w.lc->live = 0;
+    assert_true(ends(&l));
+    assert_int_equal(l.f->row.state, FILESYSTEM_EXPORTING);
+    leader_world_done(&l.w);
+
+    life_init(&l);
+    PLAY(&l, MADE, FILLED);
+    l.w.lc->row.wanted = WANTED_CANCEL;
+    l.w.lc->live = 1;
+    pass(&l, TTL * SEC);
+    assert_true(ends(&l));
+    l.w.lc->live = 0;
+    leader_world_done(&l.w);
+}
+
+static void test_filesystem_life__storage_is_billed_by_begun_hours(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    musd_t musd;
+    assert_int_equal(cost_storage_hours(WALL, WALL), 1);
+    assert_int_equal(cost_storage_hours(WALL, WALL - SEC), 1);
+    assert_int_equal(cost_storage_hours(WALL, WALL + 3600 * SEC), 1);
+    assert_int_equal(cost_storage_hours(WALL, WALL + 3600 * SEC + 1), 2);
+    assert_true(cost_of_storage(140000, 12000, 1, &musd, &err)); /* 12 TB at 0.14 USD */
+    assert_int_equal(musd, 2301370);
+    assert_true(cost_storage_worst_case(PRICE, 1200, TTL, &musd, &err));
+    assert_int_equal(musd, 4 * 240000);
+    assert_false(cost_of_storage(PRICE, INT64_MAX / 2, 3, &musd, &err));
+    assert_int_equal(err.code, ERR_OVERFLOW);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            test_filesystem_life__is_filled_used_exported_and_gone_when_its_ttl_is_over),
+        cmocka_unit_test(test_filesystem_life__a_lost_answer_is_resolved_by_a_listing),
+        cmocka_unit_test(test_filesystem_life__a_new_leader_looks_before_it_makes),
+        cmocka_unit_test(test_filesystem_life__ttl_over_while_nobody_led_ends_first),
+        cmocka_unit_test(test_filesystem_life__absence_is_proven_after_the_signature_window),
+        cmocka_unit_test(test_filesystem_life__failures_end_it_with_their_words),
+        cmocka_unit_test(test_filesystem_life__a_limit_is_waited_for),
+        cmocka_unit_test(test_filesystem_life__an_export_that_fails_does_not_keep_it_for_ever),
+        cmocka_unit_test(test_filesystem_life__ends_after_its_last_use),
+        cmocka_unit_test(test_filesystem_life__a_cancelled_campaign_stops_its_jobs_first),
+        cmocka_unit_test(test_filesystem_life__storage_is_billed_by_begun_hours),
+    };
+    return cmocka_run_group_tests_name("filesystem_life", tests, NULL, NULL);
+}
