@@ -13,7 +13,7 @@
 #define NOT_BUILT_US      (300 * USEC_PER_SEC) /* no request can be made of the stage */
 #define REQUEST_BYTES_MAX (64 * 1024)
 
-struct intend_arg {
+struct filesystem_intend_arg {
     struct live_campaign *campaign;
     struct live_stage *stage;
     int n;
@@ -24,7 +24,8 @@ struct intend_arg {
     struct err refused; /* why not */
 };
 
-static bool write_reason(struct controller *c, const struct intend_arg *a, struct err *err)
+static bool write_reason(struct controller *c, const struct filesystem_intend_arg *a,
+                         struct err *err)
 {
     return a->stage->reason == a->why ||
            store_stage_wait_reason(c->store, a->stage->row.id, a->why, err);
@@ -32,7 +33,7 @@ static bool write_reason(struct controller *c, const struct intend_arg *a, struc
 
 static bool write_intent(struct controller *c, void *arg, struct err *err)
 {
-    struct intend_arg *a = arg;
+    struct filesystem_intend_arg *a = arg;
     char refused[12] = "";
     struct filesystem_intent_facts f = {
         .n = a->n, .job_prefix = c->cfg.job_prefix, .now_us = clock_wall_us()};
@@ -57,7 +58,7 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
 }
 
 /* Nothing was written but why. */
-static void tell_waits(struct live_stage *ls, const struct intend_arg *a)
+static void tell_waits(struct live_stage *ls, const struct filesystem_intend_arg *a)
 {
     if (a->refused.code != ERR_NONE) {
         ls->endpoint_next_us = clock_boot_us() + NOT_BUILT_US;
@@ -72,7 +73,7 @@ static void tell_waits(struct live_stage *ls, const struct intend_arg *a)
 static void intend(struct controller *c, struct live_campaign *lc, struct live_stage *ls, int n)
 {
     AUTO_BUF struct buf request = BUF_INIT(REQUEST_BYTES_MAX);
-    struct intend_arg a = {.campaign = lc, .stage = ls, .n = n, .request = &request};
+    struct filesystem_intend_arg a = {.campaign = lc, .stage = ls, .n = n, .request = &request};
     ls->endpoint_next_us = clock_boot_us() + AGAIN_US;
     if (!parking_tx(c, PARKING_CAMPAIGN(lc->row.id), write_intent, &a)) {
         return;

@@ -197,14 +197,14 @@ static void on_tasks(void *ctx, enum fsx_answer answer, const union fsx_row *row
     }
 }
 
-struct write {
+struct filesystem_write {
     const struct filesystem_writes *w;
     enum filesystem_state from;
 };
 
 static bool write_row(struct controller *c, void *arg, struct err *err)
 {
-    const struct write *a = arg;
+    const struct filesystem_write *a = arg;
     if (a->w->news == FILESYSTEM_OVER) {
         return store_filesystem_end(c->store, &a->w->row, &a->w->end, err);
     }
@@ -229,7 +229,7 @@ static void log_move(const struct filesystem_writes *w, enum filesystem_state fr
 static void carry(struct controller *c, struct live_filesystem *f,
                   const struct filesystem_writes *w)
 {
-    struct write a = {.w = w, .from = f->row.state};
+    struct filesystem_write a = {.w = w, .from = f->row.state};
     if (w->news == FILESYSTEM_AS_BEFORE) {
         return;
     }
@@ -266,21 +266,21 @@ void filesystems_record(struct controller *c)
     }
 }
 
-struct request_arg {
+struct filesystem_request_arg {
     int64_t id;
     struct buf *bytes;
 };
 
 static bool read_request(struct controller *c, void *arg, struct err *err)
 {
-    const struct request_arg *a = arg;
+    const struct filesystem_request_arg *a = arg;
     return store_filesystem_request(c->store, a->id, a->bytes, err);
 }
 
 static void create(struct controller *c, struct live_filesystem *f)
 {
     AUTO_BUF struct buf bytes = BUF_INIT(REQUEST_BYTES_MAX);
-    struct request_arg a = {.id = f->row.id, .bytes = &bytes};
+    struct filesystem_request_arg a = {.id = f->row.id, .bytes = &bytes};
     if (!leader_tx(c, read_request, &a)) {
         leader_filesystem_not_written(f, clock_boot_us());
         return;

@@ -53,51 +53,6 @@ void leader_filesystems_mark(struct leader_state *s, usec_t now_us)
     }
 }
 
-/* Does a channel of the stage name that file system? */
-static bool names(const struct spec_stage *sp, const char *stage)
-{
-    for (int i = 0; sp != NULL && sp->training != NULL && i < sp->training->channels_n; i++) {
-        const char *of = sp->training->channels[i].lustre_stage;
-        if (of != NULL && strcmp(of, stage) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static const struct live_campaign *campaign_of(const struct leader_state *s, int64_t id)
-{
-    for (size_t i = 0; i < s->campaigns_n; i++) {
-        if (s->campaigns[i]->row.id == id) {
-            return s->campaigns[i];
-        }
-    }
-    return NULL;
-}
-
-bool leader_filesystem_used(const struct leader_state *s, const struct filesystem_row *r)
-{
-    const struct live_campaign *lc = campaign_of(s, r->campaign_id);
-    const struct live_stage *own = NULL;
-    if (lc == NULL || campaign_state_terminal(lc->row.state)) {
-        return false;
-    }
-    for (int i = 0; i < lc->stages_n; i++) {
-        own = lc->stages[i].row.id == r->stage_id ? &lc->stages[i] : own;
-    }
-    if (own == NULL || own->spec == NULL || !stage_state_terminal(own->row.state)) {
-        return true; /* not told apart: its ttl bounds it */
-    }
-    for (int i = 0; i < lc->stages_n; i++) {
-        const struct live_stage *ls = &lc->stages[i];
-        if (names(ls->spec, own->spec->name) &&
-            (!stage_state_terminal(ls->row.state) || ls->row.counts[TASK_ACTIVE] > 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool leader_filesystem_due(const struct leader_state *s, const struct live_campaign *lc,
                            const struct live_stage *ls, usec_t now_us, int *ret_n)
 {
@@ -168,21 +123,4 @@ bool leader_plan_filesystem_intent(const struct leader_state *s, const struct li
     return cost_storage_worst_case(ret->price_musd_per_gb_month, ret->size_gib, ret->ttl_s,
                                    &ret->reserved_musd, err) &&
            filesystem_request_make(&in, ret_request, err);
-}
-
-int leader_filesystem_volumes(const struct leader_state *s, int64_t campaign_id,
-                              const struct spec_stage *stage,
-                              struct request_volume ret[static SPEC_CHANNELS_MAX])
-{
-    int n = 0;
-    const struct live_campaign *lc = campaign_of(s, campaign_id);
-    for (int i = 0; lc != NULL && i < lc->stages_n && n < SPEC_CHANNELS_MAX; i++) {
-        const struct live_stage *ls = &lc->stages[i];
-        const struct live_filesystem *f =
-            is_lustre(ls) ? leader_filesystem_of(s, ls->row.id) : NULL;
-        if (f != NULL && f->row.state == FILESYSTEM_AVAILABLE && names(stage, ls->spec->name)) {
-            ret[n++] = (struct request_volume){ls->spec->name, f->row.aws_id, f->row.mount};
-        }
-    }
-    return n;
 }

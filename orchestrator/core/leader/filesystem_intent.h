@@ -1,16 +1,12 @@
-/* When a stage of kind lustre makes a file system, what it asks for, what has come of it, and where
- * jobs of other stages find it. A stage has one try at a time: the next one begins only when the
- * one before is proven absent. Pure. */
+/* When a stage of kind lustre makes a file system, what it asks for, what has come of it. A stage
+ * has one try at a time: the next one begins only when the one before is proven absent. Pure. */
 #pragma once
 #include "core/lowering/filesystem_request.h"
-#include "core/lowering/training_request.h"
 #include "filesystem_life.h"
 
 /* What the tries of every stage have come to, kept in live_stage: for campaign_life.h. Asks to act
  * when one of them is to end. */
 void leader_filesystems_mark(struct leader_state *s, usec_t now_us);
-/* May a stage that has not ended still use it? */
-bool leader_filesystem_used(const struct leader_state *s, const struct filesystem_row *r);
 
 /* True: the stage is to make a file system now, by its try *ret_n. */
 bool leader_filesystem_due(const struct leader_state *s, const struct live_campaign *lc,
@@ -29,9 +25,3 @@ bool leader_plan_filesystem_intent(const struct leader_state *s, const struct li
                                    const struct filesystem_intent_facts *f,
                                    struct filesystem_row *ret, struct buf *ret_request,
                                    enum wait_reason *ret_why, struct err *err) MUST_CHECK;
-
-/* The file systems that jobs of this stage mount, for its request; texts are borrowed. Returns how
- * many are there now. */
-int leader_filesystem_volumes(const struct leader_state *s, int64_t campaign_id,
-                              const struct spec_stage *stage,
-                              struct request_volume ret[static SPEC_CHANNELS_MAX]);

@@ -4,7 +4,7 @@
 #include "common/retry.h"
 #include "core/failure/cause.h"
 #include "core/money/cost.h"
-#include "filesystem_intent.h"
+#include "filesystem_use.h"
 #include <stdio.h>
 
 #define AGAIN_US          USEC_PER_SEC
@@ -201,9 +201,7 @@ static bool waits(const struct aws_failure *f, enum cause *ret)
     if (f->outcome == AWS_THROTTLED || f->outcome == AWS_CREDENTIALS) {
         return true;
     }
-    *ret = strcmp(f->code, "ServiceLimitExceeded") == 0
-               ? CAUSE_QUOTA
-               : cause_of_refusal(f->status, f->code, str_of(f->message));
+    *ret = cause_of_refusal(f->status, f->code, str_of(f->message));
     return *ret == CAUSE_QUOTA || *ret == CAUSE_THROTTLED || *ret == CAUSE_NETWORK ||
            *ret == CAUSE_CAPACITY || *ret == CAUSE_INTERNAL;
 }

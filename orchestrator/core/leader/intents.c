@@ -6,7 +6,7 @@
 #include "core/lowering/training_request.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_expand.h"
-#include "filesystem_intent.h"
+#include "filesystem_use.h"
 #include "parking.h"
 #include <stdio.h>
 

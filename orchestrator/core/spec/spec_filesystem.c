@@ -177,21 +177,6 @@ void spec_filesystem_read(struct spec_reader *r, const struct spec_node *p, stru
     s->instance_type_n = 1;
 }
 
-void spec_filesystem_channel(struct spec_reader *r, const struct spec_node *p, const char *text,
-                             struct spec_channel *c)
-{
-    size_t n = strcspn(text, "/");
-    const char *path = text + n;
-    c->lustre_stage = arena_strndup(r->a, text, n);
-    c->file_system_type = "FSxLustre";
-    c->access = "rw";
-    c->directory = strcmp(path, "/") == 0 ? "" : path;
-    if (strstr(path, "..") != NULL || strchr(path, '{') != NULL) {
-        spec_fault(r, p, "pattern", "lustre:volume, or lustre:volume/folder",
-                   "'%.80s' is no folder of a file system", path);
-    }
-}
-
 static bool subnets_same(const struct spec_stage *a, const struct spec_stage *b)
 {
     return a->subnets_n == 1 && b->subnets_n == 1 && strcmp(a->subnets[0], b->subnets[0]) == 0;

@@ -25,6 +25,22 @@ static void read_word(struct spec_reader *r, const struct spec_node *p, const ch
     }
 }
 
+/* "STAGE/folder" of "lustre:STAGE/folder". */
+static void read_stage_volume(struct spec_reader *r, const struct spec_node *p, const char *text,
+                              struct spec_channel *c)
+{
+    size_t n = strcspn(text, "/");
+    const char *path = text + n;
+    c->lustre_stage = arena_strndup(r->a, text, n);
+    c->file_system_type = "FSxLustre";
+    c->access = "rw";
+    c->directory = strcmp(path, "/") == 0 ? "" : path;
+    if (strstr(path, "..") != NULL || strchr(path, '{') != NULL) {
+        spec_fault(r, p, "pattern", "lustre:volume, or lustre:volume/folder",
+                   "'%.80s' is no folder of a file system", path);
+    }
+}
+
 static void read_from(struct spec_reader *r, const struct spec_node *p, struct spec_channel *c)
 {
     const char *from;
@@ -32,7 +48,7 @@ static void read_from(struct spec_reader *r, const struct spec_node *p, struct s
         return;
     }
     if (strncmp(from, "lustre:", 7) == 0) {
-        spec_filesystem_channel(r, p, from + 7, c);
+        read_stage_volume(r, p, from + 7, c);
         return;
     }
     /* {uri} and the like begin with s3:// only when they are expanded */

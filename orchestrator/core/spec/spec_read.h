@@ -153,9 +153,6 @@ void spec_endpoint_read(struct spec_reader *r, const struct spec_node *p, struct
 void spec_endpoint_link(struct spec_reader *r, const struct read_stage *all, int n);
 /* spec_filesystem.c: the keys of a stage of kind lustre. */
 void spec_filesystem_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
-/* A channel's "lustre:STAGE/folder" at p, from behind the colon. */
-void spec_filesystem_channel(struct spec_reader *r, const struct spec_node *p, const char *text,
-                             struct spec_channel *c);
 /* After all stages and their needs: the file systems that channels name. */
 void spec_filesystem_link(struct spec_reader *r, const struct read_stage *all, int n);
 /* spec_endpoint.c: the stage of that name, NULL: none; and whether `stage` starts after `from` has

@@ -11,7 +11,7 @@
  *   pool      expected -> available -> reused | terminated;  in_use: a job runs on what it took
  *   endpoint  intended -> creating -> in_service <-> updating;  any of them -> deleting -> deleted
  *             or failed
- *   file system  intended -> creating -> available -> exporting;  any of them -> deleting -> deleted
+ *   file system  intended -> creating -> available -> exporting;  any -> deleting -> deleted
  *             or failed */
 #include "common/base.h"
 #include "core/model.h"

@@ -140,6 +140,11 @@ def test_failures(tap, s):
 def test_money(tap, s):
     status, text, _ = s.raw("POST", "/v1/campaigns", campaign("poor", top="budget: 0.10 USD").encode(), {"Content-Type": "application/yaml", "Idempotency-Key": "poor"}, 0)
     tap.ok(status == 409 and b"may cost 0.70 USD" in text, "a budget that has no room for its ttl is refused, with both numbers", (status, text))
+    plan = json.loads(s.raw("POST", "/v1/campaigns?dry_run=true", campaign("plan").encode(), {"Content-Type": "application/yaml"}, 0)[1])
+    one = plan["stages"][0]
+    tap.eq((one["kind"], one["size_gib"], one["ttl_seconds"], one["price_micro_usd_per_hour"], one["worst_case_micro_usd"]), ("lustre", 1200, 3600, HOUR_1200, 3 * HOUR_1200 - 1),
+           "a plan says its size, its ttl, and what an hour and all of it may cost")
+    tap.ok(any(w["code"] == "outlives_drover" and w["stage"] == "volume" for w in plan["warnings"]), "and that it does not end by itself", plan["warnings"])
     cid = submit(s, "waits", top="budget: 1.50 USD", more="", env=f', HOLD: "{s.dir}/hold"', volume="size_gb: 1200")
     wait_for(lambda: is_in(s, cid, "available"), 60, "it is there")
     tap.eq(row(s, cid, "reserved_musd"), str((140000 * 1200 * 3 * 2 + 730) // (2 * 730)), "its ttl and two hours are reserved")

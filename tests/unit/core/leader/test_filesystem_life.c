@@ -3,6 +3,7 @@
  * Method: scripts of the call that is expected next and how it is answered, with the state that
  * follows, from an intent or from a row as a new leader reads it. */
 #include "core/leader/filesystem_intent.h"
+#include "core/leader/filesystem_use.h"
 #include "core/money/cost.h"
 #include "leader_world.h"
 
@@ -184,8 +185,7 @@ static bool ends(struct life *l)
     return l->last.news == FILESYSTEM_MOVED;
 }
 
-static void
-test_filesystem_life__is_filled_used_exported_and_gone_when_its_ttl_is_over(void **state)
+static void test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over(void **state)
 {
     (void)state;
     struct life l;
@@ -215,7 +215,7 @@ test_filesystem_life__is_filled_used_exported_and_gone_when_its_ttl_is_over(void
     leader_world_done(&l.w);
 }
 
-/* Whatever becomes of an answer: a listing by the tag, and the same create only if there is none. */
+/* Whatever becomes of an answer: a listing by the tag, then the same create if there is none. */
 static void test_filesystem_life__a_lost_answer_is_resolved_by_a_listing(void **state)
 {
     (void)state;
@@ -470,8 +470,7 @@ int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_filesystem_life__is_filled_used_exported_and_gone_when_its_ttl_is_over),
+        cmocka_unit_test(test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over),
         cmocka_unit_test(test_filesystem_life__a_lost_answer_is_resolved_by_a_listing),
         cmocka_unit_test(test_filesystem_life__a_new_leader_looks_before_it_makes),
         cmocka_unit_test(test_filesystem_life__ttl_over_while_nobody_led_ends_first),

@@ -1,0 +1,13 @@
+/* Which stages use the file system of a stage of kind lustre: those of whose channels one names it.
+ * Pure. */
+#pragma once
+#include "core/lowering/training_request.h"
+#include "leader_state.h"
+
+/* May a stage that has not ended still use it? */
+bool leader_filesystem_used(const struct leader_state *s, const struct filesystem_row *r);
+/* The file systems that jobs of this stage mount, for its request; texts are borrowed. Returns how
+ * many are there now. */
+int leader_filesystem_volumes(const struct leader_state *s, int64_t campaign_id,
+                              const struct spec_stage *stage,
+                              struct request_volume ret[static SPEC_CHANNELS_MAX]);
