@@ -21,6 +21,7 @@ found AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT CASE split_part(a.action, '.', 1)
         WHEN 'campaign' THEN substring(a.subject FROM '^c-([0-9]{1,18})')::bigint
         WHEN 'parts' THEN substring(a.subject FROM '^c-([0-9]{1,18})')::bigint
+        WHEN 'filesystem' THEN (SELECT f.campaign_id FROM filesystem f WHERE f.token = a.subject)
         WHEN 'endpoint' THEN (SELECT e.campaign_id FROM endpoint e WHERE e.name = a.subject)
         WHEN 'stray' THEN (SELECT nullif(s.campaign_id, 0) FROM stray s WHERE s.name = a.subject) END AS id) c
     WHERE ($3::bigint = 0 OR c.id = $3::bigint)

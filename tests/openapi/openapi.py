@@ -60,9 +60,13 @@ def world(a):
             SELECT 'd-9-lost-' || i || '-a1', 1, 'lost', 'ml.c5.xlarge', 1, 204000, 9 FROM generate_series(1, 2000) i;
         INSERT INTO endpoint (stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, price_musd_per_hour, reserved_musd, intended_at, delete_after, in_service_at, off_at)
             SELECT id, campaign_id, 1, 'in_service', 'd-1-serve-0-a' || id || '-00', 'ml.c5.xlarge', 1, 3600, 204000, 9,
+                clock_timestamp(), clock_timestamp(), clock_timestamp(), clock_timestamp() FROM stage;
+        INSERT INTO filesystem (stage_id, campaign_id, n, state, token, size_gib, deployment, ttl_s, keep, exports, import_from, price_musd_per_gb_month, reserved_musd,
+            intended_at, created_at, available_at, delete_after)
+            SELECT id, campaign_id, 1, 'available', 'd-1-volume-0-a' || id || '-00', 1200, 'SCRATCH_2', 3600, false, true, 's3://data/meta/', 140000, 9,
                 clock_timestamp(), clock_timestamp(), clock_timestamp(), clock_timestamp() FROM stage""")
     a.sql("""UPDATE stage_run SET state = 'held', reason = 'gate: loss is 4' WHERE campaign_id = 2;
-        UPDATE campaign_run SET state = 'succeeded', ended_at = clock_timestamp() WHERE campaign_id = 3; DELETE FROM endpoint WHERE campaign_id = 3""")
+        UPDATE campaign_run SET state = 'succeeded', ended_at = clock_timestamp() WHERE campaign_id = 3; DELETE FROM endpoint WHERE campaign_id = 3; DELETE FROM filesystem WHERE campaign_id = 3""")
     source = gzip.compress(b"x" * 2000, mtime=0)
     digest = hashlib.sha256(source).hexdigest()
     a.raw("PUT", f"/v1/sources/{digest}", source, {"Content-Type": "application/gzip"})
@@ -76,7 +80,7 @@ def world(a):
     lines = [{"type": LINES, "body": t} for t in ('{"uri":"s3://b/1","size":3}\n{"uri":"s3://b/2","vars":{"k":"v"}}\n', "", "{}\n", "x\n", '{"uri":7}\n')]
     known = {"campaign": ["c-1", "c-1", "c-1", "c-2", "c-3", "c-4", runs, runs], "part": [3, 0, 1, 2, 5, 8], "stage": ["download", "train-1"], "*": ["download"],
              "operation": ["op-1", "op-2", "op-3"], "session": [f"s-{i}" for i in range(1, 60)], "project": ["default"], "token": spare,
-             "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
+             "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "filesystem": ["d-1-volume-0-a1-00"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
              "attempt": [0, 1], "tag": ["team"], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
              "cause": ["disk_full", "oom"], "filter": ["state=failed", "attempts>=1"], "what_if": ["parts=3"], "live_name": ["refuse"], "who": ["token file", "spare"], "action": ["campaign", "campaign.submit"],
              "instance_type": ["ml.c5.xlarge"], "sha256": [digest], "parts": [[3, 8], "2,8"], "projects": [["default"]]}

@@ -1,0 +1,23 @@
+/* File systems; see filesystems.h. */
+#include "filesystems.h"
+#include "queries.h"
+#include "store/pg/query.h"
+
+bool apidb_filesystems(struct store *s, int64_t n, struct buf *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, n);
+    return store_text(s, QUERY(API_FILESYSTEMS), &p, "row", ret, err);
+}
+
+bool apidb_filesystem_delete(struct store *s, const char *name, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, name);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(API_FILESYSTEM_DELETE), &p, &r, err)) {
+        return false;
+    }
+    return row_count(r) == 1 ||
+           err_set(err, ERR_NOT_FOUND, "there is no file system '%.63s'", name);
+}

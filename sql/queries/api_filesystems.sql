@@ -1,0 +1,26 @@
+-- File systems of stages of kind lustre, as people see and delete them.
+
+-- Those that are there first, then the newest. What one costs so far is told by the clock, and exact once it is gone.
+-- name: api_filesystems
+-- $1 rows bigint
+SELECT coalesce(json_agg(json_build_object('name', x.token, 'campaign', 'c-' || x.campaign_id, 'stage', x.stage, 'try', x.n,
+    'state', x.state, 'reason', x.reason, 'filesystem', nullif(x.aws_id, ''), 'deployment', x.deployment,
+    'size_gib', x.size_gib, 'import', nullif(x.import_from, ''), 'export', x.exports, 'keep', x.keep, 'ready', x.ready,
+    'ttl_seconds', x.ttl_s, 'delete_asked', x.delete_asked,
+    'micro_usd_per_hour', div(2 * x.price_musd_per_gb_month::numeric * x.size_gib + 730, 1460)::bigint,
+    'hours', x.shown_hours,
+    'cost_micro_usd', CASE WHEN x.ended_at IS NULL
+        THEN div(2 * x.price_musd_per_gb_month::numeric * x.size_gib * x.shown_hours + 730, 1460)::bigint ELSE x.cost_musd END,
+    'estimated', x.ended_at IS NULL OR x.estimated,
+    'reserved_micro_usd', CASE WHEN x.ended_at IS NULL THEN x.reserved_musd ELSE 0 END,
+    'intended_at', x.intended_at, 'created_at', x.created_at, 'available_at', x.available_at,
+    'delete_after', x.delete_after, 'ended_at', x.ended_at)
+    ORDER BY x.ended_at IS NULL DESC, x.id DESC), '[]'::json)::text
+FROM (SELECT f.*, g.name AS stage, CASE WHEN f.ended_at IS NOT NULL THEN f.hours WHEN f.available_at IS NULL THEN 0
+          ELSE greatest(1, ceil(extract(epoch FROM coalesce(f.off_at, clock_timestamp()) - f.created_at) / 3600))::bigint
+          END AS shown_hours
+      FROM filesystem f JOIN stage g ON g.id = f.stage_id ORDER BY f.ended_at IS NULL DESC, f.id DESC LIMIT $1) x;
+
+-- name: api_filesystem_delete
+-- Returns a row when it is there. $1 name text
+UPDATE filesystem SET delete_asked = true WHERE token = $1 AND ended_at IS NULL RETURNING token;
