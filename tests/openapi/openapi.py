@@ -188,7 +188,7 @@ def mutations():
                  ("ml.c5.xlarge", "c5.xlarge"), ("max_runtime: 1h", "max_runtime: soon"), ("max_runtime: 1h", "max_runtime: 4 hours"), ("max_runtime: 1h", "volume_gb: -1"),
                  ("max_runtime: 1h", "instance_count: 0"), ("max_runtime: 1h", "volume_size: 225"), ("max_runtime: 1h", "spot: maybe"), ("name: fine", "name: fine\nbudget: 900"),
                  ("name: fine", "name: fine\nlimits: {parts: 0}"), ("name: fine", "name: fine\nsecurity: {role: me}"), ("  - name: download", "  - name: 7up"),
-                 ("{from: api}", "{form: api}"), ("max_runtime: 1h", "kind: lustre"), ("max_runtime: 1h", "metrics: [{name: loss}]"), ("stages:", "stage:")):
+                 ("{from: api}", "{form: api}"), ("max_runtime: 1h", "kind: luster"), ("max_runtime: 1h", "metrics: [{name: loss}]"), ("stages:", "stage:")):
         yield a + " -> " + b, good.replace(a, b, 1)
 
 
