@@ -27,7 +27,10 @@ bool leader_filesystem_used(const struct leader_state *s, const struct filesyste
 {
     const struct live_campaign *lc = campaign_of(s, r->campaign_id);
     const struct live_stage *own = NULL;
-    if (lc == NULL || campaign_state_terminal(lc->row.state)) {
+    if (lc == NULL) {
+        return true; /* not read: its jobs may run, and its ttl bounds it */
+    }
+    if (campaign_state_terminal(lc->row.state)) {
         return false;
     }
     for (int i = 0; i < lc->stages_n; i++) {

@@ -6,6 +6,7 @@
 #include "spec_read.h"
 
 #define EXPECT_BYTES_MAX (INT64_C(1) << 60)
+#define IMPORT_MAX       1024 /* as the row of a file system holds it */
 #define GIB              (INT64_C(1) << 30)
 
 static const char size_hint[] = "size_gb: 1200, 2400 or more, or expect: {bytes: 9500000000000}";
@@ -100,7 +101,7 @@ static void read_import(struct spec_reader *r, const struct spec_node *p, struct
     struct spec_node at;
     const char *from;
     if (spec_child(r, p, "import", false, &at) &&
-        spec_text(r, &at, BRACES_VARS, SPEC_STRING_MAX, &from) && spec_s3(r, &at, from)) {
+        spec_text(r, &at, BRACES_VARS, IMPORT_MAX, &from) && spec_s3(r, &at, from)) {
         f->import_from = from;
     }
     f->exports = f->import_from != NULL;

@@ -414,6 +414,9 @@ static void test_filesystem_life__ends_after_its_last_use(void **state)
     l.f->row.keep = true;
     assert_false(ends(&l));
     l.f->row.keep = false;
+    l.f->row.campaign_id = 99; /* of a campaign that could not be read */
+    assert_false(ends(&l));
+    l.f->row.campaign_id = 7;
     l.f->row.exports = false;
     assert_true(ends(&l));
     assert_int_equal(l.f->row.state, FILESYSTEM_DELETING);
