@@ -13,6 +13,9 @@
 /* How many of the variables above each job gets: AWS allows 100 in all. */
 #define WP_ENV_N       4
 #define WP_ENV_ML_ROOT "DROVER_ML_ROOT" /* replaces /opt/ml on one machine */
+/* The hosts of a job without resourceconfig.json: "a,b,c" or "a=address,..."; and which it is. */
+#define WP_ENV_HOSTS "DROVER_HOSTS"
+#define WP_ENV_HOST  "DROVER_HOST"
 
 /* Objects in the output folder, relative to output_folder. */
 #define WP_MANIFEST_KEY "_manifest.json"

@@ -394,13 +394,13 @@ static bool prepare_output(struct index *x, bool *ret_done, struct err *err)
 
 static bool one_host(struct err *err)
 {
-    int hosts = 1;
-    if (!sagemaker_container_hosts(&hosts, err)) {
+    AUTO_FREE struct sagemaker_container_hosts *hosts = xcalloc(1, sizeof *hosts);
+    if (!sagemaker_container_hosts(hosts, err)) {
         return false;
     }
-    return hosts == 1 ||
+    return hosts->n == 1 ||
            err_set(err, ERR_INVALID,
-                   "this job has %d hosts: index runs on one; set instance_count: 1", hosts);
+                   "this job has %d hosts: index runs on one; set instance_count: 1", hosts->n);
 }
 
 /* Start where an earlier run was stopped, or at the beginning. */

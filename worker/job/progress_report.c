@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "memory.h"
 #include "progress_bar.h"
+#include "progress_hosts.h"
 #include "worker_protocol.h"
 #include <math.h>
 #include <pthread.h>
@@ -16,7 +17,6 @@
 #define LINE_INTERVAL_US (5 * USEC_PER_SEC)
 #define BAR_INTERVAL_US  (200 * USEC_PER_MSEC)
 #define LINE_BYTES_MAX   4096
-#define ETA_S_MAX        INT64_C(100000000)
 
 struct progress_report {
     struct progress_report_config c;
@@ -69,7 +69,7 @@ static struct progress_report_view view_of(const struct progress_report *h, int6
         v.eta_s = 0;
     } else if (v.total >= 0 && v.rate > 0) {
         double s = ceil((double)(v.total - v.done) / v.rate);
-        v.eta_s = s < (double)ETA_S_MAX ? (int64_t)s : -1;
+        v.eta_s = s < (double)PROGRESS_REPORT_ETA_S_MAX ? (int64_t)s : -1;
     }
     return v;
 }
@@ -120,10 +120,18 @@ void progress_report_json(const struct progress_report_config *c,
 static void write_file(struct progress_report *h, struct progress_report_view v)
 {
     AUTO_BUF struct buf b = BUF_INIT(4096);
+    struct progress_report_config c = h->c;
+    struct progress all;
+    char key[PROGRESS_HOSTS_KEY_BYTES];
     v.memory = memory_of_all();
-    progress_report_json(&h->c, &v, clock_wall_us(), &b);
+    progress_hosts_key(c.host, key);
+    if (c.hosts > 1 && c.host == 0) {
+        progress_hosts_sum(&h->c, h->sink, &all, &v);
+        c.progress = &all;
+    }
+    progress_report_json(&c, &v, clock_wall_us(), &b);
     struct err err = ERR_INIT;
-    if (sink_put(h->sink, WP_PROGRESS_KEY, buf_str(&b), "application/json", false, &err)) {
+    if (sink_put(h->sink, key, buf_str(&b), "application/json", false, &err)) {
         h->failed_n = 0;
         return;
     }

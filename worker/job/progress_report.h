@@ -47,6 +47,10 @@ struct progress_report_config { /* value; all borrowed */
     const char *task;
     const char *attempt;
     int64_t interval_us; /* between _progress.json */
+    /* Of a part that several hosts share (progress_hosts.h): this one, how many, and the rows and
+     * shards of all of them. hosts 0 or 1: one host. */
+    int host, hosts;
+    int64_t rows_all, shards_all;
     /* Appends the text line; without a newline it is the bar's last one. */
     void (*line)(const struct progress *p, double seconds, double rate, struct buf *out);
 };
@@ -58,6 +62,8 @@ struct progress_report_view { /* value */
     int64_t eta_s;            /* -1: not known */
     int64_t memory;           /* bytes of this process and its descendants, shared pages once */
 };
+
+#define PROGRESS_REPORT_ETA_S_MAX INT64_C(100000000) /* a later end is not known */
 
 struct progress_report;
 /* Write both reports and continue on a new thread until progress_report_stop. The sink is borrowed

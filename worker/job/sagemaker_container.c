@@ -82,18 +82,85 @@ bool sagemaker_container_hyperparameters(json_t **ret, struct err *err)
     return true;
 }
 
-bool sagemaker_container_hosts(int *ret, struct err *err)
+static bool add_host(struct sagemaker_container_hosts *h, struct str name, struct err *err)
+{
+    if (h->n == SAGEMAKER_CONTAINER_HOSTS_MAX) {
+        return err_set(err, ERR_LIMIT, "more than %d hosts", SAGEMAKER_CONTAINER_HOSTS_MAX);
+    }
+    if (name.n == 0 || name.n >= SAGEMAKER_CONTAINER_HOST_BYTES_MAX) {
+        return err_set(err, ERR_INVALID, "the name of host %d has %zu bytes", h->n + 1, name.n);
+    }
+    (void)snprintf(h->names[h->n++], sizeof h->names[0], "%.*s", (int)name.n, name.p);
+    return true;
+}
+
+/* What a job of SageMaker or drover-local says; *ret_me "": nothing. */
+static bool configured_hosts(struct sagemaker_container_hosts *h,
+                             char ret_me[static SAGEMAKER_CONTAINER_HOST_BYTES_MAX],
+                             struct err *err)
 {
     AUTO_JSON json_t *config = NULL;
     json_t *hosts = NULL;
+    const char *me = "";
     if (!read_json("input/config/resourceconfig.json", &config, err)) {
         return false;
     }
-    if (config != NULL && !json_get_array(config, "hosts", &hosts, err)) {
-        return err_wrap(err, "resourceconfig.json");
+    bool ok = config == NULL || (json_get_array(config, "hosts", &hosts, err) &&
+                                 json_get_str(config, "current_host", "", &me, err));
+    for (size_t i = 0; ok && i < json_array_size(hosts); i++) {
+        ok = add_host(h, str_of(json_string_value(json_array_get(hosts, i))), err);
     }
-    *ret = hosts == NULL ? 1 : (int)json_array_size(hosts);
-    return true;
+    (void)snprintf(ret_me, SAGEMAKER_CONTAINER_HOST_BYTES_MAX, "%s", me);
+    return ok || err_wrap(err, "resourceconfig.json");
+}
+
+static bool hosts_of_environment(struct sagemaker_container_hosts *h,
+                                 char ret_me[static SAGEMAKER_CONTAINER_HOST_BYTES_MAX],
+                                 struct err *err)
+{
+    struct str rest = str_of(getenv(WP_ENV_HOSTS));
+    const char *me = getenv(WP_ENV_HOST);
+    bool ok = true;
+    while (ok && rest.n > 0) {
+        struct str value = str_split(&rest, ',');
+        ok = add_host(h, str_split(&value, '='), err);
+    }
+    (void)snprintf(ret_me, SAGEMAKER_CONTAINER_HOST_BYTES_MAX, "%s", me != NULL ? me : "");
+    return ok || err_wrap(err, WP_ENV_HOSTS);
+}
+
+static int host_cmp(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+bool sagemaker_container_hosts(struct sagemaker_container_hosts *ret, struct err *err)
+{
+    char me[SAGEMAKER_CONTAINER_HOST_BYTES_MAX];
+    ret->n = 0;
+    ret->me = 0;
+    if (!configured_hosts(ret, me, err) || (ret->n == 0 && !hosts_of_environment(ret, me, err))) {
+        return false;
+    }
+    if (ret->n == 0) {
+        return add_host(ret, str_of("localhost"), err);
+    }
+    qsort(ret->names, (size_t)ret->n, sizeof ret->names[0], host_cmp);
+    for (int i = 1; i < ret->n; i++) {
+        if (strcmp(ret->names[i - 1], ret->names[i]) == 0) {
+            return err_set(err, ERR_INVALID, "host '%s' is there twice", ret->names[i]);
+        }
+    }
+    if (ret->n == 1) {
+        return true;
+    }
+    while (ret->me < ret->n && strcmp(ret->names[ret->me], me) != 0) {
+        ret->me++;
+    }
+    return ret->me < ret->n || err_set(err, ERR_INVALID,
+                                       "this host, '%.60s', is not among the %d hosts of the job "
+                                       "(%s)",
+                                       me, ret->n, WP_ENV_HOST);
 }
 
 bool sagemaker_container_channel(const char *name, char **ret, struct err *err)

@@ -15,8 +15,17 @@ char *sagemaker_container_path(const char *path);
  * and booleans are accepted too, and a value that is a JSON string literal is unquoted, as the
  * SageMaker Python SDK quotes each value. Caller decrefs. */
 bool sagemaker_container_hyperparameters(json_t **ret, struct err *err) MUST_CHECK;
-/* Number of hosts of this job from resourceconfig.json; 1 when there is no such file. */
-bool sagemaker_container_hosts(int *ret, struct err *err) MUST_CHECK;
+#define SAGEMAKER_CONTAINER_HOSTS_MAX      1000
+#define SAGEMAKER_CONTAINER_HOST_BYTES_MAX 128
+struct sagemaker_container_hosts { /* of this job, by name, bytewise */
+    int n;                         /* at least 1 */
+    int me;                        /* index of this one */
+    char names[SAGEMAKER_CONTAINER_HOSTS_MAX][SAGEMAKER_CONTAINER_HOST_BYTES_MAX];
+};
+/* The hosts of this job: resourceconfig.json, else DROVER_HOSTS (names, or name=address, separated
+ * by commas) and DROVER_HOST; one host when there is neither. ERR_INVALID for a name that is there
+ * twice, and when this host is none of them. */
+bool sagemaker_container_hosts(struct sagemaker_container_hosts *ret, struct err *err) MUST_CHECK;
 /* Folder of the named channel, of the only channel when name is NULL. ERR_INVALID lists the
  * existing channels. Caller frees. */
 bool sagemaker_container_channel(const char *name, char **ret, struct err *err) MUST_CHECK;

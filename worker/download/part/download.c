@@ -12,10 +12,10 @@
 #include "download/fetch/url.h"
 #include "download/image/bbox.h"
 #include "download/shard/writer.h"
+#include "finish.h"
 #include "incremental_mode.h"
 #include "input.h"
 #include "job/job_main.h"
-#include "job/manifest.h"
 #include "job/progress_bar.h"
 #include "job/sagemaker_container.h"
 #include "part_record.h"
@@ -46,6 +46,8 @@ struct download {
     struct input input;
     struct part_rows *rows;
     struct part_record *record;
+    struct sagemaker_container_hosts hosts;
+    struct part_hosts *part_hosts; /* NULL: this host has the whole part */
     /* of the working thread; lent to the progress reporter while the stages run */
     struct sink *sink;
     struct resume resume;
@@ -103,7 +105,7 @@ static void *reader_main(void *arg)
     bool ok = true;
     int64_t shards = pipeline_shards(&d->run);
     for (int64_t i = 0; ok && i < shards && !pipeline_stopping(&d->run); i++) {
-        if (resume_is_done(&d->resume, i)) {
+        if (!pipeline_is_ours(&d->run, i) || resume_is_done(&d->resume, i)) {
             ok = part_rows_skip(d->rows, pipeline_shard_rows(&d->run, i), &err);
         } else if (pipeline_shard_open(&d->run)) {
             ok = read_shard(d, i, &err);
@@ -274,6 +276,30 @@ static void run_stages(struct download *d)
     free(decode);
 }
 
+static struct finish finish_of(struct download *d)
+{
+    return (struct finish){.sink = d->sink,
+                           .run = &d->run,
+                           .resume = &d->resume,
+                           .writer = d->writer,
+                           .extend = &d->extend,
+                           .hosts = d->part_hosts,
+                           .task = d->task,
+                           .attempt = d->attempt,
+                           .started_us = d->started_us};
+}
+
+/* Of several hosts, the first waits for the others while it reports their progress. */
+static void wait_for_hosts(struct download *d)
+{
+    struct err err = ERR_INIT;
+    const struct finish f = finish_of(d);
+    if (d->run.stop == STOP_NO &&
+        !(finish_share(&f, &err) && part_hosts_wait(d->part_hosts, &err))) {
+        pipeline_fail(&d->run, &err);
+    }
+}
+
 /* Run the stages and report progress meanwhile. */
 static void run_alive(struct download *d)
 {
@@ -283,6 +309,10 @@ static void run_alive(struct download *d)
                                                   .as = d->o.report,
                                                   .task = d->task,
                                                   .attempt = d->attempt,
+                                                  .host = d->run.host,
+                                                  .hosts = d->run.hosts,
+                                                  .rows_all = d->run.rows,
+                                                  .shards_all = pipeline_shards(&d->run),
                                                   .interval_us =
                                                       d->o.progress_interval_s * USEC_PER_SEC,
                                                   .line = print_line};
@@ -290,63 +320,36 @@ static void run_alive(struct download *d)
     progress_report_start(&config, d->sink, &heart);
     job_main_drains(&d->life);
     run_stages(d);
+    if (d->part_hosts != NULL && d->run.host == 0) {
+        wait_for_hosts(d);
+    }
     progress_report_stop(heart);
     log_event(LOG_INFO, "stages_ended", LF_I("rows", progress_rows(p)),
               LF_I("successes", p->successes), LF_I("failed_to_download", p->failed_to_download),
               LF_I("failed_to_resize", p->failed_to_resize), LF_I("unsupported", p->unsupported));
 }
 
-static bool finish(struct download *d, struct err *err)
+static enum job_main_end finish(struct download *d, struct err *err)
 {
-    struct stats total = {0};
-    struct sink_listing objects = {0};
-    const struct shard_sizes *sizes;
-    const int64_t *lost;
-    size_t sizes_n = writer_written(d->writer, &sizes);
-    size_t lost_n = writer_lost(d->writer, &lost);
-    stats_merge(&total, &d->resume.total);
-    stats_merge(&total, writer_total(d->writer));
-    bool ok = resume_add_lost(d->sink, &d->run, lost, lost_n, &total, err) &&
-              resume_check(d->sink, &d->run, sizes, sizes_n, &objects, err);
-    if (ok && total.count != d->run.rows) {
-        ok = err_set(err, ERR_INTERNAL, "%lld rows came out of %lld", (long long)total.count,
-                     (long long)d->run.rows);
+    const struct finish f = finish_of(d);
+    bool other = d->part_hosts != NULL && d->run.host > 0;
+    bool whole;
+    if ((other && !finish_share(&f, err)) || !finish_part(&f, &d->total, &whole, err)) {
+        return JOB_MAIN_FAILED;
     }
-    if (ok) {
-        resume_abort_uploads(d->sink);
-        stats_sort(&total);
-        manifest_extend_merge(&d->extend, &objects);
-        struct manifest m = {.task = d->task,
-                             .attempt = d->attempt,
-                             .rows_in = d->run.rows,
-                             .rows_out = total.count,
-                             .total = total,
-                             .started_us = d->started_us,
-                             .ended_us = clock_wall_us(),
-                             .objects = objects.objects,
-                             .objects_n = objects.n,
-                             .earlier = d->extend.earlier,
-                             .earlier_bytes = d->extend.bytes,
-                             .first_shard = d->run.format.first_shard};
-        AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
-        manifest_json(&m, &b);
-        /* An extending run replaces the earlier manifest and includes its objects. */
-        bool create_only = d->o.mode != MODE_EXTEND;
-        ok =
-            sink_put(d->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", create_only, err) &&
-            incremental_mode_end(d->sink, &d->o, d->task, err);
-        if (!ok && err->code == ERR_PRECONDITION) {
-            (void)err_wrap(err, "another writer finished this part first");
-        }
+    d->finished = whole;
+    if (whole) {
+        return JOB_MAIN_DONE;
     }
-    sink_listing_done(&objects);
-    d->finished = ok;
-    if (ok) {
-        d->total = total;
-    } else {
-        stats_done(&total);
+    bool ended = part_hosts_ended(d->part_hosts);
+    if (ended) {
+        part_hosts_clean(d->sink, d->run.host);
     }
-    return ok;
+    log_event(LOG_INFO, "share_finished", LF_I("host", d->run.host + 1),
+              LF_I("hosts", d->run.hosts), LF_I("rows", d->run.share_rows));
+    log_people("This host's %lld rows are finished; the host that ends last finishes the part.",
+               (long long)d->run.share_rows);
+    return other || ended ? JOB_MAIN_DONE : JOB_MAIN_STOPPED;
 }
 
 /* Open the part, and check that existing output is of this part and these settings. */
@@ -365,6 +368,12 @@ static bool prepare(struct download *d, struct err *err)
 {
     pipeline_init(&d->run, &d->o, part_rows_columns(d->rows), part_rows_of_files(d->rows),
                   d->input.files_n);
+    pipeline_take_share(&d->run, d->hosts.me, d->hosts.n);
+    if (d->hosts.n > 1 &&
+        (!part_hosts_new(&d->run, &d->hosts, d->task, d->attempt, &d->part_hosts, err) ||
+         !part_hosts_begin(d->part_hosts, err))) {
+        return false;
+    }
     if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err) ||
         !part_record_write(d->record, d->sink, d->run.format.first_shard, err)) {
         return false;
@@ -389,16 +398,13 @@ static bool begin(void *ctx, struct err *err)
     return decode_pool_new(&d->o.image, &d->pool, err);
 }
 
-static bool one_host(struct err *err)
+static bool find_hosts(struct download *d, struct err *err)
 {
-    int hosts;
-    if (!sagemaker_container_hosts(&hosts, err)) {
-        return false;
-    }
-    return hosts == 1 || err_set(err, ERR_INVALID,
-                                 "this job has %d hosts: download runs on one; set "
-                                 "instance_count: 1 and let each part be a job",
-                                 hosts);
+    return sagemaker_container_hosts(&d->hosts, err) &&
+           (d->hosts.n == 1 || d->o.mode == MODE_INCREMENTAL ||
+            err_set(err, ERR_INVALID,
+                    "this job has %d hosts: incremental_mode '%s' is possible on one only",
+                    d->hosts.n, d->o.incremental_mode));
 }
 
 static bool open_output(struct download *d, struct err *err)
@@ -425,13 +431,16 @@ static enum job_main_end download(void *ctx, struct err *err)
 {
     struct download *d = ctx;
     bool done = false;
-    if (!one_host(err) || !open_output(d, err) ||
+    if (!find_hosts(d, err) || !open_output(d, err) ||
         !incremental_mode_is_done(d->sink, &d->o, d->task, &done, err) || !compare(d, done, err)) {
         return JOB_MAIN_FAILED;
     }
     if (done) {
         resume_abort_uploads(d->sink);
         tell_already_finished(&d->o);
+        if (d->hosts.n > 1) {
+            part_hosts_clean(d->sink, d->hosts.me);
+        }
         bool ok = sink_sweep(d->sink, err) && incremental_mode_end(d->sink, &d->o, d->task, err);
         return ok ? JOB_MAIN_DONE : JOB_MAIN_FAILED; /* killed right after */
     }
@@ -443,10 +452,10 @@ static enum job_main_end download(void *ctx, struct err *err)
         *err = d->run.err;
         return JOB_MAIN_FAILED;
     }
-    if (d->run.stop == STOP_SIGNAL && progress_rows(&d->run.progress) < d->run.rows) {
+    if (d->run.stop == STOP_SIGNAL && progress_rows(&d->run.progress) < d->run.share_rows) {
         return JOB_MAIN_STOPPED;
     }
-    return finish(d, err) ? JOB_MAIN_DONE : JOB_MAIN_FAILED;
+    return finish(d, err);
 }
 
 /* Rows in finished shards. */
@@ -474,13 +483,15 @@ static void tell_end(const struct download *d, int exit_status)
             summary_text(&s, progress_bar_width(STDERR_FILENO), &b);
         }
     } else if (people && exit_status != WP_EXIT_OK && d->run.columns != NULL) {
-        summary_again(&d->o, exit_status == WP_EXIT_STOPPED, rows_durable(d), d->run.rows, &b);
+        summary_again(&d->o, exit_status == WP_EXIT_STOPPED, rows_durable(d), d->run.share_rows,
+                      &b);
     }
     (void)fwrite(buf_cstr(&b), 1, b.n, stderr);
 }
 
 static void download_done(struct download *d)
 {
+    part_hosts_free(d->part_hosts);
     writer_free(d->writer);
     fetch_threads_free(d->fetch_threads);
     resume_done(&d->resume);

@@ -103,6 +103,9 @@ static const struct setting rows[] = {
      "\"summary\", ...}; none"},
     {"s3_patience", NULL, SETTING_INT, "120", 1, 3600, AT(s3_patience_s),
      "seconds a request to the output is retried while S3 fails (5xx, SlowDown)"},
+    {"hosts_patience", NULL, SETTING_INT, "600", 1, 86400, AT(hosts_patience_s),
+     "where several hosts share a part: seconds another host may report no progress before the "
+     "first one gives up; progress_interval should be a tenth of it"},
     {"stop_seconds", NULL, SETTING_INT, "90", 2, 115, AT(stop_s),
      "maximum seconds from SIGTERM to the end; open shards are discarded after half of it"},
     {"dns", NULL, SETTING_OPTIONAL, "", 0, 0, AT(dns),

@@ -37,7 +37,7 @@ struct download_options { /* free with options_done */
     int64_t image_size, encode_quality, number_sample_per_shard, oom_shard_count;
     int64_t timeout_s, retries, min_image_size, thread_count, fetch_threads, processes_count,
         progress_interval_s;
-    int64_t stop_s, host_patience_s, network_patience_s, s3_patience_s;
+    int64_t stop_s, host_patience_s, network_patience_s, s3_patience_s, hosts_patience_s;
     int64_t max_image_pixels, max_image_bytes;
     double max_image_area, max_aspect_ratio;
     int64_t host_connections;

@@ -295,6 +295,7 @@ bool part_record_check(const struct part_record *p, struct sink *sink, bool fini
                        struct err *err)
 {
     AUTO_JSON json_t *there = NULL;
+    AUTO_JSON json_t *later = NULL;
     bool shards = false;
     if (p->o->mode == MODE_OVERWRITE && !resumed && !finished) {
         return true;
@@ -312,6 +313,10 @@ bool part_record_check(const struct part_record *p, struct sink *sink, bool fini
     }
     if (p->o->mode == MODE_EXTEND || !has_shards(sink, &shards, err)) {
         return p->o->mode == MODE_EXTEND;
+    }
+    if (shards && (!load(sink, &later, err) || entry_of(later, -1) != NULL)) {
+        /* another host of the job has begun meanwhile */
+        return later != NULL && same_all(p, entry_of(later, -1), err);
     }
     return (!shards && !finished) ||
            err_set(err, ERR_INVALID,

@@ -38,8 +38,7 @@ void pipeline_init(struct pipeline *r, const struct download_options *o,
     r->shards_open_least = (int)least;
     r->held_bytes = body_held_bytes(o->output, sink_is_s3(o->output_folder));
     r->shards_open_max = (int)MIN(MAX(open, least), PIPELINE_SHARDS_OPEN_MAX);
-    r->progress.rows_in = r->rows;
-    r->progress.shards_in = pipeline_shards(r);
+    pipeline_take_share(r, 0, 1);
     int64_t fetch_threads_n = o->fetch_threads != 0
                                   ? o->fetch_threads
                                   : (o->processes_count + PIPELINE_FETCH_THREAD_PROCESSES - 1) /
@@ -140,6 +139,33 @@ int64_t pipeline_shard_rows(const struct pipeline *r, int64_t shard_i)
     int64_t per = r->format.rows_per_shard;
     int64_t in_file = shard_i - (lo > 0 ? r->shard_ends[lo - 1] : 0);
     return MIN(per, r->file_rows[lo] - in_file * per);
+}
+
+bool pipeline_is_ours(const struct pipeline *r, int64_t shard_i)
+{
+    return shard_i % r->hosts == r->host;
+}
+
+int64_t pipeline_rows_of(const struct pipeline *r, int host, int64_t *ret_shards)
+{
+    int64_t rows = 0;
+    *ret_shards = 0;
+    for (int64_t i = host; i < pipeline_shards(r); i += r->hosts) {
+        rows += pipeline_shard_rows(r, i);
+        ++*ret_shards;
+    }
+    return rows;
+}
+
+void pipeline_take_share(struct pipeline *r, int host, int hosts)
+{
+    int64_t shards;
+    ASSERT(host >= 0 && host < hosts);
+    r->host = host;
+    r->hosts = hosts;
+    r->share_rows = pipeline_rows_of(r, host, &shards);
+    r->progress.rows_in = r->share_rows;
+    r->progress.shards_in = shards;
 }
 
 /* True when one more shard may be open; always for the oldest few, or no shard would ever be

@@ -42,6 +42,8 @@ struct pipeline {
     const int64_t *file_rows; /* file_rows[files_n]; borrowed */
     int64_t *shard_ends;      /* shard_ends[files_n]: shards of the files up to this one */
     size_t files_n;
+    int host, hosts;    /* our share: every shard i with i % hosts == host */
+    int64_t share_rows; /* rows of our share */
     struct progress progress;
     int fetch_threads_n;
     int transfers; /* at once, over all fetch threads */
@@ -65,6 +67,13 @@ struct pipeline {
 void pipeline_init(struct pipeline *r, const struct download_options *o,
                    const struct columns *columns, const int64_t *file_rows, size_t files_n);
 void pipeline_done(struct pipeline *r);
+/* Several hosts share the part, and this is number `host` of them. Without this call the share is
+ * the whole part. */
+void pipeline_take_share(struct pipeline *r, int host, int hosts);
+/* True for a shard of our share. */
+bool pipeline_is_ours(const struct pipeline *r, int64_t shard_i);
+/* Rows and shards of the share of one of the hosts. */
+int64_t pipeline_rows_of(const struct pipeline *r, int host, int64_t *ret_shards);
 /* Keep the first error and stop all stages. */
 void pipeline_fail(struct pipeline *r, const struct err *err);
 /* Stop the stages before the writer. */

@@ -122,7 +122,8 @@ static bool load_shard(struct sink *sink, const struct pipeline *run, int64_t sh
 bool resume_load(struct sink *sink, const struct pipeline *run, struct resume *ret, struct err *err)
 {
     struct sink_listing l = {0};
-    if (!sink_sweep(sink, err) || !sink_list(sink, &l, err)) {
+    /* Not every shared file system knows the locks of other hosts: the last of them sweeps. */
+    if ((run->hosts == 1 && !sink_sweep(sink, err)) || !sink_list(sink, &l, err)) {
         return false;
     }
     struct resume r = {.done = survey(run, &l), .shards = pipeline_shards(run)};
@@ -130,7 +131,9 @@ bool resume_load(struct sink *sink, const struct pipeline *run, struct resume *r
     bool ok = true;
     int64_t removed = 0;
     for (int64_t i = 0; ok && i < r.shards; i++) {
-        ok = load_shard(sink, run, i, &r, &removed, err);
+        if (pipeline_is_ours(run, i)) {
+            ok = load_shard(sink, run, i, &r, &removed, err);
+        }
     }
     if (!ok) {
         resume_done(&r);
@@ -240,32 +243,68 @@ static void only_ours(struct sink_listing *l, const struct pipeline *run)
     l->n = n;
 }
 
+static bool is_complete(const struct pipeline *run, unsigned pieces)
+{
+    return (pieces | folder_bit(run)) == whole(run);
+}
+
+static bool check(struct sink *sink, const struct pipeline *run, const struct shard_sizes *sizes,
+                  size_t sizes_n, bool share, struct sink_listing *l, struct err *err)
+{
+    if (!sink_list(sink, l, err)) {
+        return false;
+    }
+    AUTO_FREE uint8_t *pieces = survey(run, l);
+    bool ok = true;
+    for (int64_t i = 0; ok && i < pipeline_shards(run); i++) {
+        if (!is_complete(run, pieces[i]) && !(share && !pipeline_is_ours(run, i))) {
+            ok = err_set(err, ERR_CONFLICT, "shard %lld is incomplete at the end", (long long)i);
+        }
+    }
+    for (size_t i = 0; ok && i < sizes_n; i++) {
+        ok = check_sizes(sink, l, run, &sizes[i], err);
+        if (!ok) {
+            resume_remove_shard(sink, run, sizes[i].shard_i);
+        }
+    }
+    return ok;
+}
+
 bool resume_check(struct sink *sink, const struct pipeline *run, const struct shard_sizes *sizes,
                   size_t sizes_n, struct sink_listing *ret, struct err *err)
+{
+    struct sink_listing l = {0};
+    if (!check(sink, run, sizes, sizes_n, false, &l, err)) {
+        sink_listing_done(&l);
+        return false;
+    }
+    only_ours(&l, run);
+    *ret = l;
+    return true;
+}
+
+bool resume_check_share(struct sink *sink, const struct pipeline *run,
+                        const struct shard_sizes *sizes, size_t sizes_n, struct err *err)
+{
+    struct sink_listing l = {0};
+    bool ok = check(sink, run, sizes, sizes_n, true, &l, err);
+    sink_listing_done(&l);
+    return ok;
+}
+
+bool resume_missing(struct sink *sink, const struct pipeline *run, int host, int64_t *ret,
+                    struct err *err)
 {
     struct sink_listing l = {0};
     if (!sink_list(sink, &l, err)) {
         return false;
     }
     AUTO_FREE uint8_t *pieces = survey(run, &l);
-    bool ok = true;
-    for (int64_t i = 0; ok && i < pipeline_shards(run); i++) {
-        if ((pieces[i] | folder_bit(run)) != whole(run)) {
-            ok = err_set(err, ERR_CONFLICT, "shard %lld is incomplete at the end", (long long)i);
-        }
+    *ret = 0;
+    for (int64_t i = host; i < pipeline_shards(run); i += run->hosts) {
+        *ret += is_complete(run, pieces[i]) ? 0 : 1;
     }
-    for (size_t i = 0; ok && i < sizes_n; i++) {
-        ok = check_sizes(sink, &l, run, &sizes[i], err);
-        if (!ok) {
-            resume_remove_shard(sink, run, sizes[i].shard_i);
-        }
-    }
-    if (!ok) {
-        sink_listing_done(&l);
-        return false;
-    }
-    only_ours(&l, run);
-    *ret = l;
+    sink_listing_done(&l);
     return true;
 }
 

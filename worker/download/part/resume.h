@@ -1,5 +1,6 @@
 /* The output of earlier runs: finished shards are kept and counted, the rest of unfinished ones is
- * removed. Also the last check of everything before the manifest. */
+ * removed. Also the last check of everything before the manifest. Where several hosts share a
+ * part, each looks after the shards of its own share. */
 #pragma once
 #include "download/shard/writer.h"
 #include "pipeline.h"
@@ -21,9 +22,16 @@ bool resume_add_lost(struct sink *sink, const struct pipeline *run, const int64_
                      struct stats *total, struct err *err) MUST_CHECK;
 /* Remove the objects of a shard that mixes the work of two writers. A failure is only logged. */
 void resume_remove_shard(struct sink *sink, const struct pipeline *run, int64_t shard_i);
-/* Check that every shard has its objects and that ours have the size we wrote. A shard of
- * another size is removed and the call fails. Returns the objects of the manifest. */
+/* Check that every shard has its objects and that those we wrote have the size we wrote. A shard
+ * of another size is removed and the call fails. Returns the objects of the manifest. */
 bool resume_check(struct sink *sink, const struct pipeline *run, const struct shard_sizes *sizes,
                   size_t sizes_n, struct sink_listing *ret, struct err *err) MUST_CHECK;
+/* The same for the shards of our share; objects of others may be missing. */
+bool resume_check_share(struct sink *sink, const struct pipeline *run,
+                        const struct shard_sizes *sizes, size_t sizes_n,
+                        struct err *err) MUST_CHECK;
+/* How many shards of a host's share are not finished. */
+bool resume_missing(struct sink *sink, const struct pipeline *run, int host, int64_t *ret,
+                    struct err *err) MUST_CHECK;
 /* At the end: abort abandoned uploads of shards. */
 void resume_abort_uploads(struct sink *sink);
