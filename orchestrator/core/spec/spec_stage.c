@@ -277,7 +277,7 @@ static void read_size(struct spec_reader *r, const struct spec_node *p, struct s
     int64_t n;
     if (spec_child(r, p, "instance_count", false, &at) && spec_i64(r, &at, 1, 256, &n)) {
         s->instance_count = (int)n;
-        if (n > 1 && s->worker != WORKER_NONE) {
+        if (n > 1 && s->worker != WORKER_NONE && s->worker != WORKER_DOWNLOAD) {
             spec_fault(r, &at, "conflict", "1: parts run side by side as jobs of their own",
                        "a job of worker %s has one instance", spec_worker_verb(s->worker));
         }

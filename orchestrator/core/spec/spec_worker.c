@@ -60,6 +60,20 @@ static void check_place(struct spec_reader *r, const struct spec_node *at,
     }
 }
 
+/* Several instances share a part only when nothing has to be removed or numbered first. */
+static void check_mode(struct spec_reader *r, const struct spec_node *map,
+                       const struct spec_stage *s)
+{
+    struct spec_node at;
+    const char *mode = hyper(s, "incremental_mode");
+    if (s->instance_count > 1 && mode != NULL && strcmp(mode, "incremental") != 0 &&
+        spec_child(r, map, "incremental_mode", false, &at)) {
+        spec_fault(r, &at, "conflict", "incremental, or instance_count: 1",
+                   "%d instances share a part only with incremental_mode incremental",
+                   s->instance_count);
+    }
+}
+
 static void read_download(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node map;
@@ -76,6 +90,7 @@ static void read_download(struct spec_reader *r, const struct spec_node *p, stru
     if (map.node->kind != YAML_MAP) {
         return; /* said already */
     }
+    check_mode(r, &map, s);
     (void)spec_child(r, &map, "url_list", true, &at);
     if (!spec_child(r, &map, "output_folder", true, &at)) {
         return;

@@ -79,6 +79,14 @@ stages:
       output_format: files
       number_sample_per_shard: 5
     done_if: {{manifest: "{{root}}/folders/{{part:05d}}/"}}
+  - name: shared
+    extends: download
+    fan_out: {{count: 1}}
+    instance_count: 2
+    hyperparameters:
+      output_folder: "{{root}}/shared/{{part:05d}}/"
+      number_sample_per_shard: 5
+    done_if: {{manifest: "{{root}}/shared/{{part:05d}}/"}}
 """
 
 
@@ -97,19 +105,20 @@ def campaign(s, tap):
     text = pipeline(s, "pipe")
     plan = s.api("POST", "/campaigns?dry_run=true", text, {"Content-Type": "application/yaml"})
     rows = [(x["name"], x["fan_out"], x["parts"]) for x in plan["stages"]]
-    tap.eq(rows, [("metadata", "none", 1), ("download", "count", PARTS), ("index", "none", 1), ("train-1", "none", 1), ("train-2", "none", 1), ("folders", "count", 1)], "the plan has the stages in the order of their needs")
+    tap.eq(rows, [("metadata", "none", 1), ("download", "count", PARTS), ("index", "none", 1), ("train-1", "none", 1), ("train-2", "none", 1), ("folders", "count", 1), ("shared", "count", 1)], "the plan has the stages in the order of their needs")
     cid = s.submit(text)
     c = wait_for(lambda: s.ended(cid), 90, "the end", step=0.1)
-    tap.eq((c["state"], states(c)), ("succeeded", dict.fromkeys(("metadata", "download", "folders", "index", "train-1", "train-2"), "succeeded")), "copy, download, index and both rows of train succeed")
+    tap.eq((c["state"], states(c)), ("succeeded", dict.fromkeys(("metadata", "download", "folders", "index", "shared", "train-1", "train-2"), "succeeded")), "copy, download, index and both rows of train succeed")
     jobs = {j["name"].split("-", 2)[2]: j for j in s.oracle("jobs")["jobs"]}
     span = lambda stage, key, pick: pick(j[key] for n, j in jobs.items() if n.startswith(stage))  # noqa: E731
-    tap.ok(len(jobs) == PARTS + 5 and span("index", "ended", max) <= span("train", "created", min) and span("metadata", "ended", max) <= span("download", "created", min) and
+    tap.ok(len(jobs) == PARTS + 6 and span("index", "ended", max) <= span("train", "created", min) and span("metadata", "ended", max) <= span("download", "created", min) and
            span("download", "ended", max) <= span("index", "created", min), "one job each, a stage after those it needs", sorted(jobs))
     m = json.loads(load(s, "meta/_manifest.json"))
     tap.eq([o["key"] for o in m["objects"]], [f"{i:05d}.parquet" for i in range(PARTS)] + ["_files.jsonl"], "the copy's manifest names the files")
     keys = [o["key"] for o in json.loads(load(s, "folders/00000/_manifest.json"))["objects"]]
     there = os.listdir(s.dir + "/aws/s3/drover-test/folders/00000/00000")
     tap.ok("00000/" in keys and not any("/" in k[:-1] for k in keys) and any(n.endswith(".jpg") for n in there), "an output of files is proven by its folders, parquets and stats", (keys, there))
+    shared(s, tap, jobs)
     m = json.loads(load(s, "index/_manifest.json"))
     lines = [json.loads(x) for x in load(s, "index/index.jsonl").splitlines()]
     good = sum(json.loads(load(s, f"images/{i:05d}/_manifest.json"))["successes"] for i in range(PARTS))
@@ -126,6 +135,22 @@ def campaign(s, tap):
     tap.ok(at["path"].startswith("/opt/ml/input/data/images/") and whole[at["offset"]:][:2] == b"\xff\xd8", "a line leads to its picture", at)
     metrics(s, tap, cid, {n: j for n, j in jobs.items() if n.startswith("train")})
     return len(jobs)
+
+
+def shared(s, tap, jobs):
+    """Two instances of one job share a part of three shards; the folders are the same rows by one instance."""
+    m, one = (json.loads(load(s, f"{x}/00000/_manifest.json")) for x in ("shared", "folders"))
+    counts = [[x[k] for k in ("rows_in", "rows_out", "successes", "failed_to_download", "failed_to_resize", "statuses")] for x in (m, one)]
+    tap.eq(([o["key"] for o in m["objects"]], counts[0]), ([f"{i:05d}{x}" for i in range(3) for x in (".parquet", ".tar", "_stats.json")], counts[1]), "two instances made one manifest of all shards, with the counts of one instance")
+    files = {}
+    for i in range(3):
+        with tarfile.open(f"{s.dir}/aws/s3/drover-test/shared/00000/{i:05d}.tar") as t:
+            files.update({f"{i:05d}/{n.name}": t.extractfile(n).read() for n in t.getmembers()})
+    tap.eq(files, {f"{i:05d}/{n}": load(s, f"folders/00000/{i:05d}/{n}") for i in range(3) for n in os.listdir(f"{s.dir}/aws/s3/drover-test/folders/00000/{i:05d}")}, "and their files, byte for byte")
+    job = [j for n, j in jobs.items() if n.startswith("shared")][0]
+    hosts = [[f for f in os.listdir(f"{s.dir}/aws/s3/drover-test/shared/00000") if f.startswith(x)] for x in ("_host", "_progress")]
+    logs = [open(f"{s.dir}/aws/jobs/{job['name']}/{h}/log", encoding="utf-8").read() for h in ("algo-1", "algo-2")]
+    tap.ok(job["instance_count"] == 2 and hosts == [[], ["_progress.json"]] and all('"stages_ended"' in x for x in logs), "as one job of two hosts, nothing of which is left beside the output", (job, hosts))
 
 
 def printed(s, name):

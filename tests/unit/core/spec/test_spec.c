@@ -215,7 +215,6 @@ static const struct mistake {
      "isolated"},
     {"worker: download", "worker: download\n    network_isolation: \"yes\"", "type", 7, "boolean"},
     {"worker: download", "worker: download\n    role: nobody", "pattern", 7, "nobody"},
-    {"worker: download", "worker: download\n    instance_count: 2", "conflict", 7, "one"},
     {"worker: download", "worker: download\n    instance_count: 0", "range", 7, "0"},
     {"worker: download", "worker: download\n    volume_gb: 0", "range", 7, "0"},
     {"worker: download", "worker: download\n    volume_gb: 30 GB", "type", 7, "whole"},

@@ -153,6 +153,19 @@ static void test_spec_worker__counted_parts_have_numbers_and_no_input(void **sta
     parsed_free(p);
 }
 
+static void test_spec_worker__several_instances_share_a_part(void **state)
+{
+    (void)state;
+    AUTO_FREE char *text = with(COUNTED, "hyperparameters:\n",
+                                "instance_count: 3\n    hyperparameters:\n"
+                                "      incremental_mode: incremental\n");
+    struct parsed *p = parse(text);
+    show(&p->faults);
+    assert_true(p->good);
+    assert_int_equal(stored_stage(p, 0)->instance_count, 3);
+    parsed_free(p);
+}
+
 static void test_spec_worker__copy_of_many_files_leaves_their_names_to_the_job(void **state)
 {
     (void)state;
@@ -252,6 +265,10 @@ static void test_spec_worker__one_mistake_one_fault(void **state)
         {INDEX, "{sample: 0.01}", "{output_folder: x}", "conflict", 6, "twice"},
         {INDEX, "{sample: 0.01}", "{input: x}", "conflict", 5, "twice"},
         {INDEX, "max_runtime: 2h", "instance_count: 2", "conflict", 8, "worker index"},
+        {COPY, "max_runtime: 2h", "instance_count: 2", "conflict", 8, "worker copy"},
+        {COUNTED, "hyperparameters:\n",
+         "instance_count: 3\n    hyperparameters:\n      incremental_mode: extend\n", "conflict", 9,
+         "3 instances"},
         {INDEX, "max_runtime: 2h", "network_isolation: yes", "conflict", 8, "index"},
         {INDEX, "max_runtime: 2h", "verify: artifacts", "conflict", 8, "worker index"},
         {INDEX, "max_runtime: 2h", "command: [x]", "conflict", 8, "command"},
@@ -294,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_spec_worker__index_gets_its_keys_as_settings),
         cmocka_unit_test(test_spec_worker__the_job_runs_index),
         cmocka_unit_test(test_spec_worker__counted_parts_have_numbers_and_no_input),
+        cmocka_unit_test(test_spec_worker__several_instances_share_a_part),
         cmocka_unit_test(test_spec_worker__copy_of_many_files_leaves_their_names_to_the_job),
         cmocka_unit_test(test_spec_worker__copy_of_a_file_a_job),
         cmocka_unit_test(test_spec_worker__a_secret_is_a_reference),
