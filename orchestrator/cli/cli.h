@@ -24,6 +24,7 @@ struct cli {
     int args_n;
     struct client *client;
     bool out_tty, talk_tty, color, utf8;
+    bool draws;   /* lines on standard output can be drawn over */
     bool patient; /* keep retrying while the server is unreachable */
     int width;
     bool begun;           /* the id is printed; progress_follow prints the rest */

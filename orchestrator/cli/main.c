@@ -24,6 +24,7 @@ static void surroundings(struct cli *cli)
     bool dumb = term == NULL || strcmp(term, "dumb") == 0;
     cli->out_tty = isatty(STDOUT_FILENO) == 1;
     cli->talk_tty = isatty(STDERR_FILENO) == 1;
+    cli->draws = cli->out_tty && !dumb;
     cli->color = cli->out_tty && !dumb && (no_color == NULL || no_color[0] == '\0');
     cli->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     cli->width = terminal_width();

@@ -177,7 +177,7 @@ static void show(struct follow *f, const json_t *c)
     if (cli->out == OUT_JSON || cli->out == OUT_NAME || cli->opt.quiet) {
         return; /* printed once at the end */
     }
-    if (cli->out == OUT_TABLE && cli->out_tty) {
+    if (cli->out == OUT_TABLE && cli->draws) {
         draw(f, c);
         return;
     }
@@ -195,7 +195,7 @@ static void forecast_refresh(struct follow *f)
     int ignored;
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (f->cli->out != OUT_TABLE || !f->cli->out_tty ||
+    if (f->cli->out != OUT_TABLE || !f->cli->draws ||
         clock_mono_us() - f->forecast_us < 2 * USEC_PER_SEC) {
         return;
     }

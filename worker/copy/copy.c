@@ -6,11 +6,12 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/json.h"
-#include "common/log.h"
+#include "common/log_people.h"
 #include "copy_options.h"
 #include "file_copy.h"
 #include "file_list.h"
 #include "job/job_main.h"
+#include "job/last_words.h"
 #include "job/manifest.h"
 #include "job/progress_report.h"
 #include "job/sagemaker_container.h"
@@ -37,6 +38,7 @@ struct copy {
     const char *task;
     const char *attempt;
     usec_t started_us;
+    bool finished; /* by this run */
     _Atomic int stop;
     _Atomic bool signalled;
     _Atomic size_t next; /* file to claim */
@@ -421,7 +423,36 @@ static enum job_main_end run(void *ctx, struct err *err)
         (void)pthread_mutex_unlock(&x->mu);
         return ok ? JOB_MAIN_STOPPED : JOB_MAIN_FAILED;
     }
-    return finish(x, err) ? JOB_MAIN_DONE : JOB_MAIN_FAILED;
+    x->finished = finish(x, err);
+    return x->finished ? JOB_MAIN_DONE : JOB_MAIN_FAILED;
+}
+
+/* The last words for people, after everything else has been written. */
+static void tell_end(const struct copy *x, int exit_status)
+{
+    AUTO_BUF struct buf b = BUF_INIT(LAST_WORDS_BYTES_MAX);
+    int64_t bytes = 0;
+    if (!log_for_people()) {
+        return;
+    }
+    for (size_t i = 0; i < x->list.n; i++) {
+        bytes += MAX(x->done[i].size, 0);
+    }
+    if (x->finished) {
+        last_words_finished(&b, (double)(clock_wall_us() - x->started_us) / 1e6);
+        last_words_line(&b, (int64_t)x->list.n, "files copied");
+        if (x->progress.rows_kept > 0) {
+            last_words_line(&b, x->progress.rows_kept, "of them by earlier runs");
+        }
+        buf_add_cstr(&b, "\nSize:   ");
+        last_words_bytes(&b, bytes);
+        buf_addf(&b, "\nOutput: %s\n", x->output);
+    } else if (exit_status != WP_EXIT_OK && x->list.n > 0) {
+        last_words_again(&b, exit_status == WP_EXIT_STOPPED, x->progress.successes,
+                         (int64_t)x->list.n, "files", x->output);
+        buf_add_cstr(&b, b.n > 0 ? LAST_WORDS_GO_ON "\n" : "");
+    }
+    (void)fwrite(buf_cstr(&b), 1, b.n, stderr);
 }
 
 static void copy_free(struct copy *x)
@@ -462,11 +493,13 @@ int copy_main(int argc, char *const *argv)
     }
     x->life = (struct job_main){.failed_event = "copy_failed",
                                 .stopped = "SIGTERM: the next run goes on where this one was",
+                                .again = LAST_WORDS_GO_ON,
                                 .stop_us = x->o.stop_s * USEC_PER_SEC,
                                 .work = run,
                                 .tick = on_tick,
                                 .ctx = x};
     int rc = job_main_run(&x->life);
+    tell_end(x, rc);
     copy_free(x);
     return rc;
 }

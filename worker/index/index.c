@@ -7,9 +7,10 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/json.h"
-#include "common/log.h"
+#include "common/log_people.h"
 #include "index_options.h"
 #include "job/job_main.h"
+#include "job/last_words.h"
 #include "job/manifest.h"
 #include "job/progress_report.h"
 #include "job/sagemaker_container.h"
@@ -42,6 +43,8 @@ struct index {
     const char *task;
     const char *attempt;
     usec_t started_us;
+    bool finished;    /* by this run */
+    bool left;        /* for the next run to go on */
     _Atomic int stop; /* 1: an error or a signal */
     _Atomic bool signalled;
     _Atomic int64_t bad_told; /* archives */
@@ -463,17 +466,59 @@ static enum job_main_end run(void *ctx, struct err *err)
     run_alive(x, threads);
     if (x->signalled && !order_complete(x->order)) {
         order_leave(x->order);
+        x->left = true;
         return JOB_MAIN_STOPPED;
     }
     if (finish(x, err)) {
+        x->finished = true;
         return JOB_MAIN_DONE;
     }
     if (may_pass(err)) {
         order_leave(x->order);
+        x->left = true;
     } else {
         order_give_up(x->order);
     }
     return JOB_MAIN_FAILED;
+}
+
+static void add_outcomes(const struct index *x, struct buf *b)
+{
+    const struct scan_counts *c = &order_done(x->order)->sums.counts;
+    int64_t pairs = scan_counts_pairs(c);
+    last_words_line(b, pairs, "pairs");
+    last_words_share(b, c->pairs[PAIR_WHOLE], pairs, "whole, a line each");
+    for (size_t i = 0; i < PAIR_FAULT_COUNT; i++) {
+        if (i != PAIR_WHOLE && c->pairs[i] > 0) {
+            last_words_share(b, c->pairs[i], pairs, pair_fault_text((enum pair_fault)i));
+        }
+    }
+    if (c->sampled > 0) {
+        last_words_line(b, c->sampled, "lines of the sample");
+    }
+    last_words_line(b, order_done(x->order)->shards_done, "shards read");
+    if (c->bad_tars > 0) {
+        last_words_line(b, c->bad_tars, "of them not to their end, see " ORDER_BROKEN_NAME);
+    }
+    buf_addf(b, "\nOutput: %s\n", x->o.output_folder);
+}
+
+/* The last words for people, after everything else has been written. */
+static void tell_end(const struct index *x, int exit_status)
+{
+    AUTO_BUF struct buf b = BUF_INIT(LAST_WORDS_BYTES_MAX);
+    if (!log_for_people()) {
+        return;
+    }
+    if (x->finished) {
+        last_words_finished(&b, (double)(clock_wall_us() - x->started_us) / 1e6);
+        add_outcomes(x, &b);
+    } else if (x->left) {
+        last_words_again(&b, exit_status == WP_EXIT_STOPPED, x->progress.shards_done,
+                         x->progress.shards_in, "shards", x->o.output_folder);
+        buf_add_cstr(&b, b.n > 0 ? LAST_WORDS_GO_ON "\n" : "");
+    }
+    (void)fwrite(buf_cstr(&b), 1, b.n, stderr);
 }
 
 static void index_done(struct index *x)
@@ -508,11 +553,13 @@ int index_main(int argc, char *const *argv)
     }
     x->life = (struct job_main){.failed_event = "index_failed",
                                 .stopped = "SIGTERM: the next run goes on from the last checkpoint",
+                                .again = LAST_WORDS_GO_ON,
                                 .stop_us = x->o.stop_s * USEC_PER_SEC,
                                 .work = run,
                                 .tick = on_tick,
                                 .ctx = x};
     int rc = job_main_run(&x->life);
+    tell_end(x, rc);
     index_done(x);
     return rc;
 }

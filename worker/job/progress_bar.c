@@ -58,7 +58,7 @@ void progress_bar_span(int64_t s, char out[static PIECE_BYTES])
     }
 }
 
-static void bytes_text(int64_t n, char out[static PIECE_BYTES])
+void progress_bar_bytes(int64_t n, char out[static PIECE_BYTES])
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
     double v = (double)n;
@@ -106,7 +106,7 @@ static void pieces_of(const struct progress_bar_view *v, struct piece p[static P
     }
     p[4].rank = 6;
     if (v->bytes > 0) {
-        bytes_text(v->bytes, p[5].text);
+        progress_bar_bytes(v->bytes, p[5].text);
     }
     p[5].rank = 5;
     if (v->eta_s >= 0) {
@@ -163,5 +163,19 @@ void progress_bar_line(const struct progress_bar_view *v, const struct progress_
             between = "  ";
         }
     }
-    buf_add_cstr(out, "\033[K");
+    if (s->color) {
+        buf_add_cstr(out, "\033[K");
+        return;
+    }
+    for (int i = used + (bar >= BAR_CELLS_MIN ? bar + 2 : 0); i < room; i++) {
+        buf_add_char(out, ' '); /* over what stood there; an escape code would style the terminal */
+    }
+}
+
+const char *progress_bar_line_start(const struct progress_bar_screen *s)
+{
+    if (!s->on) {
+        return "";
+    }
+    return s->color ? "\r\033[K" : "\n";
 }

@@ -25,8 +25,12 @@ int progress_bar_width(int fd);
 void progress_bar_count(int64_t n, char out[static PROGRESS_BAR_TEXT_BYTES]);
 /* A time span in its two largest units: "1h02m". */
 void progress_bar_span(int64_t seconds, char out[static PROGRESS_BAR_TEXT_BYTES]);
-#define PROGRESS_BAR_CLEAR "\r\033[K" /* clear the line and move the cursor to its beginning */
-/* Append the line, at most width - 1 columns, with the escape codes that move the cursor to its
- * beginning and clear the rest. Pure. */
+/* A size in the largest fitting unit: "1.2 GB". */
+void progress_bar_bytes(int64_t n, char out[static PROGRESS_BAR_TEXT_BYTES]);
+/* What a line of the log begins with while the bar is shown: it clears the bar, or without colour,
+ * where neither this nor the bar has an escape code, it begins a new line. */
+const char *progress_bar_line_start(const struct progress_bar_screen *s);
+/* Append the line, at most width - 1 columns, from the beginning of the terminal's line on, and
+ * what clears the rest. Pure. */
 void progress_bar_line(const struct progress_bar_view *v, const struct progress_bar_screen *s,
                        int width, struct buf *out);

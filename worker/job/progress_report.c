@@ -241,7 +241,7 @@ static bool rest(struct progress_report *h)
 static void *heart_main(void *arg)
 {
     struct progress_report *h = arg;
-    log_set_line_start(h->screen.on ? PROGRESS_BAR_CLEAR : "");
+    log_set_line_start(progress_bar_line_start(&h->screen));
     beat(h, true);
     while (rest(h)) {
         beat(h, false);

@@ -157,6 +157,53 @@ def test_summary(d):
            and "does not check verify_hash" in text, "a second pass that cannot check hashes says so", lines)
 
 
+def test_gone(d):
+    """Rows that are gone for good are not offered for a second pass, which would find no row."""
+    p = Part(d, "gone", ["good"] * 5 + [(404, "Not Found", b"")] * 3 + [(410, "Gone", b"")] * 2)
+    status, lines, text = end_of(p.args())
+    tap.ok(status == 0 and "second pass" not in text and command_of(lines) is None, "all failures are 404 and 410: no second pass is told", text)
+    rc, so, se = run(p.args("--progress", "json", out=p.out + "-json"))
+    tap.eq((rc, json.loads(se.splitlines()[-1])["second_pass"]), (0, None), "nor to programs")
+    rc, so, se = run(["--url_list", p.out, "--output_folder", p.out + "-retry", "--retry_failed", "--allow-net", p.server.net])
+    tap.ok(rc == 0 and load(p.out + "-retry", "_manifest.json")["rows_in"] == 0, "it would have had no row", (rc, se))
+
+
+def test_other_verbs(d):
+    p = Part(d, "verbs", ["good"] * 25)
+    p.args()
+    rc, so, se = run(p.args())
+    index = ["--input", p.out, "--output", d + "/verbs-index", "--sample", "0.5"]
+    status, lines, text = end_of(index, verb="index")
+    told, n = dict(counts(lines)), len(open(d + "/verbs-index/sample.jsonl").readlines())
+    tap.ok(status == 0 and any(x.startswith("Finished in ") for x in lines) and "Output: %s/verbs-index" % d in lines,
+           "index ends with a summary", lines)
+    tap.eq(told, {"pairs": 25, "whole, a line each (100.0 %)": 25, "lines of the sample": n, "shards read": 2}, "of pairs, sample and shards")
+    os.remove(p.out + "/00001_stats.json")
+    with open(p.out + "/00001.tar", "r+b") as f:
+        f.truncate(5000)
+    status, lines, text = end_of(["--input", p.out, "--output", d + "/verbs-index2"], verb="index")
+    told = dict(counts(lines))
+    tap.ok(status == 0 and told.get("of them not to their end, see broken.jsonl") == 1, "what could not be read is told", (status, text))
+    rc, so, se = finish(subprocess.Popen([WORKER, "index", "--input", p.out, "--output", d + "/verbs-index3"], env=ENV,
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    tap.ok(rc == 0 and "Finished" not in se, "in a pipe nothing of this is told", se)
+
+    files = Part(d, "files", ["good"] * 3)
+    where = ["--from", files.server.url("/[0-2]"), "--to", d + "/copied/{file_name}"]
+    status, lines, text = end_of(where, verb="copy")
+    tap.ok(status == 0 and ("files copied", 3) in counts(lines) and "Output: %s/copied" % d in "\n".join(lines)
+           and any(re.fullmatch(r"Size:   [\d.]+ k?B", x) for x in lines), "copy ends with a summary", (status, text))
+    files.kinds = ["good", "held", "good"]
+    where = ["--from", files.server.url("/[0-2]"), "--to", d + "/copied2/{file_name}", "--stop_seconds", 4]
+    t = Tty(where, verb="copy")
+    tap.ok(wait_for(lambda: os.path.exists(d + "/copied2/0") and os.path.exists(d + "/copied2/2"), 60), "two files are copied, one is held")
+    t.type(b"\x03")
+    status, lines = t.end()
+    tap.ok(status == 143 and "Stopped: 2 of 3 files are finished and kept in '%s/copied2/'." % d in lines
+           and "Run the same command again to go on." in lines, "stopped, it says what is kept and how to go on", (status, lines))
+    files.open.set()
+
+
 def test_no_escapes(d):
     p = Part(d, "plain", ["good"] * 10 + [(503, "Busy", b"")] * 3)
     for name, env in (("TERM=dumb", {"TERM": "dumb"}), ("NO_COLOR", {"NO_COLOR": "1"}), ("xterm", {})):
@@ -168,7 +215,8 @@ def test_no_escapes(d):
     tap.ok(status == 0 and "\x1b" not in text and lines.index("") < len(lines), "a dumb terminal gets no escape at all", text)
     t = Tty(p.args(out=p.out + "-color"), env={"NO_COLOR": "1"})
     t.end()
-    tap.ok(not re.search(r"\x1b\[[\d;]*m", t.text), "NO_COLOR: no colour", t.text)
+    tap.ok("\x1b" not in t.text and "\r 0 %" in t.text.replace("\r  0 %", "\r 0 %") and "100 %" in t.text,
+           "NO_COLOR: a bar without an escape code", t.text)
 
 
 def test_interrupted(d):
@@ -262,6 +310,8 @@ def test_progress(d):
 
 with Folder() as d:
     test_summary(d)
+    test_gone(d)
+    test_other_verbs(d)
     test_no_escapes(d)
     test_interrupted(d)
     test_errors(d)

@@ -157,12 +157,52 @@ static void test_summary__json_is_one_line(void **state UNUSED)
     options_done(&o);
 }
 
+static void test_summary__no_second_pass_for_what_stays_lost(void **state UNUSED)
+{
+    static const struct {
+        const char *text;
+        bool final;
+    } cases[] = {{"HTTP Error 404: Not Found", true},
+                 {"HTTP Error 410: Gone", true},
+                 {"Use of image disallowed by X-Robots-Tag directive", true},
+                 {"unknown url type: 'x'", true},
+                 {"HTTP Error 4040: x", false},
+                 {"not HTTP Error 404: x", false},
+                 {"HTTP Error 503: Busy", false},
+                 {"timed out", false},
+                 {"hash mismatch", false}};
+    static const char *const argv[] = {"--output=o"};
+    struct download_options o;
+    load(&o, 1, argv);
+    for (size_t i = 0; i <= ARRAY_LEN(cases); i++) {
+        struct stats t = {0};
+        AUTO_BUF struct buf b = BUF_INIT(SUMMARY_BYTES_MAX);
+        bool offered = i < ARRAY_LEN(cases) && !cases[i].final;
+        stats_add(&t, STATUS_FAILED_TO_DOWNLOAD, "HTTP Error 404: Not Found");
+        stats_add(&t, STATUS_FAILED_TO_RESIZE, "Image decoding error");
+        if (i < ARRAY_LEN(cases)) {
+            assert_int_equal(second_pass_is_final(cases[i].text), cases[i].final);
+            stats_add(&t, STATUS_FAILED_TO_DOWNLOAD, cases[i].text);
+        }
+        stats_sort(&t);
+        struct summary s = {.o = &o, .total = &t, .shards = 1, .second_pass = "the command"};
+        summary_text(&s, 80, &b);
+        assert_int_equal(strstr(buf_cstr(&b), "the command") != NULL, offered);
+        buf_reset(&b);
+        summary_json(&s, &b);
+        assert_int_equal(strstr(buf_cstr(&b), "the command") != NULL, offered);
+        stats_done(&t);
+    }
+    options_done(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_second_pass__folders),
         cmocka_unit_test(test_second_pass__has_what_differs_from_the_defaults),
         cmocka_unit_test(test_second_pass__captions_and_hashes),
+        cmocka_unit_test(test_summary__no_second_pass_for_what_stays_lost),
         cmocka_unit_test(test_summary__fits_every_width),
         cmocka_unit_test(test_summary__json_is_one_line),
     };

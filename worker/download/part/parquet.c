@@ -3,6 +3,7 @@
 #include "parquet.h"
 #include "column_choice.h"
 #include "common/cleanup.h"
+#include "second_pass.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -86,9 +87,8 @@ static void from_clause(struct buf *sql, const char *path)
 static void where_clause(const struct parquet *p, struct buf *sql)
 {
     if (p->retry) {
-        buf_add_cstr(sql, " WHERE status = 'failed_to_download' AND NOT regexp_matches("
-                          "coalesce(error_message, ''), '^HTTP Error 4(04|10):|X-Robots-Tag|"
-                          "unknown url type|address not allowed|user name in url')");
+        buf_add_cstr(sql, " WHERE status = 'failed_to_download' AND NOT ");
+        second_pass_final_sql(sql);
     }
 }
 

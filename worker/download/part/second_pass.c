@@ -6,6 +6,35 @@
 
 #define SUFFIX "-retry"
 
+/* Texts of failures that another attempt would not change. Plain text, also in SQL. */
+static const char *const final_begins[] = {"HTTP Error 404:", "HTTP Error 410:"};
+static const char *const final_contains[] = {"X-Robots-Tag", "unknown url type",
+                                             "address not allowed", "user name in url"};
+
+bool second_pass_is_final(const char *error_message)
+{
+    bool is = false;
+    for (size_t i = 0; i < ARRAY_LEN(final_begins); i++) {
+        is = is || str_starts(str_of(error_message), final_begins[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(final_contains); i++) {
+        is = is || strstr(error_message, final_contains[i]) != NULL;
+    }
+    return is;
+}
+
+void second_pass_final_sql(struct buf *sql)
+{
+    buf_add_cstr(sql, "(false");
+    for (size_t i = 0; i < ARRAY_LEN(final_begins); i++) {
+        buf_addf(sql, " OR starts_with(coalesce(error_message, ''), '%s')", final_begins[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(final_contains); i++) {
+        buf_addf(sql, " OR contains(coalesce(error_message, ''), '%s')", final_contains[i]);
+    }
+    buf_add_cstr(sql, ")");
+}
+
 struct shell_line {
     struct buf *out;
     size_t column, columns;
