@@ -35,7 +35,7 @@ LD_ALL := -pie -pthread $(filter -fsanitize% --coverage,$(OPT:%fuzzer-no-link,ad
 
 # --- libraries ------------------------------------------------------------------------------------
 PKG_COMMON := libcurl libcrypto jansson yaml-0.1 libpcre2-8 zlib
-PKG_WORKER := libssl libjpeg spng libwebp libcares libseccomp
+PKG_WORKER := libssl libjpeg spng libwebp libavif libcares libseccomp
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null)
 SYSINC = $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKG_COMMON) libmicrohttpd libpq))
 L_COMMON = $(call pkg,--libs,$(PKG_COMMON)) -lm
@@ -44,7 +44,7 @@ L_PQ = $(call pkg,--libs,libpq)
 NM := build/deps/node_modules
 DUCKDB_INC := $(NM)/duckdb/src/duckdb/src/include
 DUCKDB_LIB := $(NM)/@duckdb/node-bindings-linux-$(if $(filter aarch64,$(shell uname -m)),arm64,x64)
-L_WORKER = $(call pkg,--libs,$(PKG_WORKER)) -L$(DUCKDB_LIB) -lduckdb '-Wl,-rpath,$$ORIGIN/../lib/drover' '-Wl,-rpath,$$ORIGIN/../deps/$(DUCKDB_LIB:build/deps/%=%)' \
+L_WORKER = $(call pkg,--libs,$(PKG_WORKER)) -lgif -L$(DUCKDB_LIB) -lduckdb '-Wl,-rpath,$$ORIGIN/../lib/drover' '-Wl,-rpath,$$ORIGIN/../deps/$(DUCKDB_LIB:build/deps/%=%)' \
   '-Wl,-rpath,$(CURDIR)/$(DUCKDB_LIB)'
 
 # --- what is compiled how: one archive a folder, and what a folder may include -------------------

@@ -40,7 +40,7 @@ def corpus(server):
         "Image decoding error")
     add(server.serve("/c.webp", encode(photo(400, 300, 3), "WEBP", quality=90), "text/html"),
         "success", None, None)
-    add(server.serve("/gif", encode(photo(50, 50, 4), "GIF"), "image/gif"), "failed_to_resize",
+    add(server.serve("/bmp", encode(photo(50, 50, 4), "BMP"), "image/bmp"), "failed_to_resize",
         "Image decoding error")
     add(server.serve("/empty", b""), "failed_to_resize", "Image decoding error")
     add(server.serve("/e500", b"x", status=500), "failed_to_download",

@@ -85,11 +85,16 @@ static void test_worker_image__nothing_else_is_taken(void **state UNUSED)
                  {{"\x89PNG\r\n\x1a\n", 8}, IMAGE_BAD},
                  {{"RIFF\x04\0\0\0WEBP", 12}, IMAGE_BAD},
                  {{"<html><body>", 12}, IMAGE_BAD},
-                 {{"GIF89a______", 12}, IMAGE_UNSUPPORTED},
+                 {{"GIF89a\1\0\1\0\0\0", 12}, IMAGE_BAD},
+                 {{"GIF89a______", 12}, IMAGE_AREA_TOO_LARGE},
                  {{"II*\0________", 12}, IMAGE_UNSUPPORTED},
                  {{"BM__________", 12}, IMAGE_UNSUPPORTED},
                  {{"\0\0\0\x1c"
                    "ftypavif",
+                   12},
+                  IMAGE_BAD},
+                 {{"\0\0\0\x18"
+                   "ftypheic",
                    12},
                   IMAGE_UNSUPPORTED},
                  {STR("<svg xmlns="), IMAGE_UNSUPPORTED},

@@ -71,6 +71,8 @@ static struct str find(struct str body)
         return png_block(body);
     case IMAGE_WEBP:
         return webp_block(body);
+    case IMAGE_AVIF:
+    case IMAGE_GIF:
     case IMAGE_UNKNOWN:
         break;
     }

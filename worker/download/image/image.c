@@ -1,5 +1,6 @@
 /* Formats, limits, filters and encoding; codecs and resizing are in other files. */
 #include "image.h"
+#include <assert.h>
 #include <webp/decode.h>
 
 #define SVG_HEAD_BYTES 1024
@@ -15,7 +16,10 @@ enum image_format image_sniff(struct str body)
     if (body.n >= 12 && memcmp(body.p, "RIFF", 4) == 0 && memcmp(body.p + 8, "WEBP", 4) == 0) {
         return IMAGE_WEBP;
     }
-    return IMAGE_UNKNOWN;
+    if (body.n >= 6 && (memcmp(body.p, "GIF87a", 6) == 0 || memcmp(body.p, "GIF89a", 6) == 0)) {
+        return IMAGE_GIF;
+    }
+    return avif_is(body) ? IMAGE_AVIF : IMAGE_UNKNOWN;
 }
 
 /* SVG, also behind a byte order mark, an XML declaration, a comment or a document type. An HTML
@@ -34,23 +38,33 @@ static bool is_svg(struct str body)
                         str_find((struct str){head.p, (size_t)svg}, STR("<html")) < 0);
 }
 
-bool image_is_foreign(struct str body)
+enum image_foreign image_foreign(struct str body)
 {
     static const struct {
+        enum image_foreign is;
         size_t at;
         const char *magic;
         size_t n;
-    } known[] = {{0, "GIF8", 4},     {0, "II*\0", 4},    {0, "MM\0*", 4},
-                 {0, "BM", 2},       {4, "ftypavif", 8}, {4, "ftypheic", 8},
-                 {4, "ftypmif1", 8}, {0, "\0\0\1\0", 4}, {0, "\0\0\0\x0cjP  ", 8},
-                 {0, "\xff\x0a", 2}};
+    } known[] = {{FOREIGN_TIFF, 0, "II*\0", 4},       {FOREIGN_TIFF, 0, "MM\0*", 4},
+                 {FOREIGN_BMP, 0, "BM", 2},           {FOREIGN_HEIF, 4, "ftypheic", 8},
+                 {FOREIGN_HEIF, 4, "ftypheix", 8},    {FOREIGN_HEIF, 4, "ftypmif1", 8},
+                 {FOREIGN_ICO, 0, "\0\0\1\0", 4},     {FOREIGN_JPEG_2000, 0, "\0\0\0\x0cjP  ", 8},
+                 {FOREIGN_JPEG_XL, 0, "\xff\x0a", 2}, {FOREIGN_JPEG_XL, 0, "\0\0\0\x0cJXL ", 8}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (body.n >= known[i].at + known[i].n &&
             memcmp(body.p + known[i].at, known[i].magic, known[i].n) == 0) {
-            return true;
+            return known[i].is;
         }
     }
-    return is_svg(body);
+    return is_svg(body) ? FOREIGN_SVG : FOREIGN_NONE;
+}
+
+const char *image_foreign_name(enum image_foreign f)
+{
+    static const char *const names[] = {"",    "tiff",     "bmp",    "heif",
+                                        "ico", "jpeg2000", "jpegxl", "svg"};
+    static_assert(ARRAY_LEN(names) == FOREIGN_COUNT, "one name each");
+    return names[f];
 }
 
 static int64_t be32(const char *p)
@@ -81,6 +95,29 @@ bool image_header(struct str body, enum image_format f, int64_t *ret_w, int64_t 
         *ret_h = h;
         return true;
     }
+    case IMAGE_AVIF:
+        return avif_header(body, ret_w, ret_h);
+    case IMAGE_GIF:
+        return gif_header(body, ret_w, ret_h);
+    case IMAGE_UNKNOWN:
+        break;
+    }
+    return false;
+}
+
+static bool read_rows(struct str body, enum image_format f, struct image_rows *rows)
+{
+    switch (f) {
+    case IMAGE_JPEG:
+        return jpeg_read(body, rows);
+    case IMAGE_PNG:
+        return png_read(body, rows);
+    case IMAGE_WEBP:
+        return webp_read(body, rows);
+    case IMAGE_AVIF:
+        return avif_read(body, rows);
+    case IMAGE_GIF:
+        return gif_read(body, rows);
     case IMAGE_UNKNOWN:
         break;
     }
@@ -91,7 +128,7 @@ enum image_result image_read(struct str body, struct image_rows *rows, int *ret_
 {
     enum image_format f = image_sniff(body);
     if (f == IMAGE_UNKNOWN) {
-        return image_is_foreign(body) ? IMAGE_UNSUPPORTED : IMAGE_BAD;
+        return image_foreign(body) != FOREIGN_NONE ? IMAGE_UNSUPPORTED : IMAGE_BAD;
     }
     int64_t w;
     int64_t h;
@@ -104,10 +141,7 @@ enum image_result image_read(struct str body, struct image_rows *rows, int *ret_
     }
     *ret_w = (int)w;
     *ret_h = (int)h;
-    bool ok = f == IMAGE_JPEG  ? jpeg_read(body, rows)
-              : f == IMAGE_PNG ? png_read(body, rows)
-                               : webp_read(body, rows);
-    return ok ? IMAGE_OK : IMAGE_BAD;
+    return read_rows(body, f, rows) ? IMAGE_OK : IMAGE_BAD;
 }
 
 struct whole { /* collects the rows of a picture */
@@ -175,6 +209,8 @@ enum image_result image_encode(const struct image *im, const struct image_option
     case IMAGE_WEBP:
         ok = webp_encode(im, o->quality, out);
         break;
+    case IMAGE_AVIF:
+    case IMAGE_GIF:
     case IMAGE_UNKNOWN:
         break;
     }

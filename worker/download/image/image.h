@@ -10,7 +10,8 @@
 #define IMAGE_OUT_BYTES_MAX  (48u << 20)         /* encoded */
 #define IMAGE_EXIF_BYTES_MAX (64u << 10)
 
-enum image_format { IMAGE_JPEG, IMAGE_PNG, IMAGE_WEBP, IMAGE_UNKNOWN };
+/* The first three can be written, too. */
+enum image_format { IMAGE_JPEG, IMAGE_PNG, IMAGE_WEBP, IMAGE_AVIF, IMAGE_GIF, IMAGE_UNKNOWN };
 enum resize_mode { RESIZE_NO, RESIZE_BORDER, RESIZE_KEEP, RESIZE_KEEP_LARGEST, RESIZE_CROP };
 enum resize_filter {
     FILTER_AUTO, /* area for smaller, Lanczos for larger */
@@ -25,7 +26,7 @@ enum image_hash { HASH_NONE, HASH_SHA256, HASH_MD5, HASH_SHA512 };
 enum image_result {
     IMAGE_OK,
     IMAGE_BAD,         /* cannot be decoded */
-    IMAGE_UNSUPPORTED, /* a picture, but not JPEG, PNG or WebP */
+    IMAGE_UNSUPPORTED, /* a picture of a format that is not read */
     IMAGE_TOO_SMALL,
     IMAGE_AREA_TOO_LARGE,
     IMAGE_ASPECT_TOO_LARGE,
@@ -81,8 +82,20 @@ bool image_alloc(int w, int h, int channels, struct image *ret) MUST_CHECK;
 bool image_fits(int64_t w, int64_t h);
 /* By magic bytes, never by name or content type. */
 enum image_format image_sniff(struct str body);
-/* GIF, TIFF, BMP, AVIF, HEIF, ICO, SVG: counted separately from undecodable bodies. */
-bool image_is_foreign(struct str body);
+/* Pictures of formats that are not read, counted separately from undecodable bodies. */
+enum image_foreign {
+    FOREIGN_NONE,
+    FOREIGN_TIFF,
+    FOREIGN_BMP,
+    FOREIGN_HEIF,
+    FOREIGN_ICO,
+    FOREIGN_JPEG_2000,
+    FOREIGN_JPEG_XL,
+    FOREIGN_SVG,
+    FOREIGN_COUNT
+};
+enum image_foreign image_foreign(struct str body);
+const char *image_foreign_name(enum image_foreign f); /* "tiff" */
 /* Width and height from the header alone, before any pixel is decoded. */
 bool image_header(struct str body, enum image_format f, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
 /* Sniff, check limits, decode into rows. Orientation is not applied. IMAGE_BAD also when begin
@@ -109,5 +122,10 @@ bool png_read(struct str body, struct image_rows *rows) MUST_CHECK;
 bool png_encode(const struct image *im, int level, struct buf *out) MUST_CHECK;
 bool webp_read(struct str body, struct image_rows *rows) MUST_CHECK;
 bool webp_encode(const struct image *im, int quality, struct buf *out) MUST_CHECK;
+bool avif_is(struct str body); /* also a file of another main brand that has AVIF inside */
+bool avif_header(struct str body, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
+bool avif_read(struct str body, struct image_rows *rows) MUST_CHECK;
+bool gif_header(struct str body, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
+bool gif_read(struct str body, struct image_rows *rows) MUST_CHECK;
 /* A row of RGBA over white to RGB: rint(a/255 * c + 255 - a). out may be in. */
 void image_matte(const uint8_t *in, uint8_t *out, int w);

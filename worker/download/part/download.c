@@ -31,6 +31,7 @@
 #include <stdio.h>
 
 #define COMMAND_COLUMNS 77 /* of a command in a terminal, indented by two */
+#define FOREIGN_BYTES   256
 #define HEAP_KEPT       (8 << 20)
 #define LARGE_BODY      (1 << 20) /* allocated in pages of its own, which are released at once */
 
@@ -62,6 +63,7 @@ struct download {
     struct stats total;        /* of all rows, once the manifest is written */
     char *command, *command_1; /* of a second pass, wrapped and on one line; NULL: impossible */
     _Atomic int decoders_left;
+    _Atomic int64_t foreign[FOREIGN_COUNT]; /* pictures of formats that are not read */
 };
 
 static const char *env(const char *name)
@@ -194,6 +196,9 @@ static void *decode_main(void *arg)
                 pipeline_fail(&d->run, &err);
             }
         }
+        if (ok && may && !died && out.result == IMAGE_UNSUPPORTED) {
+            d->foreign[image_foreign(body)]++;
+        }
         sample_drop_body(s);
         fetch_threads_release(d->fetch_threads, s->fetch_thread, body_n);
         if (!ok) { /* the run has failed, not this image: it must not get into a shard */
@@ -217,26 +222,6 @@ static void *decode_main(void *arg)
         queue_close(d->run.queue_results);
     }
     return NULL;
-}
-
-static void print_line(const struct progress *p, double seconds UNUSED, double rate,
-                       struct buf *out)
-{
-    int64_t done = progress_rows(p);
-    double n = done > 0 ? (double)done : 1.0;
-    buf_addf(out,
-             "worker  - success: %.3f - failed to download: %.3f - failed to resize: %.3f - "
-             "images per sec: %.0f - count: %" PRIi64 " of %" PRIi64,
-             (double)p->successes / n, (double)p->failed_to_download / n,
-             (double)p->failed_to_resize / n, rate, done, (int64_t)p->rows_in);
-    if (p->network_away) {
-        buf_add_cstr(out, " - the network is down, everything waits");
-    } else if (p->waiting_silent > 0) {
-        buf_addf(out, " - %" PRIi64 " wait for silent hosts", (int64_t)p->waiting_silent);
-    }
-    if (p->waiting_one > 0 && !p->network_away) {
-        buf_addf(out, " - %" PRIi64 " wait for one busy host", (int64_t)p->waiting_one);
-    }
 }
 
 static void on_tick(void *ctx, int64_t asked_us)
@@ -300,6 +285,21 @@ static void wait_for_hosts(struct download *d)
     }
 }
 
+/* "tiff 3, svg 1" */
+static void foreign_text(const struct download *d, char out[static FOREIGN_BYTES])
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (int i = 0; i < FOREIGN_COUNT; i++) {
+        int64_t n = d->foreign[i];
+        if (n > 0 && at < FOREIGN_BYTES) {
+            at +=
+                (size_t)snprintf(out + at, FOREIGN_BYTES - at, "%s%s %" PRIi64, at > 0 ? ", " : "",
+                                 image_foreign_name((enum image_foreign)i), n);
+        }
+    }
+}
+
 /* Run the stages and report progress meanwhile. */
 static void run_alive(struct download *d)
 {
@@ -315,7 +315,7 @@ static void run_alive(struct download *d)
                                                   .shards_all = pipeline_shards(&d->run),
                                                   .interval_us =
                                                       d->o.progress_interval_s * USEC_PER_SEC,
-                                                  .line = print_line};
+                                                  .line = summary_line};
     struct progress_report *heart;
     progress_report_start(&config, d->sink, &heart);
     job_main_drains(&d->life);
@@ -324,9 +324,12 @@ static void run_alive(struct download *d)
         wait_for_hosts(d);
     }
     progress_report_stop(heart);
+    char foreign[FOREIGN_BYTES];
+    foreign_text(d, foreign);
     log_event(LOG_INFO, "stages_ended", LF_I("rows", progress_rows(p)),
               LF_I("successes", p->successes), LF_I("failed_to_download", p->failed_to_download),
-              LF_I("failed_to_resize", p->failed_to_resize), LF_I("unsupported", p->unsupported));
+              LF_I("failed_to_resize", p->failed_to_resize), LF_I("unsupported", p->unsupported),
+              LF_S("unsupported_formats", foreign));
 }
 
 static enum job_main_end finish(struct download *d, struct err *err)

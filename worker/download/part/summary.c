@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "job/last_words.h"
 #include "second_pass.h"
+#include <inttypes.h>
 
 #define TEXT_MARGIN   (LAST_WORDS_COUNT + 3)
 #define GO_ON_KEEPING "Run it again without --incremental_mode to go on; with it, it starts again."
@@ -70,6 +71,25 @@ static void add_second_pass(const struct summary *s, struct buf *out)
                  "It does not check verify_hash: the output has no column '%s' (it would with\n"
                  "save_additional_columns).\n",
                  s->o->verify_col);
+    }
+}
+
+void summary_line(const struct progress *p, double seconds UNUSED, double rate, struct buf *out)
+{
+    int64_t done = progress_rows(p);
+    double n = done > 0 ? (double)done : 1.0;
+    buf_addf(out,
+             "worker  - success: %.3f - failed to download: %.3f - failed to resize: %.3f - "
+             "images per sec: %.0f - count: %" PRIi64 " of %" PRIi64,
+             (double)p->successes / n, (double)p->failed_to_download / n,
+             (double)p->failed_to_resize / n, rate, done, (int64_t)p->rows_in);
+    if (p->network_away) {
+        buf_add_cstr(out, " - the network is down, everything waits");
+    } else if (p->waiting_silent > 0) {
+        buf_addf(out, " - %" PRIi64 " wait for silent hosts", (int64_t)p->waiting_silent);
+    }
+    if (p->waiting_one > 0 && !p->network_away) {
+        buf_addf(out, " - %" PRIi64 " wait for one busy host", (int64_t)p->waiting_one);
     }
 }
 

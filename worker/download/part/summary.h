@@ -1,5 +1,6 @@
 /* The last words of a download: for people on a terminal, for programs as one object. */
 #pragma once
+#include "job/progress_report.h"
 #include "job/stats.h"
 #include "options.h"
 
@@ -16,6 +17,8 @@ struct summary { /* value; all borrowed */
     const char *second_pass; /* command; NULL: no second pass is possible */
 };
 
+/* Append the line of progress, in img2dataset's words, without a newline. Pure. */
+void summary_line(const struct progress *p, double seconds, double rate, struct buf *out);
 /* Append the text, lines of at most width - 1 columns except paths and the command. Pure. */
 void summary_text(const struct summary *s, int width, struct buf *out);
 /* Append {"event":"summary",...} and a newline. Pure. */

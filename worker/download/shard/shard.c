@@ -61,6 +61,8 @@ const char *shard_image_suffix(enum image_format f)
         return "png";
     case IMAGE_WEBP:
         return "webp";
+    case IMAGE_AVIF:
+    case IMAGE_GIF:
     case IMAGE_UNKNOWN:
         break;
     }
