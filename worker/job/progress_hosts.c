@@ -82,7 +82,7 @@ void progress_hosts_sum(const struct progress_report_config *c, struct sink *sin
     }
     ret->rows_in = c->rows_all;
     ret->shards_in = c->shards_all;
-    v->done = progress_rows(ret);
+    v->done = ret->successes + ret->failed_to_download + ret->failed_to_resize;
     v->total = c->rows_all;
     v->rate = v->rows_rate;
     v->eta_s = v->done >= v->total ? 0 : -1;

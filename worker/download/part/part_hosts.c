@@ -18,7 +18,7 @@
 #define POLL_US       (2 * USEC_PER_SEC)
 #define NAP_NS        50000000
 
-struct told { /* by a host */
+struct host_report { /* by a host */
     bool there;
     struct stats stats;
     usec_t started_us;
@@ -31,7 +31,7 @@ struct part_hosts {
     const char *task;
     char attempt[ATTEMPT_BYTES]; /* with a dash, or empty */
     struct sink *sink;
-    struct told *told; /* told[hosts->n] */
+    struct host_report *told; /* told[hosts->n] */
 };
 
 bool part_hosts_new(const struct pipeline *run, const struct sagemaker_container_hosts *hosts,
@@ -166,7 +166,7 @@ bool part_hosts_collect(struct part_hosts *h, bool *ret_all, struct err *err)
 /* A host lives while its progress changes. No clock of another host is compared with ours. */
 static void note_progress(struct part_hosts *h, int host, int64_t now_us)
 {
-    struct told *t = &h->told[host];
+    struct host_report *t = &h->told[host];
     char key[PROGRESS_HOSTS_KEY_BYTES];
     AUTO_BUF struct buf b = BUF_INIT(1u << 16);
     struct err e = ERR_INIT;

@@ -1,7 +1,7 @@
-/* Several hosts share one part: host i of n takes every n-th shard, from shard i on. A host that has
- * finished and checked its share writes _host-ATTEMPT-i-of-n.json with its counts; the host that
- * finds all of them writes the manifest and removes them. Host 0 waits for the others, so that a
- * job ends with a manifest or with a reason. The file of a host says that its shards are finished
+/* Several hosts share one part: host i of n takes every n-th shard, from shard i on. A host that
+ * has finished and checked its share writes _host-ATTEMPT-i-of-n.json with its counts; the host
+ * that finds all of them writes the manifest and removes them. Host 0 waits for the others, so that
+ * a job ends with a manifest or with a reason. The file of a host says that its shards are finished
  * and checked; it is removed when that host begins again. */
 #pragma once
 #include "common/units.h"
@@ -30,8 +30,8 @@ bool part_hosts_collect(struct part_hosts *h, bool *ret_all, struct err *err) MU
 void part_hosts_forget(struct part_hosts *h);
 /* True when another host has written the manifest of this task. */
 bool part_hosts_ended(struct part_hosts *h);
-/* Wait until every host has finished its share, the manifest is there or the run stops. ERR_UNAVAILABLE with the host's
- * name when one has reported no progress for --hosts_patience. */
+/* Wait until every host has finished its share, the manifest is there or the run stops.
+ * ERR_UNAVAILABLE with the host's name when one has reported no progress for --hosts_patience. */
 bool part_hosts_wait(struct part_hosts *h, struct err *err) MUST_CHECK;
 /* Sum of what all have said; *ret_started_us: when the first of them began. */
 void part_hosts_total(const struct part_hosts *h, struct stats *ret, usec_t *ret_started_us);
