@@ -35,7 +35,7 @@ LD_ALL := -pie -pthread $(filter -fsanitize% --coverage,$(OPT:%fuzzer-no-link,ad
 
 # --- libraries ------------------------------------------------------------------------------------
 PKG_COMMON := libcurl libcrypto jansson yaml-0.1 libpcre2-8 zlib
-PKG_WORKER := libssl libjpeg spng libwebp libavif libcares libseccomp
+PKG_WORKER := libssl libjpeg spng libwebp libavif libtiff-4 libcares libseccomp
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null)
 SYSINC = $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKG_COMMON) libmicrohttpd libpq))
 L_COMMON = $(call pkg,--libs,$(PKG_COMMON)) -lm

@@ -6,7 +6,7 @@ set -eu
 what=${1:-run}
 run_pkgs="gcc libc6-dev make pkg-config libpq-dev libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
   libjansson-dev libyaml-dev libpcre2-dev zlib1g-dev libc-ares-dev libturbojpeg0-dev
-  libjpeg62-turbo-dev libspng-dev libwebp-dev libavif-dev libgif-dev libseccomp-dev postgresql ca-certificates
+  libjpeg62-turbo-dev libspng-dev libwebp-dev libavif-dev libgif-dev libtiff-dev libseccomp-dev postgresql ca-certificates
   util-linux procps"
 test_pkgs="libcmocka-dev awscli python3 python3-botocore python3-opencv python3-numpy python3-pil python3-yaml
   chromium clang libclang-rt-14-dev clang-format clang-tidy cppcheck shellcheck gcovr valgrind nginx-light openssl

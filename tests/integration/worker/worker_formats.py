@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Aim: pictures of formats that are only read (AVIF, GIF) come out with the right pixels, and broken or huge ones
+"""Aim: pictures of formats that are only read (AVIF, GIF, TIFF) come out with the right pixels, and broken or huge ones
 cost only themselves. Method: pictures written by avifenc (lossless ones must come out exactly) and PIL go through
-the worker as PNG without resizing; AVIF with loss is compared with avifdec, GIF with PIL over white.
+the worker as PNG without resizing; AVIF with loss is compared with avifdec, GIF with PIL over white, TIFF with OpenCV.
 """
 import os
 import random
@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit.worker import *
-from kit.worker.pixels import decoded
+from kit.worker.pixels import decoded, opened
 
 tap = Tap()
 UNREAD, LARGE, LIMIT = "Image decoding error", "image area too large", "decoder crashed or hit a limit"
@@ -160,12 +160,64 @@ def test_gif(d):
     tap.eq(ended["unsupported"], 0, "none counts as a format that is not read")
 
 
+def tiff(im, **kw):
+    b = io.BytesIO()
+    im.save(b, "TIFF", **kw)
+    return b.getvalue()
+
+
+def tiff_of(order, w, h, entries, data):
+    """A TIFF of entries {tag: (type, [values])} and one strip."""
+    size = {1: 1, 3: 2, 4: 4}
+    entries = {256: (4, [w]), 257: (4, [h]), 273: (4, [8]), 278: (4, [h]), 279: (4, [len(data)]), **entries}
+    at = 8 + len(data) + len(data) % 2
+    after, more, out = at + 2 + 12 * len(entries) + 4, b"", struct.pack(order + "H", len(entries))
+    for tag, (kind, values) in sorted(entries.items()):
+        raw = b"".join(struct.pack(order + {1: "B", 3: "H", 4: "I"}[kind], v) for v in values)
+        if len(raw) > 4:
+            more, raw = more + raw, struct.pack(order + "I", after + len(more))
+        out += struct.pack(order + "HHI", tag, kind, len(values)) + raw.ljust(4, b"\0")
+    return {"<": b"II*\0", ">": b"MM\0*"}[order] + struct.pack(order + "I", at) + data.ljust(at - 8, b"\0") + out + b"\0" * 4 + more
+
+
+def test_tiff(d):
+    im = Image.fromarray(PX)
+    grey, alpha = PX[:, :, 0], np.dstack([PX, np.tile(np.linspace(0, 255, PX.shape[1]).astype(np.uint8), (PX.shape[0], 1))])
+    wide = (grey.astype(np.uint16) * 257 + 3)
+    h, w = grey.shape
+    rgb = {258: (3, [8, 8, 8]), 259: (3, [1]), 262: (3, [2]), 277: (3, [3])}
+    cases = [("RGB", tiff(im)), ("grey", tiff(Image.fromarray(grey))), ("palette", tiff(im.convert("P", palette=Image.ADAPTIVE))),
+             ("two colours", tiff(im.convert("1"))), ("LZW", tiff(im, compression="tiff_lzw")), ("deflate", tiff(im, compression="tiff_adobe_deflate")),
+             ("packbits", tiff(im, compression="packbits")), ("alpha", tiff(Image.fromarray(alpha))), ("CMYK", tiff(im.convert("CMYK"))),
+             ("fax", tiff(im.convert("1"), compression="group4")), ("16 bits of grey", tiff(Image.fromarray(wide))),
+             ("big-endian", tiff_of(">", w, h, rgb, PX.tobytes())), ("white is 0", tiff_of("<", w, h, {258: (3, [8]), 259: (3, [1]), 262: (3, [0]), 277: (3, [1])}, grey.tobytes())),
+             ("planes apart", tiff_of("<", w, 3 * h, {**rgb, 257: (4, [h]), 273: (4, [8, 8 + w * h, 8 + 2 * w * h]), 279: (4, [w * h] * 3), 278: (4, [h]), 284: (3, [2])},
+                                      PX.transpose(2, 0, 1).tobytes()))]
+    cases += [("orientation %d" % i, tiff(im, tiffinfo={274: i})) for i in range(1, 9)]
+    cases += [("16 bits of RGB", tiff_of("<", w, h, {**rgb, 258: (3, [16] * 3)}, (PX.astype("<u2") * 257 + 5).tobytes()))]
+    broken = [("cut", tiff(im, compression="tiff_lzw")[:900]), ("its header", tiff(im)[:8]), ("floats", tiff(Image.fromarray(grey.astype(np.float32)))),
+              ("no strips", tiff_of("<", w, h, {**rgb, 279: (4, [0])}, b""))]
+    large = tiff_of("<", 60000, 60000, rgb, b"xx")
+    got, ended = run_all(d, "tiff", [b for _, b in cases] + [b for _, b in broken] + [large, JPEG])
+    for (name, body), (text, px, row) in zip(cases, got):
+        want = opened(body)
+        want = want if want.ndim == 2 else want[:, :, ::-1]
+        far = np.abs(px.astype(int) - want).max() if px is not None and px.shape == want.shape else None
+        tap.ok(text == "success" and far is not None and far <= 1 and (row["original_width"], row["original_height"]) == want.shape[1::-1],
+               "TIFF, %s: as OpenCV has it" % name, (text, far, px is not None and px.shape, want.shape))
+    for (name, _), (text, _, _) in zip(broken, got[len(cases):]):
+        tap.eq(text, UNREAD, "TIFF, %s: cannot be decoded" % name)
+    tap.eq([t for t, _, _ in got[-2:]], [LARGE, "success"], "what claims to be huge is not decoded")
+    tap.eq(ended["unsupported"], 0, "none counts as a format that is not read")
+
+
 def test_fuzzed(d):
     """Flipped and cut bytes of each: an answer for every row, and the neighbours are not touched."""
     r = random.Random(11)
-    seeds = [avif(d, PX[:24, :32], "--yuv", "420"), gif(Image.fromarray(PX[:24, :32]).convert("P"))]
+    seeds = [avif(d, PX[:24, :32], "--yuv", "420"), gif(Image.fromarray(PX[:24, :32]).convert("P")),
+             tiff(Image.fromarray(PX[:24, :32]), compression="tiff_lzw")]
     bodies = []
-    for i in range(60):
+    for i in range(90):
         b = bytearray(seeds[i % len(seeds)])
         for _ in range(r.randint(1, 4)):
             b[r.randrange(len(b))] = r.randrange(256)
@@ -184,5 +236,6 @@ def test_fuzzed(d):
 with Folder() as d:
     test_avif(d)
     test_gif(d)
+    test_tiff(d)
     test_fuzzed(d)
 sys.exit(tap.done())

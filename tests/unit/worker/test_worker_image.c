@@ -87,7 +87,7 @@ static void test_worker_image__nothing_else_is_taken(void **state UNUSED)
                  {{"<html><body>", 12}, IMAGE_BAD},
                  {{"GIF89a\1\0\1\0\0\0", 12}, IMAGE_BAD},
                  {{"GIF89a______", 12}, IMAGE_AREA_TOO_LARGE},
-                 {{"II*\0________", 12}, IMAGE_UNSUPPORTED},
+                 {{"II*\0________", 12}, IMAGE_BAD},
                  {{"BM__________", 12}, IMAGE_UNSUPPORTED},
                  {{"\0\0\0\x1c"
                    "ftypavif",

@@ -73,6 +73,7 @@ static struct str find(struct str body)
         return webp_block(body);
     case IMAGE_AVIF:
     case IMAGE_GIF:
+    case IMAGE_TIFF:
     case IMAGE_UNKNOWN:
         break;
     }

@@ -19,6 +19,10 @@ enum image_format image_sniff(struct str body)
     if (body.n >= 6 && (memcmp(body.p, "GIF87a", 6) == 0 || memcmp(body.p, "GIF89a", 6) == 0)) {
         return IMAGE_GIF;
     }
+    if (body.n >= 8 && (memcmp(body.p, "II*\0", 4) == 0 || memcmp(body.p, "MM\0*", 4) == 0 ||
+                        memcmp(body.p, "II+\0", 4) == 0 || memcmp(body.p, "MM\0+", 4) == 0)) {
+        return IMAGE_TIFF;
+    }
     return avif_is(body) ? IMAGE_AVIF : IMAGE_UNKNOWN;
 }
 
@@ -45,8 +49,7 @@ enum image_foreign image_foreign(struct str body)
         size_t at;
         const char *magic;
         size_t n;
-    } known[] = {{FOREIGN_TIFF, 0, "II*\0", 4},       {FOREIGN_TIFF, 0, "MM\0*", 4},
-                 {FOREIGN_BMP, 0, "BM", 2},           {FOREIGN_HEIF, 4, "ftypheic", 8},
+    } known[] = {{FOREIGN_BMP, 0, "BM", 2},           {FOREIGN_HEIF, 4, "ftypheic", 8},
                  {FOREIGN_HEIF, 4, "ftypheix", 8},    {FOREIGN_HEIF, 4, "ftypmif1", 8},
                  {FOREIGN_ICO, 0, "\0\0\1\0", 4},     {FOREIGN_JPEG_2000, 0, "\0\0\0\x0cjP  ", 8},
                  {FOREIGN_JPEG_XL, 0, "\xff\x0a", 2}, {FOREIGN_JPEG_XL, 0, "\0\0\0\x0cJXL ", 8}};
@@ -61,8 +64,7 @@ enum image_foreign image_foreign(struct str body)
 
 const char *image_foreign_name(enum image_foreign f)
 {
-    static const char *const names[] = {"",    "tiff",     "bmp",    "heif",
-                                        "ico", "jpeg2000", "jpegxl", "svg"};
+    static const char *const names[] = {"", "bmp", "heif", "ico", "jpeg2000", "jpegxl", "svg"};
     static_assert(ARRAY_LEN(names) == FOREIGN_COUNT, "one name each");
     return names[f];
 }
@@ -99,6 +101,8 @@ bool image_header(struct str body, enum image_format f, int64_t *ret_w, int64_t 
         return avif_header(body, ret_w, ret_h);
     case IMAGE_GIF:
         return gif_header(body, ret_w, ret_h);
+    case IMAGE_TIFF:
+        return tiff_header(body, ret_w, ret_h);
     case IMAGE_UNKNOWN:
         break;
     }
@@ -118,6 +122,8 @@ static bool read_rows(struct str body, enum image_format f, struct image_rows *r
         return avif_read(body, rows);
     case IMAGE_GIF:
         return gif_read(body, rows);
+    case IMAGE_TIFF:
+        return tiff_read(body, rows);
     case IMAGE_UNKNOWN:
         break;
     }
@@ -211,6 +217,7 @@ enum image_result image_encode(const struct image *im, const struct image_option
         break;
     case IMAGE_AVIF:
     case IMAGE_GIF:
+    case IMAGE_TIFF:
     case IMAGE_UNKNOWN:
         break;
     }

@@ -11,7 +11,15 @@
 #define IMAGE_EXIF_BYTES_MAX (64u << 10)
 
 /* The first three can be written, too. */
-enum image_format { IMAGE_JPEG, IMAGE_PNG, IMAGE_WEBP, IMAGE_AVIF, IMAGE_GIF, IMAGE_UNKNOWN };
+enum image_format {
+    IMAGE_JPEG,
+    IMAGE_PNG,
+    IMAGE_WEBP,
+    IMAGE_AVIF,
+    IMAGE_GIF,
+    IMAGE_TIFF,
+    IMAGE_UNKNOWN
+};
 enum resize_mode { RESIZE_NO, RESIZE_BORDER, RESIZE_KEEP, RESIZE_KEEP_LARGEST, RESIZE_CROP };
 enum resize_filter {
     FILTER_AUTO, /* area for smaller, Lanczos for larger */
@@ -85,7 +93,6 @@ enum image_format image_sniff(struct str body);
 /* Pictures of formats that are not read, counted separately from undecodable bodies. */
 enum image_foreign {
     FOREIGN_NONE,
-    FOREIGN_TIFF,
     FOREIGN_BMP,
     FOREIGN_HEIF,
     FOREIGN_ICO,
@@ -95,7 +102,7 @@ enum image_foreign {
     FOREIGN_COUNT
 };
 enum image_foreign image_foreign(struct str body);
-const char *image_foreign_name(enum image_foreign f); /* "tiff" */
+const char *image_foreign_name(enum image_foreign f); /* "bmp" */
 /* Width and height from the header alone, before any pixel is decoded. */
 bool image_header(struct str body, enum image_format f, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
 /* Sniff, check limits, decode into rows. Orientation is not applied. IMAGE_BAD also when begin
@@ -127,5 +134,7 @@ bool avif_header(struct str body, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
 bool avif_read(struct str body, struct image_rows *rows) MUST_CHECK;
 bool gif_header(struct str body, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
 bool gif_read(struct str body, struct image_rows *rows) MUST_CHECK;
+bool tiff_header(struct str body, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
+bool tiff_read(struct str body, struct image_rows *rows) MUST_CHECK;
 /* A row of RGBA over white to RGB: rint(a/255 * c + 255 - a). out may be in. */
 void image_matte(const uint8_t *in, uint8_t *out, int w);

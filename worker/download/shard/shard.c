@@ -63,6 +63,7 @@ const char *shard_image_suffix(enum image_format f)
         return "webp";
     case IMAGE_AVIF:
     case IMAGE_GIF:
+    case IMAGE_TIFF:
     case IMAGE_UNKNOWN:
         break;
     }
