@@ -116,6 +116,7 @@ try:
     os.chmod(folder, 0o755)
     os.chmod(folder + "/home", 0o755)
     test_files(folder + "/root")
+    test_libraries(folder + "/root")
     test_completion(folder + "/root")
     test_first_use(folder + "/root", folder + "/home")
     test_uninstall(folder + "/root")

@@ -6,7 +6,7 @@
 
 #define NOTHING (-1) /* an index that shows nothing */
 
-struct reader {
+struct gif_source {
     struct str rest;
 };
 
@@ -20,7 +20,7 @@ static void gif_closep(GifFileType **g)
 
 static int on_read(GifFileType *g, GifByteType *out, int n)
 {
-    struct reader *r = g->UserData;
+    struct gif_source *r = g->UserData;
     size_t take = MIN(r->rest.n, (size_t)MAX(n, 0));
     memcpy(out, r->rest.p, take);
     r->rest = (struct str){r->rest.p + take, r->rest.n - take};
@@ -134,7 +134,7 @@ static bool give_rows(const struct frame *f, struct image_rows *to)
 
 bool gif_read(struct str body, struct image_rows *rows)
 {
-    struct reader r = {body};
+    struct gif_source r = {body};
     struct frame f = {.transparent = NOTHING};
     int code = 0;
     GifFileType *g CLEANUP(gif_closep)

@@ -6,14 +6,14 @@
 
 #define ALLOC_BYTES_MAX ((tmsize_t)256 << 20) /* of the library, at once */
 
-struct reader {
+struct tiff_source {
     struct str body;
     size_t at;
 };
 
 static tmsize_t on_read(thandle_t h, void *out, tmsize_t n)
 {
-    struct reader *r = h;
+    struct tiff_source *r = h;
     size_t take = MIN((size_t)MAX(n, (tmsize_t)0), r->body.n - r->at);
     memcpy(out, r->body.p + r->at, take);
     r->at += take;
@@ -27,7 +27,7 @@ static tmsize_t on_write(thandle_t h UNUSED, void *in UNUSED, tmsize_t n UNUSED)
 
 static toff_t on_seek(thandle_t h, toff_t offset, int whence)
 {
-    struct reader *r = h;
+    struct tiff_source *r = h;
     uint64_t base = whence == SEEK_CUR ? r->at : whence == SEEK_END ? r->body.n : 0;
     uint64_t to = base + offset; /* offset may be a negative number */
     r->at = (size_t)MIN(to, (uint64_t)r->body.n);
@@ -41,7 +41,7 @@ static int on_close(thandle_t h UNUSED)
 
 static toff_t on_size(thandle_t h)
 {
-    return ((struct reader *)h)->body.n;
+    return ((struct tiff_source *)h)->body.n;
 }
 
 static int on_message(TIFF *t UNUSED, void *ctx UNUSED, const char *module UNUSED,
@@ -58,7 +58,7 @@ static void tiff_closep(TIFF **t)
 }
 
 /* Read the first directory. */
-static TIFF *open_body(struct reader *r)
+static TIFF *open_body(struct tiff_source *r)
 {
     TIFFOpenOptions *o = TIFFOpenOptionsAlloc();
     if (o == NULL) {
@@ -112,7 +112,7 @@ static size_t stored_at(const struct form *f, uint32_t x, uint32_t y)
 
 bool tiff_header(struct str body, int64_t *ret_w, int64_t *ret_h)
 {
-    struct reader r = {body, 0};
+    struct tiff_source r = {body, 0};
     struct form f;
     TIFF *t CLEANUP(tiff_closep)
     = open_body(&r);
@@ -161,7 +161,7 @@ static void give_rows(const uint32_t *px, const struct form *f, struct image_row
 
 bool tiff_read(struct str body, struct image_rows *rows)
 {
-    struct reader r = {body, 0};
+    struct tiff_source r = {body, 0};
     struct form f;
     bool alpha;
     TIFF *t CLEANUP(tiff_closep)
