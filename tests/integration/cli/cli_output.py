@@ -317,6 +317,14 @@ def check_resize(t, s):
     os.close(fd)
 
 
+def check_dumb(t, s):
+    campaign = {"id": "c-1", "name": "laion", "state": "succeeded", "parts": {"total": 2, "done": 2, "failed": 0, "waiting": 0, "active": 0}, "budget": {}, "stages": []}
+    s.answers = {"/v1/campaigns/c-1": (200, campaign)}
+    for term, drawn in (("xterm", True), ("dumb", False)):
+        text, status = on_terminal([DROVER, "watch", "c-1"], {**s.env, "TERM": term}, seconds=patience(20))
+        t.ok(status == 0 and "succeeded" in text and ("\x1b" in text) == drawn and ("\r" in text.replace("\r\n", "")) == drawn, f"TERM={term}: the cursor {'moves' if drawn else 'stays'}", text)
+
+
 def offers(s, *words):
     r = s.drover("__complete", *words)
     assert r.returncode == 0 and not r.stderr, (words, r)
@@ -484,7 +492,7 @@ def check_prompt(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_yaml, check_lists, check_narrow, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize):
+    for check in (check_yaml, check_lists, check_narrow, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize, check_dumb):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
