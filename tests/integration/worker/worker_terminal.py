@@ -215,7 +215,7 @@ def test_no_escapes(d):
     tap.ok(status == 0 and "\x1b" not in text and lines.index("") < len(lines), "a dumb terminal gets no escape at all", text)
     t = Tty(p.args(out=p.out + "-color"), env={"NO_COLOR": "1"})
     t.end()
-    tap.ok("\x1b" not in t.text and "\r 0 %" in t.text.replace("\r  0 %", "\r 0 %") and "100 %" in t.text,
+    tap.ok("\x1b" not in t.text and re.search(r"\r +\d+ %", t.text) and "\r100 %" in t.text,
            "NO_COLOR: a bar without an escape code", t.text)
 
 
