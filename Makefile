@@ -57,7 +57,7 @@ STORE := pg rows leader api
 DOWNLOAD := part fetch image decode shard text
 LOCAL := http s3 sagemaker jobs services oracle hosting fsx
 FOLDERS := orchestrator/common $(CORE:%=orchestrator/core/%) $(STORE:%=orchestrator/store/%) orchestrator/aws \
-  orchestrator/controller orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
+  orchestrator/controller orchestrator/notices orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
   $(DOWNLOAD:%=worker/download/%) worker/index worker/copy worker/sample worker/local $(LOCAL:%=worker/local/%)
 core = core/model.h core/spec/spec.h core/spec/stage_kind.def core/states core/failure/cause.def core/sched/wait_reason.def $(1:%=core/%)
 SEES_orchestrator/core := core
@@ -80,16 +80,16 @@ SEES_orchestrator/store/leader := $(SEES_orchestrator/store/rows) core/metrics/m
 SEES_orchestrator/store/api := $(SEES_orchestrator/store/rows) store/rows
 SEES_orchestrator/aws := $(addprefix core/capacity/,pool_report.h job_report.h quota_reading.h endpoint_report.h filesystem_report.h invocation_report.h) core/failure/log_line.h
 SEES_orchestrator/controller := core aws store/pg store/rows store/leader bridge.h metrics.h metrics.def status.h
+SEES_orchestrator/notices := $(call core) store/pg store/rows store/api api/handlers/guidance.h status.h metrics.h metrics.def
 SEES_orchestrator/api/server := core store/pg store/rows store/api bridge.h metrics.h metrics.def status.h
 SEES_orchestrator/api/handlers := $(SEES_orchestrator/api/server) api/server
 SEES_orchestrator/cli := $(call core,spec lowering)
-SEES_orchestrator := core aws store api controller bridge.h metrics.h metrics.def status.h
+SEES_orchestrator := core aws store api controller notices bridge.h metrics.h metrics.def status.h
 SEES_worker := download index copy sample job io
 SEES_worker/job := io
 $(foreach d,index copy sample,$(eval SEES_worker/$(d) := io job))
-SEES_worker/download/image :=
 SEES_worker/download/decode := download/image
-SEES_worker/download/shard := download/image download/part download/fetch/addr.h download/fetch/robots.h io job/progress_report.h job/stats.h
+SEES_worker/download/shard := download/image download/part download/fetch/robots.h io job/progress_report.h job/stats.h
 SEES_worker/download/fetch := download/part download/shard download/image io job
 SEES_worker/download/part := download io job
 $(foreach d,$(LOCAL:%=worker/local/%) worker/local,$(eval SEES_$(d) := local))
@@ -108,7 +108,7 @@ LIB_COMMON := $(call lib,orchestrator/common)
 LIB_CORE := $(foreach d,$(CORE),$(call lib,orchestrator/core/$(d)))
 LIB_STORE := $(foreach d,$(STORE),$(call lib,orchestrator/store/$(d)))
 LIB_API := $(call lib,orchestrator/api/handlers) $(call lib,orchestrator/api/server)
-LIB_DAEMON := $(call lib,orchestrator/controller) $(LIB_API) $(LIB_STORE) $(call lib,orchestrator/aws) $(LIB_CORE) $(LIB_COMMON)
+LIB_DAEMON := $(call lib,orchestrator/controller) $(call lib,orchestrator/notices) $(LIB_API) $(LIB_STORE) $(call lib,orchestrator/aws) $(LIB_CORE) $(LIB_COMMON)
 LIB_CLI := $(call lib,orchestrator/cli)
 LIB_WORKER := $(foreach d,index copy sample $(DOWNLOAD:%=download/%) job io,$(call lib,worker/$(d)))
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))

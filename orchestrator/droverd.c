@@ -10,6 +10,7 @@
 #include "common/token_path.h"
 #include "common/version.h"
 #include "controller/controller.h"
+#include "notices/notices.h"
 #include "settings.h"
 #include "store/pg/connection.h"
 #include "store/pg/migrate.h"
@@ -140,6 +141,20 @@ static void run_watched(struct loop *loop, const struct service_manager *service
     loop_timer_free(w.timer);
 }
 
+static bool start_notices(const struct daemon_settings *s, const char *conninfo,
+                          const struct api_status *status, struct notices **ret, struct err *err)
+{
+    const struct notices_config cfg = {.conninfo = conninfo,
+                                       .status = status,
+                                       .allow = settings_webhook_allow(s),
+                                       .collect_us = s->notice_collect_us,
+                                       .stuck_us = s->notice_stuck_us,
+                                       .retry_us = s->webhook_retry_us,
+                                       .timeout_us = s->webhook_timeout_us,
+                                       .user_agent = "droverd/" DROVER_VERSION};
+    return notices_start(&cfg, ret, err);
+}
+
 /* Everything between an open database and the end. */
 static bool serve(const struct daemon_settings *s, const struct daemon_options *o,
                   const struct listen_address *listen, const char *conninfo, struct err *err)
@@ -149,8 +164,8 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
     struct bridge *bridge = NULL;
     struct controller *controller = NULL;
     struct api *api = NULL;
-    char holder[128];
-    char host[64] = "";
+    struct notices *notices = NULL;
+    char holder[128], host[64] = "";
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(holder, sizeof holder, "%s/%d", host, (int)getpid());
     const struct controller_config cc = {.conninfo = conninfo,
@@ -194,7 +209,9 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
     if (ok) {
         ac.defaults.region = controller_region(controller);
     }
-    ok = ok && api_start(&ac, bridge, &api, err) && write_port(o->port_file, api_port(api), err);
+    ok = ok && api_start(&ac, bridge, &api, err) &&
+         start_notices(s, conninfo, &status, &notices, err) &&
+         write_port(o->port_file, api_port(api), err);
     if (ok) {
         log_event(LOG_INFO, "droverd_started", LF_S("version", DROVER_VERSION),
                   LF_S("address", s->listen), LF_I("port", api_port(api)),
@@ -204,6 +221,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
     if (bridge != NULL) {
         bridge_close(bridge);
     }
+    notices_stop(notices);
     api_stop(api);
     controller_free(controller);
     bridge_free(bridge);

@@ -73,6 +73,17 @@ const struct config_row settings_rows[] = {
      AT(streams_per_token), "event streams a token may have open"},
     {"streams_per_address", "DROVER_STREAMS_PER_ADDRESS", CONFIG_I64, "200", 1, 1000,
      AT(streams_per_address), "event streams an address other than loopback may have open"},
+    {"notice_collect_us", "DROVER_NOTICE_COLLECT_US", CONFIG_I64, "30000000", 0, 3600000000,
+     AT(notice_collect_us), "parts of a campaign that fail within this are one notice"},
+    {"notice_stuck_us", "DROVER_NOTICE_STUCK_US", CONFIG_I64, "900000000", 0, 86400000000,
+     AT(notice_stuck_us), "a campaign of which nothing has run for so long is stuck: a notice"},
+    {"webhook_allow_net", "DROVER_WEBHOOK_ALLOW_NET", CONFIG_STR, "", 0, 0, AT(webhook_allow_net),
+     "private addresses that webhooks may reach, ADDR[/LEN]:PORT by commas: 10.1.2.0/24:443"},
+    {"webhook_timeout_us", "DROVER_WEBHOOK_TIMEOUT_US", CONFIG_I64, "10000000", 100000, 60000000,
+     AT(webhook_timeout_us), "how long a webhook may take to answer"},
+    {"webhook_retry_us", "DROVER_WEBHOOK_RETRY_US", CONFIG_I64, "5000000", 1000, 60000000,
+     AT(webhook_retry_us),
+     "pause after a first failed delivery; the later ones are 6 to 10,080 times as long"},
 };
 
 const size_t settings_rows_n = ARRAY_LEN(settings_rows);
@@ -98,7 +109,18 @@ bool settings_check(const struct daemon_settings *s, struct err *err)
                        s->job_prefix, prefix, prefix);
     }
     struct proxies *proxies = NULL;
+    struct addr_rules rules;
     bool ok = proxies_new(s->trusted_proxies, &proxies, err);
     proxies_free(proxies);
-    return ok;
+    return ok && (addr_parse_rules(str_of(s->webhook_allow_net), &rules, err) ||
+                  err_wrap(err, "webhook_allow_net"));
+}
+
+struct addr_rules settings_webhook_allow(const struct daemon_settings *s)
+{
+    struct addr_rules rules;
+    struct err err = ERR_INIT;
+    bool ok = addr_parse_rules(str_of(s->webhook_allow_net), &rules, &err);
+    ASSERT(ok);
+    return rules;
 }

@@ -1,22 +1,26 @@
 /* Settings of droverd, from its file and the environment. */
 #pragma once
+#include "common/addr.h"
 #include "common/config.h"
 #include "common/err.h"
 #include "common/log.h"
 
 struct daemon_settings {
     char *database_url, *listen, *token_file, *job_prefix, *role_arn, *worker_image, *bucket;
-    char *prices_file, *log_level, *spool_dir, *trusted_proxies;
+    char *prices_file, *log_level, *spool_dir, *trusted_proxies, *webhook_allow_net;
     int64_t tick_interval_us, observe_interval_us, lease_length_us, lease_renew_us;
     int64_t invocation_interval_us, invocation_delay_us;
     int64_t signature_window_us, quota_interval_us, database_wait_us;
     int64_t progress_interval_us;
     int64_t archive_after_days;
     int64_t create_rate_per_minute, create_burst, api_threads, token_rate_per_s, token_burst;
+    int64_t notice_collect_us, notice_stuck_us, webhook_retry_us, webhook_timeout_us;
     int64_t streams_per_token, streams_per_address;
     bool plain_http, secure_cookie;
 };
 extern const struct config_row settings_rows[];
 extern const size_t settings_rows_n;
+/* What webhook_allow_net says; settings_check has checked it. */
+struct addr_rules settings_webhook_allow(const struct daemon_settings *s);
 /* Rules that no single row can say. ERR_INVALID naming the setting and what to write. */
 bool settings_check(const struct daemon_settings *s, struct err *err) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "loop.h"
 
+struct sockaddr;
 struct http;     /* the client: one multi handle */
 struct http_req; /* a transfer in flight */
 
@@ -31,6 +32,10 @@ struct http_request {
     /* Called with cb's ctx once the connection is established and before the first byte is written;
      * false ends the transfer with !ok and !sent. NULL: always send. */
     bool (*may_send)(void *ctx);
+    /* Called with cb's ctx for each address before a connection to it is opened, after the name was
+     * resolved: false refuses it. No proxy is used then, so it is the address of the server. NULL:
+     * every address. */
+    bool (*may_connect)(void *ctx, const struct sockaddr *address);
     /* When set, receives the body of a 2xx instead of the reply (unbounded; reply_max then bounds
      * the bodies of other answers). Returning false ends the transfer. */
     bool (*on_data)(void *ctx, struct str data);

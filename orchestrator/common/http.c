@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #define HTTP_HEADERS_BYTES_MAX  ((size_t)64 * 1024)
 #define HTTP_CONNECT_TIMEOUT_US (5 * USEC_PER_SEC)
@@ -28,7 +29,14 @@ enum req_state {
     REQ_DROPPED, /* cancelled from inside curl: kick will free it */
 };
 
-enum stop_reason { STOP_NONE, STOP_TOO_LARGE, STOP_READER, STOP_MAY_SEND, STOP_RESEND };
+enum stop_reason {
+    STOP_NONE,
+    STOP_TOO_LARGE,
+    STOP_READER,
+    STOP_MAY_SEND,
+    STOP_RESEND,
+    STOP_ADDRESS
+};
 
 struct http_req {
     struct http *h;
@@ -42,6 +50,7 @@ struct http_req {
     bool repeatable;
     int written_n; /* number of times curl was about to write the request */
     bool (*may_send)(void *ctx);
+    bool (*may_connect)(void *ctx, const struct sockaddr *address);
     bool (*on_data)(void *ctx, struct str data);
     http_cb cb;
     void *ctx;
@@ -120,8 +129,20 @@ static int on_prereq(void *ctx, char *ip UNUSED, char *local UNUSED, int port UN
         r->stopped = STOP_MAY_SEND;
         return CURL_PREREQFUNC_ABORT;
     }
+    r->stopped = STOP_NONE; /* of another of its addresses */
     r->written_n++;
     return CURL_PREREQFUNC_OK;
+}
+
+/* A name may have addresses of both kinds: curl goes on to the next one. */
+static curl_socket_t on_open(void *ctx, curlsocktype purpose UNUSED, struct curl_sockaddr *a)
+{
+    struct http_req *r = ctx;
+    if (!r->may_connect(r->ctx, &a->addr)) {
+        r->stopped = STOP_ADDRESS;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is curl's */
@@ -204,29 +225,22 @@ static int on_timeout(CURLM *multi UNUSED, long timeout_ms, void *ctx)
 
 static void reply_error(struct http_req *r, CURLcode rc)
 {
+    static const struct {
+        enum err_code code;
+        const char *text;
+    } stops[] = {[STOP_READER] = {ERR_IO, "the reader of the answer gave up"},
+                 [STOP_MAY_SEND] = {ERR_NETWORK, "dropped before the first byte"},
+                 [STOP_RESEND] = {ERR_NETWORK, "the connection died under the request"},
+                 [STOP_ADDRESS] = {ERR_FORBIDDEN, "its address is refused"}};
     struct err *e = &r->reply.err;
     const char *why = r->error[0] != '\0' ? r->error : curl_easy_strerror(rc);
-    switch (r->stopped) {
-    case STOP_TOO_LARGE:
+    if (r->stopped == STOP_TOO_LARGE) {
         (void)err_set(e, ERR_TOO_LARGE, "the answer is larger than %zu bytes",
                       r->reply.headers.overflow ? r->reply.headers.max : r->reply.body.max);
-        return;
-    case STOP_READER:
-        (void)err_set(e, ERR_IO, "the reader of the answer gave up");
-        return;
-    case STOP_MAY_SEND:
-        (void)err_set(e, ERR_NETWORK, "dropped before the first byte");
-        return;
-    case STOP_RESEND:
-        (void)err_set(e, ERR_NETWORK, "the connection died under the request");
-        return;
-    case STOP_NONE:
-        break;
-    }
-    if (rc == CURLE_OPERATION_TIMEDOUT) {
-        (void)err_set(e, ERR_TIMEOUT, "%s", why);
+    } else if (r->stopped != STOP_NONE) {
+        (void)err_set(e, stops[r->stopped].code, "%s", stops[r->stopped].text);
     } else {
-        (void)err_set(e, ERR_NETWORK, "%s", why);
+        (void)err_set(e, rc == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_NETWORK, "%s", why);
     }
 }
 
@@ -404,9 +418,11 @@ static bool set_options(struct http_req *r, const struct http_request *q)
     if (r->h->ca_file != NULL) {
         SET(CAINFO, r->h->ca_file);
     }
-    if (is_local(r->url)) {
+    if (is_local(r->url) || r->may_connect != NULL) {
         SET(PROXY, "");
     }
+    SET(OPENSOCKETFUNCTION, r->may_connect != NULL ? on_open : NULL);
+    SET(OPENSOCKETDATA, r);
     SET(BUFFERSIZE, HTTP_RECEIVE_BYTES);
     SET(CONNECTTIMEOUT_MS, to_ms(q->connect_timeout_us, HTTP_CONNECT_TIMEOUT_US));
     SET(TIMEOUT_MS, to_ms(q->timeout_us, HTTP_TIMEOUT_US));
@@ -471,6 +487,7 @@ struct http_req *http_send(struct http *h, const struct http_request *q, http_cb
                            .next = h->first,
                            .url = xstrdup(q->url),
                            .may_send = q->may_send,
+                           .may_connect = q->may_connect,
                            .on_data = q->on_data,
                            .cb = cb,
                            .ctx = ctx,

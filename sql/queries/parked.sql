@@ -11,7 +11,7 @@ WITH p AS (
         tried_at = clock_timestamp()
     RETURNING times)
 INSERT INTO event (campaign_id, kind, detail)
-SELECT $3::bigint, 'alert', jsonb_build_object('campaign', $3::bigint, 'text', $5::text)
+SELECT $3::bigint, 'alert', jsonb_build_object('campaign', $3::bigint, 'text', $5::text, 'about', 'parked')
 FROM p WHERE times = 1
 
 -- name: unpark

@@ -41,7 +41,7 @@ new_entry AS (
 new_event AS (
     INSERT INTO event (campaign_id, kind, detail)
     SELECT :campaign::bigint, 'alert', jsonb_build_object('campaign', :campaign::bigint, 'text',
-        'job ' || name || ' runs without an attempt: see drover strays') FROM new_stray)
+        'job ' || name || ' runs without an attempt: see drover strays', 'about', 'stray') FROM new_stray)
 SELECT count(*) FROM new_stray
 
 -- name: stray_end

@@ -72,6 +72,10 @@ def world(a):
     a.raw("PUT", f"/v1/sources/{digest}", source, {"Content-Type": "application/gzip"})
     tokens = {role: a.post("/v1/tokens", {"name": role, "role": role})[1]["token"] for role in ROLES[1:]}
     spare = [a.post("/v1/tokens", {"name": "spare", "role": "viewer"})[1]["id"] for _ in range(4)]
+    for i in range(6):
+        a.post("/v1/webhooks", {"name": f"hook {i}", "url": "https://example.com/secret", "format": ("json", "slack", "teams")[i % 3], **({"project": "default"} if i % 2 else {})})
+        a.post(f"/v1/webhooks/w-{i + 1}/test", {})
+    a.sql("UPDATE webhook_delivery SET state = 'failed', tries = 9, status = 500, problem = 'answered 500', tried_at = clock_timestamp(), ended_at = clock_timestamp() WHERE id = 1")
     for _ in range(40):
         a.post("/v1/login", {"token": tokens["viewer"]}, token=False)
     texts = [{"type": YAML, "body": spec(f"made-{i}", "{from: api}")} for i in range(6)]
@@ -79,14 +83,14 @@ def world(a):
     texts += [{"type": "application/json", "body": t} for t in ("{}", "[]", '{"name": "x", "stages": []}', '{"version": 1}')]
     lines = [{"type": LINES, "body": t} for t in ('{"uri":"s3://b/1","size":3}\n{"uri":"s3://b/2","vars":{"k":"v"}}\n', "", "{}\n", "x\n", '{"uri":7}\n')]
     known = {"campaign": ["c-1", "c-1", "c-1", "c-2", "c-3", "c-4", runs, runs], "part": [3, 0, 1, 2, 5, 8], "stage": ["download", "train-1"], "*": ["download"],
-             "operation": ["op-1", "op-2", "op-3"], "session": [f"s-{i}" for i in range(1, 60)], "project": ["default"], "token": spare,
+             "operation": ["op-1", "op-2", "op-3"], "session": [f"s-{i}" for i in range(1, 60)], "webhook": [f"w-{i}" for i in range(1, 7)], "delivery": ["d-1"], "project": ["default"], "token": spare,
              "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "filesystem": ["d-1-volume-0-a1-00"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
              "attempt": [0, 1], "tag": ["team"], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
              "cause": ["disk_full", "oom"], "filter": ["state=failed", "attempts>=1"], "what_if": ["parts=3"], "live_name": ["refuse"], "who": ["token file", "spare"], "action": ["campaign", "campaign.submit"],
              "instance_type": ["ml.c5.xlarge"], "sha256": [digest], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
     trained = {"campaign": [runs], "stage": ["train-1", "train-2"], "part": [0], "attempt": [0, 1]}
     of = {"parts_post": {"campaign": ["c-4"]}, "campaign_archive": {"campaign": ["c-3"]}, "campaign_override": {"campaign": ["c-2"]}, "campaign_cancel": {"campaign": ["c-2"]},
-          "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]}, "endpoint_delete": {"endpoint": ["d-1-serve-0-a2-00"]},
+          "delivery_resend": {"webhook": ["w-1"]}, "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]}, "endpoint_delete": {"endpoint": ["d-1-serve-0-a2-00"]},
           **dict.fromkeys(("logs_get", "metric_points_get", "metrics_get", "scaling_get", "compare_get", "metrics_list"), trained)}
     return tokens, known, of, {"campaign_post": texts, "parts_post": lines, "source_put": [{"type": "application/gzip", "base64": base64.b64encode(source).decode()}], "endpoint_ask": [{"type": t, "body": "1,2"} for t in ("text/csv", "application/octet-stream", "application/json")]}
 
@@ -112,7 +116,7 @@ def check_lint(t, a, folder):
 
 def check_roles(t, a, document, tokens):
     """Every operation with no token and with one of each role. Ids are of nothing, so that nothing changes."""
-    ids = {"campaign": "c-999", "operation": "op-999", "session": "s-999", "part": "0"}
+    ids = {"campaign": "c-999", "operation": "op-999", "webhook": "w-999", "delivery": "d-999", "session": "s-999", "part": "0"}
     wrong, cells = [], 0
     for pattern, methods in document["paths"].items():
         path = re.sub(r"\{(\w+)\}", lambda m: ids.get(m[1], "nobody"), pattern)

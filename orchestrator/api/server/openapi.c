@@ -13,6 +13,7 @@ static const struct tag {
     {"parts", "/v1/parts", "Parts with their attempts."},
     {"operations", "/v1/operations", "Bulk changes."},
     {"events", "/v1/events", "Events as streams."},
+    {"webhooks", "/v1/webhooks", "Webhooks that are told what happens, and what was sent to them."},
     {"resources", "/v1/", "Quotas, pools, endpoints, stray jobs, and what was set aside."},
     {"access", NULL, "Tokens, sessions, projects and limits."},
     {"server", "/", "Health, counters, this document, and the pages of errors."},

@@ -136,12 +136,21 @@ bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *
 static bool guidance_read(struct store *s, const int64_t *ids, size_t n, PGresult **ret,
                           struct err *err)
 {
-    static const char *const passing[] = {"none", "new",           "backoff", "order",
-                                          "rate", "stage_blocked", "paused",  "held"};
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64_array(&p, ids, n);
-    PARAM_NAMES(&p, passing);
+    PARAM_NAMES(&p, names_wait_passing);
     return store_exec(s, QUERY(API_CAMPAIGN_GUIDANCE), &p, ret, err);
+}
+
+bool apidb_campaign_guidance(struct store *s, int64_t id, apidb_guide guide, struct buf *ret_json,
+                             struct err *err)
+{
+    AUTO_RESULT PGresult *facts = NULL;
+    if (!guidance_read(s, &id, 1, &facts, err)) {
+        return false;
+    }
+    guide(ret_json, id, row_count(facts) > 0 ? row_text(facts, 0, 1) : NULL);
+    return true;
 }
 
 /* The campaign's JSON object with `guidance` as its last member. */

@@ -49,6 +49,9 @@ bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *
 /* Appends the JSON array `guidance` of a campaign. facts_json: the row of api_campaign_guidance;
  * NULL: there is nothing to say. */
 typedef void (*apidb_guide)(struct buf *b, int64_t campaign_id, const char *facts_json);
+/* That array alone; [] also when there is no such campaign. */
+bool apidb_campaign_guidance(struct store *s, int64_t id, apidb_guide guide, struct buf *ret_json,
+                             struct err *err) MUST_CHECK;
 /* The campaign with its stages, counters and guidance, as JSON. guide NULL: no guidance. */
 bool apidb_campaign_get(struct store *s, int64_t id, apidb_guide guide, int64_t *ret_version,
                         struct buf *ret_json, struct err *err) MUST_CHECK;

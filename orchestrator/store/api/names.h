@@ -32,6 +32,9 @@ static const char *const names_wait_text[] = {
 #include "core/sched/wait_reason.def"
 #undef X
 };
+/* Reasons that end by themselves. */
+static const char *const names_wait_passing[] = {"none", "new",           "backoff", "order",
+                                                 "rate", "stage_blocked", "paused",  "held"};
 static const char *const names_cost_phase[] = {
 #define X(p, name, trains) name,
 #include "core/money/cost_phase.def"

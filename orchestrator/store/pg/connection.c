@@ -30,6 +30,8 @@ static const struct role_row roles[] = {
     [STORE_ADMIN] = {"drover admin", "0", "0", "60s", "auto", 600 * USEC_PER_SEC},
     [STORE_MAINTENANCE] = {"drover maintenance", "1s", "2s", "50ms", "auto",
                            1 * USEC_PER_SEC + WAIT_MARGIN_US},
+    [STORE_NOTICES] = {"drover notices", "5s", "10s", "1s", "auto",
+                       5 * USEC_PER_SEC + WAIT_MARGIN_US},
 };
 
 static bool session_set(struct store *s, struct err *err)

@@ -14,11 +14,12 @@ enum store_role {
     STORE_LISTEN,
     STORE_LISTEN_WANTED,
     STORE_ADMIN,
-    STORE_MAINTENANCE
+    STORE_MAINTENANCE,
+    STORE_NOTICES
 };
 /* Open a connection; the caller owns *ret. conninfo: libpq string or URL. The role sets time-outs
- * (leader: idle_in_transaction 2 s, lock 1 s, statement 1 s; API: statement 5 s; maintenance: lock
- * 50 ms, statement 1 s). ERR_UNAVAILABLE, ERR_DATABASE. */
+ * (leader: idle_in_transaction 2 s, lock 1 s, statement 1 s; API: statement 5 s; notices: the same,
+ * lock 1 s; maintenance: lock 50 ms, statement 1 s). ERR_UNAVAILABLE, ERR_DATABASE. */
 bool store_open(const char *conninfo, enum store_role role, struct store **ret,
                 struct err *err) MUST_CHECK;
 /* Blocks until the server answers, or ERR_UNAVAILABLE after wait_us. A server that answers but

@@ -26,7 +26,8 @@ SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", 
          ("retry", "c-1", "--cause", "disk_full", "--instance-type", "ml.c5.xlarge", "--max-runtime", "4h", "--dry-run"), ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),
          ("validate", "deploy/examples/lightning-scaling.yaml"), ("submit", "again.yaml"),
          ("validate", "deploy/examples/huggingface-endpoint.yaml"), ("endpoints",), ("endpoints", "show", NAME), ("endpoints", "invoke", NAME, "--data", "Hi?", "--content-type", "text/plain"),
-         ("endpoints", "invoke", NAME, "--data", "no"), ("endpoints", "invoke", NAME), ("endpoints", "extend", NAME), ("endpoints", "extend", NAME, "--ttl", "99h", "-y"), ("endpoints", "ask", NAME), ("audit",))
+         ("endpoints", "invoke", NAME, "--data", "no"), ("endpoints", "invoke", NAME), ("endpoints", "extend", NAME), ("endpoints", "extend", NAME, "--ttl", "99h", "-y"), ("endpoints", "ask", NAME), ("audit",),
+         ("webhook",), ("webhook", "deliveries", "w-1"), ("webhook", "ad", "x"))
 LONG = "AccessDenied: User arn:aws:sts::111122223333:assumed-role/drover-worker/SageMaker is not authorized to perform s3:GetObject on the key"
 
 
@@ -52,6 +53,11 @@ def fill(a):
     a.objects("data", [f"meta/part-{i:05d}.snappy.parquet" for i in range(12)])
     a.objects("data", ["more/part-0.parquet"])
     assert a.submit(spec(top="budget: 900 USD"))[0] == 201
+    for name, more in (("on call", {"kinds": ["held", "failed"]}), ("team", {"format": "slack", "project": "default", "quiet": "22:00-07:00"})):
+        assert a.post("/v1/webhooks", {"name": name, "url": "https://hooks.example.com/services/T0/B0/XXXX", **more})[0] == 201
+    assert [a.post("/v1/webhooks/w-1/test", {})[0] for _ in range(2)] == [202, 202]
+    a.sql("""UPDATE webhook_delivery SET state = CASE id WHEN 1 THEN 'failed' ELSE 'delivered' END, tries = 1, status = CASE id WHEN 1 THEN 0 ELSE 200 END,
+        problem = CASE id WHEN 1 THEN '10.0.0.1 is a private address or port: an admin may allow it by webhook_allow_net' ELSE '' END""")
     with open(a.dir + "/again.yaml", "w") as f:
         f.write(spec(top="budget: 1200 USD", extra="    volume_gb: 450"))
     assert a.submit(spec(name="second-one", fan_out='{from: "s3://data/more/*.parquet"}'))[0] == 201

@@ -1,7 +1,7 @@
 /* Aim: no address inside somebody's network passes, however it is written; public ones do.
  * Method: first and last address of each refused range and its neighbours outside; host forms the
  * C library understands; rules; URLs. */
-#include "download/fetch/addr.h"
+#include "common/addr.h"
 #include "download/fetch/url.h"
 #include <arpa/inet.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * (a busy resolver drops more). IPv6 is queried only when a name has no IPv4 address. Belongs to
  * one thread. */
 #pragma once
-#include "addr.h"
+#include "common/addr.h"
 #include "common/loop.h"
 #include "common/units.h"
 

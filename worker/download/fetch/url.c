@@ -1,7 +1,7 @@
 /* Cleans and splits URLs with libcurl's parser. The same parser fetches them, so both agree on
  * where the host ends. */
 #include "url.h"
-#include "addr.h"
+#include "common/addr.h"
 #include "common/cleanup.h"
 #include "download/part/sample.h"
 #include <curl/curl.h>

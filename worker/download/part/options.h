@@ -1,8 +1,8 @@
 /* Settings of `download`: one table, read from hyperparameters (by name) or flags (--name), with
  * img2dataset's names and defaults where it has them. All faults are reported at once. */
 #pragma once
+#include "common/addr.h"
 #include "common/units.h"
-#include "download/fetch/addr.h"
 #include "download/fetch/robots.h"
 #include "download/image/image.h"
 #include "download/shard/output_format.h"

@@ -1,5 +1,5 @@
 /* Address ranges and rules. */
-#include "addr.h"
+#include "common/addr.h"
 #include "common/cleanup.h"
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -187,4 +187,20 @@ bool addr_parse_rule(struct str text, struct addr_rule *ret, struct err *err)
 bad:
     return err_set(err, ERR_INVALID,
                    "'" STR_FMT "' is not ADDR[/LEN]:PORT, as in 127.0.2.0/24:8080", STR_ARG(text));
+}
+
+bool addr_parse_rules(struct str text, struct addr_rules *ret, struct err *err)
+{
+    struct addr_rules rules = {.n = 0};
+    for (struct str rest = str_trim(text); rest.n > 0;) {
+        struct str one = str_trim(str_split(&rest, ','));
+        if (rules.n == ADDR_RULES_MAX) {
+            return err_set(err, ERR_TOO_LARGE, "more than %d addresses", ADDR_RULES_MAX);
+        }
+        if (!addr_parse_rule(one, &rules.at[rules.n++], err)) {
+            return false;
+        }
+    }
+    *ret = rules;
+    return true;
 }

@@ -1,5 +1,5 @@
-/* Which addresses a worker may connect to. URLs are untrusted and the worker runs inside a private
- * network: private, local, metadata and special-purpose ranges are refused unless opened by a rule.
+/* Which addresses a worker and a webhook may connect to. URLs come from outside and we run inside a
+ * private network: private, local, metadata and special ranges are refused unless opened by a rule.
  * Sources: IANA special-purpose address registries, RFC 6890. */
 #pragma once
 #include "common/str.h"
@@ -13,7 +13,7 @@ struct net_addr {  /* value */
     int family;    /* AF_INET or AF_INET6 */
     uint8_t b[16]; /* network order; 4 bytes used for AF_INET */
 };
-struct addr_rule { /* --allow-net ADDR[/LEN]:PORT; port 0 = any ("*") */
+struct addr_rule { /* ADDR[/LEN]:PORT; port 0 = any ("*") */
     struct net_addr net;
     int len;
     int port;
@@ -38,3 +38,5 @@ bool addr_from_sockaddr(const struct sockaddr *sa, struct net_addr *ret, int *re
 void addr_format(const struct net_addr *a, char out[static ADDR_TEXT_BYTES]);
 /* Parse "127.0.2.0/24:8080", "[::1]:80", "10.0.0.0/8:*". */
 bool addr_parse_rule(struct str text, struct addr_rule *ret, struct err *err) MUST_CHECK;
+/* The same, joined by commas; "" is none. */
+bool addr_parse_rules(struct str text, struct addr_rules *ret, struct err *err) MUST_CHECK;

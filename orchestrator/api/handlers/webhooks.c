@@ -1,0 +1,195 @@
+/* Webhooks: list, make, show, remove, try; and what was sent to them. The notifier delivers. */
+#include "store/api/webhooks.h"
+#include "api/server/audit.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
+#include "api/server/scope.h"
+#include "common/rng.h"
+#include "store/pg/tx.h"
+
+#define SECRET_BYTES 32
+
+/* Without `kinds` all of them. */
+static const char *const all_kinds[] = {"held", "budget", "failed", "done", "stuck", "lost"};
+
+/* Of another project it is not there; one of every project is for tokens of every project. */
+static bool webhook_seen(struct api_req *r, int64_t id, struct err *err)
+{
+    char project[128];
+    return apidb_webhook_project(r->db, id, project, err) &&
+           (r->who.projects[0] == '\0' || (project[0] != '\0' && scope_has(r, project)) ||
+            err_set(err, ERR_NOT_FOUND, "there is no webhook w-%lld", (long long)id));
+}
+
+static bool one_out(struct api_req *r, int status, const struct buf *rows)
+{
+    ASSERT(rows->n > 4); /* "[{...}]" */
+    buf_addf(&r->out, "%.*s\n", (int)rows->n - 2, rows->p + 1);
+    return reply_out(r, status);
+}
+
+bool webhooks_get(struct api_req *r, struct err *err)
+{
+    AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
+    if (!req_db(r, err) || !apidb_webhooks(r->db, 0, r->who.projects, &rows, err)) {
+        return false;
+    }
+    buf_addf(&r->out, "{\"webhooks\":%s}\n", buf_cstr(&rows));
+    return reply_out(r, 200);
+}
+
+bool webhook_get(struct api_req *r, struct err *err)
+{
+    int64_t id = req_id(r, 0);
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    return req_db(r, err) && webhook_seen(r, id, err) &&
+           apidb_webhooks(r->db, id, "", &rows, err) && one_out(r, 200, &rows);
+}
+
+/* "22:00-07:30", whose form is checked, to minutes. */
+static bool quiet_read(const char *text, struct apidb_webhook_new *w, struct err *err)
+{
+    w->quiet_from = w->quiet_until = -1;
+    if (text == NULL) {
+        return true;
+    }
+    const int d[] = {text[0] - '0', text[1] - '0', text[3] - '0', text[4] - '0',
+                     text[6] - '0', text[7] - '0', text[9] - '0', text[10] - '0'};
+    w->quiet_from = (d[0] * 10 + d[1]) * 60 + d[2] * 10 + d[3];
+    w->quiet_until = (d[4] * 10 + d[5]) * 60 + d[6] * 10 + d[7];
+    return w->quiet_from != w->quiet_until ||
+           err_set(err, ERR_INVALID, "quiet: '%s' are no hours; write 22:00-07:00", text);
+}
+
+static bool webhook_read(const struct api_req *r, struct apidb_webhook_new *w, struct err *err)
+{
+    size_t i;
+    const json_t *one, *body = req_json(r), *format = json_object_get(body, "format");
+    w->name = json_string_value(json_object_get(body, "name"));
+    w->url = json_string_value(json_object_get(body, "url"));
+    w->format = format != NULL ? json_string_value(format) : "json";
+    w->project = json_string_value(json_object_get(body, "project"));
+    w->by = r->who.token_id;
+    if (!quiet_read(json_string_value(json_object_get(body, "quiet")), w, err)) {
+        return false;
+    }
+    json_array_foreach(json_object_get(body, "kinds"), i, one)
+    {
+        ASSERT(w->kinds_n < WEBHOOK_KINDS_MAX);
+        w->kinds[w->kinds_n++] = json_string_value(one);
+    }
+    for (i = 0; i < ARRAY_LEN(all_kinds) && json_object_get(body, "kinds") == NULL; i++) {
+        w->kinds[w->kinds_n++] = all_kinds[i];
+    }
+    if (w->project == NULL && r->who.projects[0] != '\0') {
+        return err_set(err, ERR_FORBIDDEN,
+                       "a webhook without project is told of every project, and the token counts "
+                       "in: %s",
+                       r->who.projects);
+    }
+    return w->project == NULL || scope_has(r, w->project) ||
+           err_set(err, ERR_NOT_FOUND, "there is no project '%.64s'", w->project);
+}
+
+/* What the audit keeps: an address may be a secret, its host is not. */
+static char *audit_detail(const struct api_req *r)
+{
+    AUTO_JSON json_t *detail = json_copy((json_t *)(uintptr_t)req_json(r));
+    const char *url = json_string_value(json_object_get(detail, "url"));
+    const char *host = strstr(url, "://");
+    ASSERT(host != NULL);
+    size_t n = (size_t)(host - url) + 3;
+    n += strcspn(url + n, "/?");
+    (void)json_object_set_new(detail, "url", json_stringn(url, n));
+    return json_text(detail);
+}
+
+/* The secret is in this answer and nowhere else that people see. */
+bool webhooks_post(struct api_req *r, struct err *err)
+{
+    uint8_t secret[SECRET_BYTES];
+    int64_t id;
+    rng_secret(secret, sizeof secret);
+    struct apidb_webhook_new w = {.secret = {(const char *)secret, sizeof secret}};
+    AUTO_FREE char *detail = audit_detail(r);
+    AUTO_BUF struct buf text = BUF_INIT(128);
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    if (!webhook_read(r, &w, err) || !req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_webhook_new(tx, &w, &id, err) ||
+        !apidb_webhooks(tx, id, "", &rows, err) ||
+        !req_audit(r, "webhook.make", arena_printf(&r->arena, "w-%lld", (long long)id), detail,
+                   err) ||
+        !tx_commit(tx, err)) {
+        return false;
+    }
+    str_base64(&text, secret, sizeof secret);
+    ASSERT(rows.n > 4); /* "[{...}]" */
+    buf_addf(&r->out, "{\"secret\":\"whsec_%s\",%.*s\n", buf_cstr(&text), (int)rows.n - 3,
+             rows.p + 2);
+    reply_header(r, MHD_HTTP_HEADER_LOCATION, "/v1/webhooks/w-%lld", (long long)id);
+    return reply_out(r, 201);
+}
+
+bool webhook_delete(struct api_req *r, struct err *err)
+{
+    int64_t id = req_id(r, 0);
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    if (!req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    return tx_begin(tx, TX_WRITE, err) && webhook_seen(r, id, err) &&
+           apidb_webhooks(tx, id, "", &rows, err) && apidb_webhook_delete(tx, id, err) &&
+           req_audit(r, "webhook.remove", arena_printf(&r->arena, "w-%lld", (long long)id), "{}",
+                     err) &&
+           tx_commit(tx, err) && one_out(r, 200, &rows);
+}
+
+bool webhook_test(struct api_req *r, struct err *err)
+{
+    int64_t id = req_id(r, 0), delivery = 0;
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    if (!req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    return tx_begin(tx, TX_WRITE, err) && webhook_seen(r, id, err) &&
+           apidb_webhook_test(tx, id, &delivery, err) &&
+           apidb_deliveries(tx, id, delivery, 1, &rows, err) &&
+           req_audit(r, "webhook.test", arena_printf(&r->arena, "w-%lld", (long long)id), "{}",
+                     err) &&
+           tx_commit(tx, err) && one_out(r, 202, &rows);
+}
+
+bool webhook_deliveries_get(struct api_req *r, struct err *err)
+{
+    int64_t id = req_id(r, 0);
+    AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
+    if (!req_db(r, err) || !webhook_seen(r, id, err) ||
+        !apidb_deliveries(r->db, id, 0, req_number(r, "limit"), &rows, err)) {
+        return false;
+    }
+    buf_addf(&r->out, "{\"deliveries\":%s}\n", buf_cstr(&rows));
+    return reply_out(r, 200);
+}
+
+bool delivery_resend(struct api_req *r, struct err *err)
+{
+    int64_t id = req_id(r, 0), delivery = req_id(r, 1);
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    if (!req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    const char *subject =
+        arena_printf(&r->arena, "w-%lld/d-%lld", (long long)id, (long long)delivery);
+    return tx_begin(tx, TX_WRITE, err) && webhook_seen(r, id, err) &&
+           apidb_delivery_resend(tx, id, delivery, err) &&
+           apidb_deliveries(tx, id, delivery, 1, &rows, err) &&
+           req_audit(r, "webhook.resend", subject, "{}", err) && tx_commit(tx, err) &&
+           one_out(r, 202, &rows);
+}
