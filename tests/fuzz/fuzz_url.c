@@ -1,7 +1,7 @@
 /* URLs of strangers: what is accepted reads back as itself, has no user and no control bytes, and
  * a host that the C library would take for a refused address is one for us too. */
-#include "common/cleanup.h"
 #include "common/addr.h"
+#include "common/cleanup.h"
 #include "download/fetch/robots.h"
 #include "download/fetch/url.h"
 #include "fuzz.h"
