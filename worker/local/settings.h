@@ -24,6 +24,7 @@ struct local_settings {
     json_t *roles;             /* array of role ARNs that may be assumed; NULL: any */
     json_t *denied_buckets;    /* array of bucket names that answer AccessDenied */
     json_t *public_buckets;    /* array of bucket names that anybody may read without a signature */
+    json_t *kms_buckets;       /* array of bucket names encrypted with a key of KMS */
     json_t *secrets;           /* ARN of a secret or parameter -> its text */
     const char *region;        /* the region it plays */
     const char *account;       /* the account it plays, 12 digits */

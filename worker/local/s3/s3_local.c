@@ -89,12 +89,11 @@ static void put_object(struct request *r, const char *bucket, const char *key)
 {
     struct s3_meta m = {0};
     char quoted[64];
-    if (!s3_body_ok(r)) {
+    if (!s3_body_ok(r, &m.checksum)) {
         return;
     }
     s3_meta_of_request(r, &m);
-    (void)snprintf(m.etag, sizeof m.etag, "%s", r->upload->md5_hex);
-    (void)snprintf(m.sha256, sizeof m.sha256, "%s", r->upload->sha256_hex);
+    s3_etag_of_body(r, bucket, r->upload->md5_hex, m.etag);
     if (!s3_publish(r, bucket, key, r->upload->tmp, &m)) {
         return;
     }
@@ -102,6 +101,8 @@ static void put_object(struct request *r, const char *bucket, const char *key)
     r->accepted = true;
     (void)snprintf(quoted, sizeof quoted, "\"%s\"", m.etag);
     reply_header(r, "ETag", quoted);
+    s3_checksum_headers(r, &m.checksum);
+    s3_encryption_headers(r, bucket);
     r->reply.status = 200;
 }
 
@@ -197,6 +198,10 @@ static void get_object(struct request *r, const char *bucket, const char *key)
         return;
     }
     object_headers(r, &m, &st);
+    s3_encryption_headers(r, bucket);
+    if (found <= 0 && str_ieq_cstr(request_header(r, "x-amz-checksum-mode"), "enabled")) {
+        s3_checksum_headers(r, &m.checksum);
+    }
     r->reply.status = 200;
     if (found > 0) {
         char text[96];
@@ -255,22 +260,9 @@ static void bucket_operate(struct request *r, const char *bucket)
     }
 }
 
-static bool is_named(const json_t *buckets, const char *bucket)
-{
-    size_t i;
-    json_t *name;
-    json_array_foreach(buckets, i, name)
-    {
-        if (json_is_string(name) && strcmp(json_string_value(name), bucket) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool bucket_denied(const struct request *r, const char *bucket)
 {
-    return is_named(r->app->set.denied_buckets, bucket);
+    return s3_is_named(r->app->set.denied_buckets, bucket);
 }
 
 bool s3_is_public(const struct request *r)
@@ -279,7 +271,7 @@ bool s3_is_public(const struct request *r)
     char key[S3_KEY_MAX + 1];
     bool reads = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
     return strcmp(r->service, "s3") == 0 && reads && request_header(r, "authorization").p == NULL &&
-           s3_target(r, bucket, key) && is_named(r->app->set.public_buckets, bucket);
+           s3_target(r, bucket, key) && s3_is_named(r->app->set.public_buckets, bucket);
 }
 
 static void object_operate(struct request *r, const char *bucket, const char *key)

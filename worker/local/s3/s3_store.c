@@ -148,7 +148,9 @@ bool s3_store_meta_put(const char *root, const struct stat *st, const struct s3_
     char path[PATH_MAX];
     AUTO_BUF struct buf b = BUF_INIT(S3_META_MAX);
     meta_path(root, st, path);
-    buf_addf(&b, "%s\n%s\n%s\n%s", m->etag, m->sha256, m->content_type, m->user);
+    buf_addf(&b, "%s\n", m->etag);
+    s3_checksum_write(&m->checksum, &b);
+    buf_addf(&b, "\n%s\n%s", m->content_type, m->user);
     return files_mkparents(path, err) && files_write(path, buf_str(&b), err);
 }
 
@@ -191,9 +193,10 @@ bool s3_store_meta_get(const char *root, int fd, const struct stat *st, struct s
     meta_path(root, st, path);
     if (files_read(path, &text, &unread)) {
         struct str rest = buf_str(&text);
-        if (field_take(&rest, m.etag, sizeof m.etag) && m.etag[0] != '\0' &&
-            field_take(&rest, m.sha256, sizeof m.sha256) &&
-            field_take(&rest, m.content_type, sizeof m.content_type) && rest.n < sizeof m.user) {
+        bool ok = field_take(&rest, m.etag, sizeof m.etag) && m.etag[0] != '\0';
+        s3_checksum_read(str_split(&rest, '\n'), &m.checksum);
+        if (ok && field_take(&rest, m.content_type, sizeof m.content_type) &&
+            rest.n < sizeof m.user) {
             memcpy(m.user, rest.p, rest.n);
             *ret = m;
             return true;

@@ -1,11 +1,10 @@
 /* Objects as files: ROOT/s3/<bucket>/<key>. A bucket exists when its folder does. What a file
- * cannot hold (ETag, content type, user metadata, SHA-256) is in ROOT/state/meta under the file's
+ * cannot hold (ETag, content type, user metadata, checksum) is in ROOT/state/meta under the file's
  * identity (inode, modification time, size), so that files put there by hand are objects too: their
  * ETag is computed on first use. Keys that cannot be file names (empty, "." or ".." segments, a
  * trailing "/") are rejected. */
 #pragma once
-#include "common/buf.h"
-#include "common/units.h"
+#include "s3_checksum_local.h"
 #include <limits.h>
 #include <sys/stat.h>
 
@@ -13,9 +12,9 @@
 #define S3_KEY_MAX    1024
 #define S3_META_MAX   8192
 
-struct s3_meta {     /* a value */
-    char etag[48];   /* without quotes */
-    char sha256[65]; /* "" when not known */
+struct s3_meta {   /* a value */
+    char etag[48]; /* without quotes */
+    struct s3_checksum checksum;
     char content_type[256];
     char user[4096]; /* "name: value\n" lines of x-amz-meta-* */
 };

@@ -1,5 +1,6 @@
 /* See s3_write_local.h. */
 #include "s3_write_local.h"
+#include "common/rng.h"
 #include "local/app.h"
 #include "local/http/upload.h"
 #include <fcntl.h>
@@ -21,53 +22,26 @@ void s3_reply_err(struct request *r, const struct err *err)
     }
 }
 
-static bool checksum_ok(const struct request *r, const char *name, struct str value)
+/* The body has the MD5 that Content-MD5 names, if it does. False: answered. */
+static bool md5_ok(struct request *r)
 {
-    AUTO_BUF struct buf want = BUF_INIT(128);
-    const struct upload *u = r->upload;
-    if (strcmp(name, "x-amz-checksum-sha256") == 0) {
-        uint8_t raw[32];
-        if (!str_unhex(str_of(u->sha256_hex), raw, sizeof raw)) {
-            return false;
-        }
-        str_base64(&want, raw, sizeof raw);
-    } else if (strcmp(name, "x-amz-checksum-crc32") == 0) {
-        buf_add_be32(&want, u->crc32);
-        uint8_t raw[4];
-        memcpy(raw, want.p, sizeof raw);
-        buf_reset(&want);
-        str_base64(&want, raw, sizeof raw);
-    } else {
-        return true; /* a checksum we do not compute */
-    }
-    return str_eq(buf_str(&want), value);
-}
-
-static bool digests_ok(const struct request *r)
-{
-    static const char *const names[] = {"x-amz-checksum-sha256", "x-amz-checksum-crc32"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct str said = request_header(r, names[i]);
-        if (said.p != NULL && !checksum_ok(r, names[i], str_trim(said))) {
-            return false;
-        }
-    }
-    if (r->upload->trailer_name[0] != '\0' &&
-        !checksum_ok(r, r->upload->trailer_name, str_trim(str_of(r->upload->trailer_value)))) {
-        return false;
-    }
     struct str md5 = request_header(r, "content-md5");
+    uint8_t raw[16];
+    AUTO_BUF struct buf want = BUF_INIT(64);
     if (md5.p == NULL) {
         return true;
     }
-    uint8_t raw[16];
-    AUTO_BUF struct buf want = BUF_INIT(64);
     bool ok = str_unhex(str_of(r->upload->md5_hex), raw, sizeof raw);
     str_base64(&want, raw, sizeof raw);
-    return ok && str_eq(buf_str(&want), str_trim(md5));
+    if (ok && str_eq(buf_str(&want), str_trim(md5))) {
+        return true;
+    }
+    reply_error(r, 400, "BadDigest",
+                "The Content-MD5 you specified did not match what we received.");
+    return false;
 }
 
-bool s3_body_ok(struct request *r)
+bool s3_body_ok(struct request *r, struct s3_checksum *ret)
 {
     const struct upload *u = r->upload;
     struct err err = ERR_INIT;
@@ -84,13 +58,43 @@ bool s3_body_ok(struct request *r)
                     "header");
         return false;
     }
-    if (!digests_ok(r)) {
-        reply_error(r, 400, "BadDigest",
-                    "The Content-MD5 or checksum value that you specified did not match what the "
-                    "server received.");
-        return false;
+    return s3_checksum_of_request(r, ret) && md5_ok(r);
+}
+
+bool s3_is_named(const json_t *buckets, const char *bucket)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(buckets, i, name)
+    {
+        if (json_is_string(name) && strcmp(json_string_value(name), bucket) == 0) {
+            return true;
+        }
     }
-    return true;
+    return false;
+}
+
+void s3_etag_of_body(const struct request *r, const char *bucket, const char *md5_hex,
+                     char out[static 33])
+{
+    uint8_t raw[16];
+    if (s3_is_named(r->app->set.kms_buckets, bucket)) {
+        rng_secret(raw, sizeof raw);
+        str_hex(raw, sizeof raw, out);
+    } else {
+        (void)snprintf(out, 33, "%s", md5_hex);
+    }
+}
+
+void s3_encryption_headers(struct request *r, const char *bucket)
+{
+    if (!s3_is_named(r->app->set.kms_buckets, bucket)) {
+        return;
+    }
+    AUTO_FREE char *key = xasprintf("arn:aws:kms:%s:%s:key/11111111-2222-3333-4444-555555555555",
+                                    r->app->set.region, r->app->set.account);
+    reply_header(r, "x-amz-server-side-encryption", "aws:kms");
+    reply_header(r, "x-amz-server-side-encryption-aws-kms-key-id", key);
 }
 
 void s3_meta_of_request(const struct request *r, struct s3_meta *m)

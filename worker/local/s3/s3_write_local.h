@@ -4,8 +4,16 @@
 #include "local/http/request.h"
 #include "s3_store.h"
 
-/* Check the body against the client's length, MD5 and checksums; false: answered. */
-bool s3_body_ok(struct request *r);
+/* Check the body against the client's length, MD5 and checksum, which goes into *ret; false:
+ * answered. */
+bool s3_body_ok(struct request *r, struct s3_checksum *ret);
+/* True when a setting that lists buckets (NULL: none) has this one. */
+bool s3_is_named(const json_t *buckets, const char *bucket);
+/* The ETag of a body that is put into the bucket: its MD5, or something else in kms_buckets. */
+void s3_etag_of_body(const struct request *r, const char *bucket, const char *md5_hex,
+                     char out[static 33]);
+/* Headers about the bucket's encryption. */
+void s3_encryption_headers(struct request *r, const char *bucket);
 /* Content type and user metadata of the request into m. */
 void s3_meta_of_request(const struct request *r, struct s3_meta *m);
 /* True when an If-Match or If-None-Match header names this ETag or is "*". */
