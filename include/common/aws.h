@@ -28,12 +28,12 @@ struct aws_call {
     struct str body;
     /* S3 only: goes into the host or the path, as the endpoint requires; NULL: none */
     const char *bucket;
-    bool body_borrow;         /* the body is not copied; it must stay valid until the callback */
-    bool fresh_connection;    /* see http.h; for calls that must never be sent twice */
-    size_t reply_max;         /* 0: 8 MiB */
-    int64_t timeout_us;       /* 0: 30 s */
-    int64_t stall_timeout_us; /* see http.h; 0: not watched */
-    bool unsigned_payload;    /* S3 uploads: UNSIGNED-PAYLOAD */
+    bool body_borrow;           /* the body is not copied; it must stay valid until the callback */
+    bool fresh_connection;      /* see http.h; for calls that must never be sent twice */
+    size_t reply_max;           /* 0: 8 MiB */
+    int64_t timeout_us;         /* 0: 30 s */
+    int64_t stall_timeout_us;   /* see http.h; 0: not watched */
+    const char *payload_sha256; /* of the body, in hex, when it is known; NULL: computed */
     /* Called before signing, after signing, and before the first byte is written; false drops the
      * call with AWS_UNSENT. The leader checks its lease here. Must be cheap and free of side
      * effects. */
@@ -85,6 +85,13 @@ bool aws_client_renews_creds(const struct aws_client *c);
 /* For threads with a loop of their own: when the keys have expired or were refused, run the loop
  * until their renewal has ended, well or not. */
 void aws_client_await_creds(struct aws_client *c);
+/* What uploads to S3 do about x-amz-checksum-*. */
+enum aws_checksums {
+    AWS_CHECKSUMS_OFF,  /* AWS_REQUEST_CHECKSUM_CALCULATION or the profile says when_required */
+    AWS_CHECKSUMS_SENT, /* the endpoint is not AWS' own: an answer without one is accepted */
+    AWS_CHECKSUMS_REQUIRED
+};
+enum aws_checksums aws_client_checksums(struct aws_client *c);
 /* AWS' clock minus ours, as measured from the Date of its answers; 0 while they agree to 4 minutes
  * or nothing has been answered yet. */
 int64_t aws_client_skew_us(const struct aws_client *c);

@@ -1,4 +1,5 @@
-/* S3 objects over aws.h. URIs are s3://bucket/key. A custom endpoint uses path style, AWS
+/* S3 objects over aws.h. What is uploaded states its SHA-256 (signed, and as x-amz-checksum-sha256
+ * unless aws_client_checksums is off), and the answer is compared with it. URIs are s3://bucket/key. A custom endpoint uses path style, AWS
  * virtual-host style. Every call is asynchronous on the loop and has a blocking twin
  * (s3_blocking_*) for threads without a loop: the worker's upload thread, the CLI, tests. */
 #pragma once
@@ -25,15 +26,20 @@ struct s3_listing {
 };
 void s3_listing_done(struct s3_listing *l);
 
+#define S3_CHECKSUM_N 64 /* base64 of a SHA-256, "-", a number of parts, NUL */
+#define S3_WRITER_N   33 /* 32 hex digits, NUL */
+
 struct s3_result {
     enum aws_outcome outcome;
     int status;      /* 404: not found; 412: another writer was first */
     struct err err;  /* set unless the outcome is AWS_OK */
     struct str body; /* GET: valid during the callback */
     char etag[128];
-    int64_t size;               /* HEAD, GET: size of the whole object */
-    struct s3_listing *listing; /* LIST: valid during the callback */
-    const char *next_token;     /* LIST of one page: of the next; NULL: there is none */
+    char checksum[S3_CHECKSUM_N]; /* x-amz-checksum-sha256; "": not told */
+    char writer[S3_WRITER_N];     /* HEAD, GET: id of the write that made the object; "": none */
+    int64_t size;                 /* HEAD, GET: size of the whole object */
+    struct s3_listing *listing;   /* LIST: valid during the callback */
+    const char *next_token;       /* LIST of one page: of the next; NULL: there is none */
 };
 typedef void (*s3_cb)(void *ctx, const struct s3_result *r);
 void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,

@@ -25,15 +25,6 @@
 #define AWS_KEPT_BYTES_MAX    ((size_t)1024 * 1024)
 #define AWS_URL_BYTES_MAX     ((size_t)16 * 1024)
 
-struct endpoint {
-    char *service;
-    char *url;         /* "https://host:port/base", no slash at the end */
-    struct str scheme; /* views into url */
-    struct str host;   /* with the port unless it is the scheme's default */
-    struct str base;   /* prefix of every path, usually empty */
-    bool custom;
-};
-
 struct aws_req {
     struct aws_client *c;
     struct aws_req *prev, *next;
@@ -61,41 +52,13 @@ struct aws_client {
     bool refused;         /* the last answer refused the credentials */
     bool answered;        /* at least once: AWS' clock is known */
     bool closing;         /* aws_client_free is running */
+    bool checksums;       /* S3 requests state them */
     uint64_t signed_n;
     bool (*gate)(void *ctx); /* aws_client_set_gate */
     void *gate_ctx;
     struct endpoint endpoints[AWS_ENDPOINTS_MAX];
     size_t endpoints_n;
 };
-
-static bool endpoint_parse(struct endpoint *e, struct err *err)
-{
-    struct str url = str_of(e->url);
-    struct str default_port;
-    if (str_starts(url, "https://")) {
-        e->scheme = STR("https://");
-        default_port = STR(":443");
-    } else if (str_starts(url, "http://")) {
-        e->scheme = STR("http://");
-        default_port = STR(":80");
-    } else {
-        return err_set(err, ERR_INVALID, "endpoint '%.200s' is neither http nor https", e->url);
-    }
-    struct str rest = {url.p + e->scheme.n, url.n - e->scheme.n};
-    size_t host_n = 0;
-    while (host_n < rest.n && rest.p[host_n] != '/') {
-        unsigned char ch = (unsigned char)rest.p[host_n++];
-        if (ch <= 0x20 || ch >= 0x7f || strchr("@?#\\%", ch) != NULL) {
-            return err_set(err, ERR_INVALID, "endpoint '%.200s' has no plain host name", e->url);
-        }
-    }
-    e->host = (struct str){rest.p, host_n};
-    e->base = (struct str){rest.p + host_n, rest.n - host_n};
-    if (str_ends(e->host, default_port.p)) {
-        e->host.n -= default_port.n;
-    }
-    return e->host.n > 0 || err_set(err, ERR_INVALID, "endpoint '%.200s' has no host", e->url);
-}
 
 static const struct endpoint *endpoint_of(struct aws_client *c, const char *service,
                                           struct err *err)
@@ -146,6 +109,7 @@ static void keep_again(struct aws_req *r, const struct aws_call *call)
     r->again.path = keep_text(a, call->path);
     r->again.query = keep_text(a, call->query);
     r->again.bucket = keep_text(a, call->bucket);
+    r->again.payload_sha256 = keep_text(a, call->payload_sha256);
     r->again.headers = headers;
     if (!call->body_borrow && call->body.n > 0) {
         char *body = arena_alloc(a, call->body.n);
@@ -402,9 +366,11 @@ static bool start(struct aws_req *r, const struct aws_call *call, struct err *er
     if (keys == NULL && c->keys != NULL) {
         return false;
     }
-    char hash[SHA256_HEX_N] = SIGV4_UNSIGNED_PAYLOAD;
-    if (!call->unsigned_payload || !str_eq_cstr(e->scheme, "https://")) {
-        hash_sha256_hex(call->body.p != NULL ? call->body.p : "", call->body.n, hash);
+    char computed[SHA256_HEX_N];
+    const char *hash = call->payload_sha256;
+    if (hash == NULL) {
+        hash_sha256_hex(call->body.p != NULL ? call->body.p : "", call->body.n, computed);
+        hash = computed;
     }
     struct headers h = {.n = 0};
     add_header(&h, "Host", buf_cstr(&t.host));
@@ -498,6 +464,7 @@ bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_cli
     struct aws_client *c = xcalloc(1, sizeof *c);
     c->l = l;
     c->user_agent = xstrdup(cfg->user_agent != NULL ? cfg->user_agent : "drover");
+    c->checksums = endpoint_wants_checksums();
     c->kick = loop_timer_new(l, on_kick, c);
     if (cfg->region != NULL) {
         if (strlen(cfg->region) >= sizeof c->region) {
@@ -589,4 +556,12 @@ int64_t aws_client_skew_us(const struct aws_client *c)
 uint64_t aws_client_signed_n(const struct aws_client *c)
 {
     return c->signed_n;
+}
+
+enum aws_checksums aws_client_checksums(struct aws_client *c)
+{
+    struct err err = ERR_INIT;
+    const struct endpoint *e = endpoint_of(c, "s3", &err);
+    bool own = e == NULL || !e->custom || endpoint_is_aws_host(e->host);
+    return !c->checksums ? AWS_CHECKSUMS_OFF : own ? AWS_CHECKSUMS_REQUIRED : AWS_CHECKSUMS_SENT;
 }

@@ -38,6 +38,7 @@ static const char *const transient_codes[] = {
     "ServiceUnavailable",
     "ServiceUnavailableException",
     "BadDigest", /* the bytes were damaged in transit: send them again */
+    "XAmzContentSHA256Mismatch",
     "IncompleteBody",
 };
 

@@ -187,6 +187,61 @@ char *endpoint_url(const char *service, const char *region, bool *ret_custom)
     return given;
 }
 
+bool endpoint_wants_checksums(void)
+{
+    struct profiles p = {.config_path = NULL};
+    (void)!profiles_load(&p, NULL); /* what is wrong with them is said where keys are searched */
+    const char *v = env_value("AWS_REQUEST_CHECKSUM_CALCULATION");
+    v = v != NULL ? v : profiles_value(&p, profile_name(), "request_checksum_calculation");
+    bool wants = v == NULL || strcasecmp(v, "when_required") != 0;
+    profiles_done(&p);
+    return wants;
+}
+
+bool endpoint_parse(struct endpoint *e, struct err *err)
+{
+    struct str url = str_of(e->url);
+    struct str default_port;
+    if (str_starts(url, "https://")) {
+        e->scheme = STR("https://");
+        default_port = STR(":443");
+    } else if (str_starts(url, "http://")) {
+        e->scheme = STR("http://");
+        default_port = STR(":80");
+    } else {
+        return err_set(err, ERR_INVALID, "endpoint '%.200s' is neither http nor https", e->url);
+    }
+    struct str rest = {url.p + e->scheme.n, url.n - e->scheme.n};
+    size_t host_n = 0;
+    while (host_n < rest.n && rest.p[host_n] != '/') {
+        unsigned char ch = (unsigned char)rest.p[host_n++];
+        if (ch <= 0x20 || ch >= 0x7f || strchr("@?#\\%", ch) != NULL) {
+            return err_set(err, ERR_INVALID, "endpoint '%.200s' has no plain host name", e->url);
+        }
+    }
+    e->host = (struct str){rest.p, host_n};
+    e->base = (struct str){rest.p + host_n, rest.n - host_n};
+    if (str_ends(e->host, default_port.p)) {
+        e->host.n -= default_port.n;
+    }
+    return e->host.n > 0 || err_set(err, ERR_INVALID, "endpoint '%.200s' has no host", e->url);
+}
+
+bool endpoint_is_aws_host(struct str host)
+{
+    host = str_split(&host, ':');
+    for (size_t i = 0; i < ARRAY_LEN(partitions); i++) {
+        const char *suffixes[] = {partitions[i].suffix, partitions[i].dual_suffix};
+        for (size_t j = 0; j < ARRAY_LEN(suffixes); j++) {
+            size_t n = strlen(suffixes[j]);
+            if (host.n > n && host.p[host.n - n - 1] == '.' && str_ends(host, suffixes[j])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 const char *endpoint_signing_name(const char *service)
 {
     for (size_t i = 0; i < ARRAY_LEN(services); i++) {

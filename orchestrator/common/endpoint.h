@@ -1,7 +1,16 @@
 /* Region and endpoints of AWS services, found in the environment and the profile files as the AWS
  * SDKs do. */
 #pragma once
-#include "common/err.h"
+#include "common/str.h"
+
+struct endpoint {
+    char *service;
+    char *url;         /* "https://host:port/base", no slash at the end */
+    struct str scheme; /* views into url */
+    struct str host;   /* with the port unless it is the scheme's default */
+    struct str base;   /* prefix of every path, usually empty */
+    bool custom;
+};
 
 /* Region from AWS_REGION, AWS_DEFAULT_REGION or the profile; ERR_INVALID when there is none. */
 bool endpoint_region(char *out, size_t out_n, struct err *err) MUST_CHECK;
@@ -11,6 +20,13 @@ bool endpoint_region(char *out, size_t out_n, struct err *err) MUST_CHECK;
  * AWS_USE_DUALSTACK_ENDPOINT, or the profile's use_... keys, choose among the hosts. *ret_custom is
  * true when it was given as a URL (S3 then uses path style). The caller frees the result. */
 char *endpoint_url(const char *service, const char *region, bool *ret_custom);
+/* False when AWS_REQUEST_CHECKSUM_CALCULATION or the profile's request_checksum_calculation is
+ * when_required. */
+bool endpoint_wants_checksums(void);
+/* The host, perhaps with a port, belongs to a domain of AWS. */
+bool endpoint_is_aws_host(struct str host);
+/* Split e->url into its views. ERR_INVALID when it is no plain http or https address. */
+bool endpoint_parse(struct endpoint *e, struct err *err) MUST_CHECK;
 /* The service name used in signatures. "sagemaker-runtime" signs as "sagemaker", most others as
  * themselves. */
 const char *endpoint_signing_name(const char *service);

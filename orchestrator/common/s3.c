@@ -2,6 +2,7 @@
 #include "common/s3.h"
 #include "aws_error.h"
 #include "common/cleanup.h"
+#include "common/hash.h"
 #include "common/xml.h"
 #include "s3_internal.h"
 #include <ctype.h>
@@ -60,6 +61,8 @@ struct op {
     bool is_get;
     size_t body_max;
     const char *xml_root;
+    char checksum[S3_CHECKSUM_N];
+    bool checksum_required;
     bool head;
     bool (*on_data)(void *data_ctx, struct str data);
     void *data_ctx;
@@ -71,6 +74,20 @@ void s3_spec_header(struct s3_spec *spec, const char *name, const char *value)
 {
     ASSERT(spec->headers_n < S3_HEADERS_MAX);
     spec->headers[spec->headers_n++] = (struct http_header){name, value};
+}
+
+void s3_spec_checksum(struct s3_spec *spec, enum aws_checksums how)
+{
+    uint8_t raw[32];
+    AUTO_BUF struct buf text = BUF_INIT(sizeof spec->checksum);
+    hash_sha256(spec->body.p != NULL ? spec->body.p : "", spec->body.n, raw);
+    str_hex(raw, sizeof raw, spec->sha256);
+    if (how != AWS_CHECKSUMS_OFF) {
+        str_base64(&text, raw, sizeof raw);
+        (void)snprintf(spec->checksum, sizeof spec->checksum, "%s", buf_cstr(&text));
+        spec->checksum_required = how == AWS_CHECKSUMS_REQUIRED;
+        s3_spec_header(spec, "x-amz-checksum-sha256", spec->checksum);
+    }
 }
 
 bool s3_result_unreadable(struct s3_result *r, const char *operation, const char *why)
@@ -92,12 +109,29 @@ static int64_t whole_size(const struct http_reply *h)
     return parse_i64(range, 0, INT64_MAX, &n, NULL) ? n : -1;
 }
 
-static void copy_etag(const struct http_reply *h, struct s3_result *r)
+/* A header that is too long counts as absent. */
+static void copy_header(const struct http_reply *h, const char *name, char *out, size_t out_n)
 {
-    struct str etag = http_reply_header(h, "ETag");
-    if (etag.n < sizeof r->etag) {
-        memcpy(r->etag, etag.p, etag.n);
-        r->etag[etag.n] = '\0';
+    struct str v = http_reply_header(h, name);
+    if (v.n > 0 && v.n < out_n) {
+        memcpy(out, v.p, v.n);
+        out[v.n] = '\0';
+    }
+}
+
+/* Compares the checksum in the answer to an upload with the one that was sent. */
+static void check_checksum(const struct op *op, struct s3_result *r)
+{
+    if (r->checksum[0] == '\0' && op->checksum_required) {
+        r->outcome = AWS_REFUSED;
+        (void)err_set(&r->err, ERR_AWS,
+                      "%s: the answer does not tell the checksum of what was stored; if something "
+                      "on the way to S3 drops it, set AWS_REQUEST_CHECKSUM_CALCULATION to "
+                      "when_required",
+                      op->operation);
+    } else if (r->checksum[0] != '\0' && strcmp(r->checksum, op->checksum) != 0) {
+        (void)s3_result_unreadable(r, op->operation,
+                                   "the checksum in the answer is not the one that was sent");
     }
 }
 
@@ -133,7 +167,9 @@ static void on_reply(void *ctx, const struct aws_reply *reply)
     AUTO_FREE struct op *op = ctx;
     struct s3_result r = {
         .outcome = reply->outcome, .status = reply->status, .body = reply->body, .size = -1};
-    copy_etag(reply->http, &r);
+    copy_header(reply->http, "ETag", r.etag, sizeof r.etag);
+    copy_header(reply->http, "x-amz-checksum-sha256", r.checksum, sizeof r.checksum);
+    copy_header(reply->http, S3_WRITER_HEADER, r.writer, sizeof r.writer);
     if (reply->outcome != AWS_OK) {
         (void)aws_reply_err(reply, op->operation, &r.err);
         (void)err_wrap(&r.err, "'s3://%s/%.200s'", op->u.bucket, op->u.key);
@@ -149,6 +185,8 @@ static void on_reply(void *ctx, const struct aws_reply *reply)
                           op->u.bucket, op->u.key, op->body_max);
         } else if (op->xml_root != NULL) {
             check_root(op, reply, &r);
+        } else if (op->checksum[0] != '\0') {
+            check_checksum(op, &r);
         }
     }
     op->cb(op->ctx, &r);
@@ -170,11 +208,13 @@ void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec
                       .is_get = spec->is_get,
                       .body_max = spec->body_max,
                       .xml_root = spec->xml_root,
+                      .checksum_required = spec->checksum_required,
                       .head = strcmp(spec->method, "HEAD") == 0,
                       .on_data = spec->on_data,
                       .data_ctx = spec->data_ctx,
                       .cb = cb,
                       .ctx = ctx};
+    memcpy(op->checksum, spec->checksum, sizeof op->checksum);
     AUTO_BUF struct buf path = BUF_INIT(3 * sizeof u->key + 2);
     buf_add_char(&path, '/');
     if (!spec->of_bucket) {
@@ -191,7 +231,7 @@ void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec
         .headers_n = spec->headers_n,
         .body = spec->body,
         .body_borrow = spec->body_borrow,
-        .unsigned_payload = spec->body.n > 0,
+        .payload_sha256 = spec->sha256[0] != '\0' ? spec->sha256 : NULL,
         .reply_max = spec->is_get ? MAX(spec->body_max, S3_ERROR_BYTES_MAX) : S3_XML_BYTES_MAX,
         .timeout_us = S3_TIMEOUT_US,
         .stall_timeout_us =
@@ -259,6 +299,7 @@ void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const
     if (if_none_match != NULL) {
         s3_spec_header(&spec, "If-None-Match", if_none_match);
     }
+    s3_spec_checksum(&spec, aws_client_checksums(c));
     s3_start(c, u, &spec, cb, ctx);
 }
 

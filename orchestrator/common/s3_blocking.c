@@ -1,9 +1,8 @@
 /* Blocking S3 calls for threads without a loop; each s3_blocking has its own. Transient failures
- * are retried with full jitter. A create-only write whose first reply was lost is recognised by its
- * ETag instead of being reported as another writer's. */
+ * are retried with full jitter. Every write has a random id in the object's metadata, by which a
+ * create-only write whose first reply was lost is told from another writer's. */
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/hash.h"
 #include "common/retry.h"
 #include "common/version.h"
 #include "s3_internal.h"
@@ -238,13 +237,23 @@ bool s3_blocking_get_range(struct s3_blocking *s, const struct s3_uri *u, int64_
     return true;
 }
 
+/* HEAD; with_checksum asks for the object's checksum too. */
+static bool head(struct s3_blocking *s, const struct s3_uri *u, bool with_checksum,
+                 struct s3_kept *ret, struct err *err)
+{
+    struct s3_spec spec = {.operation = "HeadObject", .method = "HEAD"};
+    if (with_checksum) {
+        s3_spec_header(&spec, "x-amz-checksum-mode", "ENABLED");
+    }
+    return s3_sync_call(s, u, &spec, NULL, NULL, ret, err);
+}
+
 bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, int64_t *ret_size,
                       char ret_etag[static 128], struct err *err)
 {
-    struct s3_spec spec = {.operation = "HeadObject", .method = "HEAD"};
     CLEANUP(s3_kept_done)
     struct s3_kept k;
-    if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
+    if (!head(s, u, false, &k, err)) {
         return false;
     }
     *ret_size = k.r.size;
@@ -252,17 +261,60 @@ bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, int64_t *re
     return true;
 }
 
-bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const char *etag, int64_t size)
+enum aws_checksums s3_sync_checksums(struct s3_blocking *s)
 {
-    int64_t there_size;
-    char there_etag[128];
-    return s3_blocking_head(s, u, &there_size, there_etag, NULL) && there_size == size &&
-           strcmp(there_etag, etag) == 0;
+    return aws_client_checksums(s->c);
+}
+
+void s3_writer_new(char out[static S3_WRITER_N])
+{
+    uint8_t raw[16];
+    rng_secret(raw, sizeof raw);
+    str_hex(raw, sizeof raw, out);
+}
+
+/* The object is our write's; is it whole? */
+static bool is_intact(const struct s3_uri *u, const struct s3_write *w, const struct s3_result *r,
+                      struct err *err)
+{
+    bool known = w->checksum[0] != '\0' && r->checksum[0] != '\0';
+    if (r->size == w->size && (!known || strcmp(r->checksum, w->checksum) == 0)) {
+        err_clear(err);
+        return true;
+    }
+    return err_set(err, ERR_AWS, "'s3://%s/%.200s' is not what was sent: %jd bytes, SHA-256 %s",
+                   u->bucket, u->key, (intmax_t)r->size, r->checksum);
+}
+
+bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const struct s3_write *w,
+                     const struct s3_kept *k, struct err *err)
+{
+    struct err why = ERR_INIT;
+    CLEANUP(s3_kept_done)
+    struct s3_kept there;
+    bool ok = head(s, u, true, &there, &why);
+    if (!ok && there.r.status == 403) { /* the checksum of an encrypted object needs its key */
+        s3_kept_done(&there);
+        ok = head(s, u, false, &there, &why);
+    }
+    if (ok && strcmp(there.r.writer, w->writer) == 0) {
+        return is_intact(u, w, &there.r, err);
+    }
+    if (!ok && why.code != ERR_NOT_FOUND && k->r.status == 412 && err != NULL) {
+        *err = why;
+        return err_wrap(err, "cannot tell who wrote it");
+    }
+    if (ok && w->create_only && k->r.status != 412) {
+        (void)err_set(err, ERR_PRECONDITION, "'s3://%s/%.200s' is another writer's", u->bucket,
+                      u->key);
+    }
+    return false;
 }
 
 bool s3_blocking_put(struct s3_blocking *s, const struct s3_uri *u, struct str body,
                      const char *content_type, bool create_only, struct err *err)
 {
+    struct s3_write w = {.size = (int64_t)body.n, .create_only = create_only};
     struct s3_spec spec = {.operation = "PutObject",
                            .method = "PUT",
                            .body = body,
@@ -272,25 +324,14 @@ bool s3_blocking_put(struct s3_blocking *s, const struct s3_uri *u, struct str b
     if (create_only) {
         s3_spec_header(&spec, "If-None-Match", "*");
     }
+    s3_writer_new(w.writer);
+    s3_spec_header(&spec, S3_WRITER_HEADER, w.writer);
+    s3_spec_checksum(&spec, s3_sync_checksums(s));
+    memcpy(w.checksum, spec.checksum, sizeof w.checksum);
     CLEANUP(s3_kept_done)
     struct s3_kept k;
-    if (s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
-        return true;
-    }
-    if (k.r.status != 412 || k.unknown_n == 0) {
-        return false;
-    }
-    uint8_t md5[16];
-    char etag[35] = "\"";
-    hash_md5(body.p != NULL ? body.p : "", body.n, md5);
-    str_hex(md5, sizeof md5, etag + 1);
-    etag[33] = '"';
-    etag[34] = '\0';
-    if (!s3_sync_is_ours(s, u, etag, (int64_t)body.n)) {
-        return false;
-    }
-    err_clear(err);
-    return true;
+    return s3_sync_call(s, u, &spec, NULL, NULL, &k, err) ||
+           (k.r.status == 412 && s3_sync_is_ours(s, u, &w, &k, err));
 }
 
 bool s3_blocking_delete(struct s3_blocking *s, const struct s3_uri *u, struct err *err)

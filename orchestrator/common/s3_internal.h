@@ -1,9 +1,11 @@
 /* Shared by common/s3.c, s3_list.c, s3_blocking.c, s3_multipart.c and s3_uploads.c: one request
  * against an object, its blocking form with retries, and the pages of a listing. */
 #pragma once
+#include "common/hash.h"
 #include "common/s3.h"
 
 #define S3_HEADERS_MAX      4
+#define S3_WRITER_HEADER    "x-amz-meta-drover-writer"
 #define S3_TIMEOUT_US       (INT64_C(900) * USEC_PER_SEC) /* a whole transfer of up to 5 GiB */
 #define S3_STALL_TIMEOUT_US (INT64_C(60) * USEC_PER_SEC)
 #define S3_XML_BYTES_MAX    ((size_t)8 * 1024 * 1024)
@@ -22,6 +24,9 @@ struct s3_spec {           /* a value; pointers are borrowed for the call */
     size_t headers_n;
     struct str body;
     bool body_borrow;
+    char sha256[SHA256_HEX_N];    /* of the body, by s3_spec_checksum; "": not computed */
+    char checksum[S3_CHECKSUM_N]; /* the one that is stated; "": none */
+    bool checksum_required;       /* the answer has to repeat it */
     bool is_get; /* body_max bounds the object; error documents have room of their own */
     size_t body_max;
     int64_t stall_timeout_us; /* 0: S3_STALL_TIMEOUT_US */
@@ -29,6 +34,9 @@ struct s3_spec {           /* a value; pointers are borrowed for the call */
     void *data_ctx;
 };
 void s3_spec_header(struct s3_spec *spec, const char *name, const char *value);
+/* Compute the body's SHA-256 and, unless `how` is AWS_CHECKSUMS_OFF, state it. The spec must not be
+ * copied afterwards. */
+void s3_spec_checksum(struct s3_spec *spec, enum aws_checksums how);
 /* Start it; cb runs once from the loop. result.size is the whole object's size when the answer
  * says. */
 void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec *spec, s3_cb cb,
@@ -54,9 +62,22 @@ bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec 
                   enum s3_again (*again)(void *ctx, struct s3_spec *spec,
                                          const struct s3_result *r),
                   void *ctx, struct s3_kept *ret, struct err *err) MUST_CHECK;
-/* After a 412 on a create-only write with an earlier try of unknown outcome: true when the existing
- * object is ours. etag is the one ours would have. */
-bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const char *etag, int64_t size);
+enum aws_checksums s3_sync_checksums(struct s3_blocking *s);
+
+struct s3_write { /* one write of an object */
+    char writer[S3_WRITER_N];
+    char checksum[S3_CHECKSUM_N]; /* as S3 would tell it; "": not known */
+    int64_t size;
+    bool create_only;
+};
+/* A random id. */
+void s3_writer_new(char out[static S3_WRITER_N]);
+/* After a write ended with the failure in k and *err: true, and *err cleared, when the object under
+ * the key is nevertheless the one that this write made. Else *err tells why not:
+ * ERR_PRECONDITION: create_only, and the object is another writer's; ERR_AWS: it is damaged; a
+ * failure of S3 when it is not known whose object it is. */
+bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const struct s3_write *w,
+                     const struct s3_kept *k, struct err *err) MUST_CHECK;
 
 struct s3_pages { /* a listing in progress */
     struct s3_uri u;

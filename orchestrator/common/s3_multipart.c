@@ -2,8 +2,8 @@
  *
  * The upload is created when a second part becomes necessary, so a small object is one plain PUT. A
  * full part stays in memory until more bytes come, so an object that ends at a part's end gets no
- * empty part. When the reply to Complete is lost, the object under the key is compared with what
- * our parts would make. */
+ * empty part. When the reply to Complete is lost, the object under the key is ours when it has the
+ * id that the upload was created with. */
 #include "common/cleanup.h"
 #include "common/hash.h"
 #include "common/json.h"
@@ -13,11 +13,12 @@
 #define S3_PART_BYTES_MIN    ((size_t)5 * 1024 * 1024)
 #define S3_PARTS_MAX         ((size_t)10000)
 #define S3_UPLOAD_ID_MAX     ((size_t)2048)
-#define S3_COMPLETE_MAX      ((size_t)4 * 1024 * 1024)
+#define S3_COMPLETE_MAX      ((size_t)16 * 1024 * 1024)
 #define S3_COMPLETE_STALL_US (INT64_C(600) * USEC_PER_SEC)
 
 struct upload_part {
     char etag[128];
+    char sha256[SHA256_HEX_N]; /* "": S3 did not tell that it has one */
 };
 
 struct s3_multipart {
@@ -31,6 +32,8 @@ struct s3_multipart {
     struct upload_part *parts; /* uploaded ones, in order */
     size_t parts_n, parts_cap;
     int64_t total;
+    char writer[S3_WRITER_N]; /* "": of an upload that has none */
+    bool checksums;           /* the upload was created with an algorithm */
 };
 
 bool s3_multipart_begin(struct s3_blocking *s, const struct s3_uri *u, const char *content_type,
@@ -47,7 +50,9 @@ bool s3_multipart_begin(struct s3_blocking *s, const struct s3_uri *u, const cha
         .content_type = xstrdup(content_type != NULL ? content_type : "application/octet-stream"),
         .bytes = xmalloc(part_bytes),
         .part_bytes = part_bytes,
+        .checksums = s3_sync_checksums(s) != AWS_CHECKSUMS_OFF,
     };
+    s3_writer_new(m->writer);
     *ret = m;
     return true;
 }
@@ -68,6 +73,10 @@ static bool create_upload(struct s3_multipart *m, struct err *err)
                            .query = "uploads",
                            .content_type = m->content_type,
                            .xml_root = "InitiateMultipartUploadResult"};
+    s3_spec_header(&spec, S3_WRITER_HEADER, m->writer);
+    if (m->checksums) {
+        s3_spec_header(&spec, "x-amz-checksum-algorithm", "SHA256");
+    }
     CLEANUP(s3_kept_done)
     struct s3_kept k;
     if (!s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err)) {
@@ -81,6 +90,16 @@ static bool create_upload(struct s3_multipart *m, struct err *err)
     str_url_encode(&encoded, buf_str(&id), false);
     m->upload_id = buf_take(&encoded);
     return true;
+}
+
+/* The parts of an upload state checksums as it was created, whatever the setting is now. */
+static enum aws_checksums part_checksums(const struct s3_multipart *m)
+{
+    enum aws_checksums how = s3_sync_checksums(m->s);
+    if (!m->checksums) {
+        return AWS_CHECKSUMS_OFF;
+    }
+    return how == AWS_CHECKSUMS_OFF ? AWS_CHECKSUMS_SENT : how;
 }
 
 static bool upload_part(struct s3_multipart *m, struct err *err)
@@ -99,6 +118,7 @@ static bool upload_part(struct s3_multipart *m, struct err *err)
                            .content_type = "application/octet-stream",
                            .body = {m->bytes, m->bytes_n},
                            .body_borrow = true};
+    s3_spec_checksum(&spec, part_checksums(m));
     CLEANUP(s3_kept_done)
     struct s3_kept k;
     if (!s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err)) {
@@ -108,7 +128,12 @@ static bool upload_part(struct s3_multipart *m, struct err *err)
         return err_set(err, ERR_AWS, "UploadPart: the answer has no ETag");
     }
     ARRAY_ROOM(m->parts, m->parts_n, m->parts_cap);
-    memcpy(m->parts[m->parts_n++].etag, k.r.etag, sizeof k.r.etag);
+    struct upload_part *p = &m->parts[m->parts_n++];
+    *p = (struct upload_part){0};
+    memcpy(p->etag, k.r.etag, sizeof k.r.etag);
+    if (k.r.checksum[0] != '\0') {
+        memcpy(p->sha256, spec.sha256, sizeof p->sha256);
+    }
     m->bytes_n = 0;
     return true;
 }
@@ -148,39 +173,63 @@ void s3_multipart_abort(struct s3_multipart *m)
     multipart_free(m);
 }
 
-/* The ETag S3 makes of our parts: MD5 over their MD5s, "-", their number. False when the parts'
- * ETags are not MD5s (objects encrypted with KMS). */
-static bool whole_etag(const struct s3_multipart *m, char out[static 128])
+static bool part_sha256(const struct upload_part *p, uint8_t out[static 32])
 {
-    AUTO_BUF struct buf sums = BUF_INIT(16 * S3_PARTS_MAX);
-    for (size_t i = 0; i < m->parts_n; i++) {
-        uint8_t md5[16];
-        struct str etag = str_of(m->parts[i].etag);
-        if (etag.n != 34 || etag.p[0] != '"' ||
-            !str_unhex((struct str){etag.p + 1, 32}, md5, sizeof md5)) {
-            return false;
-        }
-        buf_add(&sums, md5, sizeof md5);
+    return str_unhex(str_of(p->sha256), out, 32);
+}
+
+/* The checksum S3 makes of our parts: SHA-256 over theirs, "-", their number; "" when it has not
+ * told theirs. */
+static void composite_checksum(const struct s3_multipart *m, char out[static S3_CHECKSUM_N])
+{
+    struct sha256 h;
+    uint8_t raw[32];
+    bool known = true;
+    sha256_init(&h);
+    for (size_t i = 0; known && i < m->parts_n; i++) {
+        known = part_sha256(&m->parts[i], raw);
+        sha256_add(&h, raw, sizeof raw);
     }
-    uint8_t md5[16];
-    char hex[33];
-    hash_md5(sums.p, sums.n, md5);
-    str_hex(md5, sizeof md5, hex);
-    (void)snprintf(out, 128, "\"%s-%zu\"", hex, m->parts_n);
-    return true;
+    sha256_end(&h, raw);
+    AUTO_BUF struct buf text = BUF_INIT(S3_CHECKSUM_N);
+    str_base64(&text, raw, sizeof raw);
+    (void)snprintf(out, S3_CHECKSUM_N, known ? "%s-%zu" : "", buf_cstr(&text), m->parts_n);
+}
+
+static void complete_body(const struct s3_multipart *m, struct buf *body)
+{
+    uint8_t raw[32];
+    buf_add_cstr(body, "<CompleteMultipartUpload>");
+    for (size_t i = 0; i < m->parts_n; i++) {
+        buf_addf(body, "<Part><PartNumber>%zu</PartNumber><ETag>", i + 1);
+        xml_escape(body, str_of(m->parts[i].etag));
+        buf_add_cstr(body, "</ETag>");
+        if (part_sha256(&m->parts[i], raw)) {
+            buf_add_cstr(body, "<ChecksumSHA256>");
+            str_base64(body, raw, sizeof raw);
+            buf_add_cstr(body, "</ChecksumSHA256>");
+        }
+        buf_add_cstr(body, "</Part>");
+    }
+    buf_add_cstr(body, "</CompleteMultipartUpload>");
+    ASSERT(!body->overflow);
+}
+
+/* The answer to Complete tells no other checksum than ours. */
+static bool same_checksum(const struct s3_kept *k, const char *ours)
+{
+    AUTO_BUF struct buf told = BUF_INIT(S3_CHECKSUM_N);
+    return ours[0] == '\0' || !xml_find(k->r.body, "ChecksumSHA256", &told) ||
+           str_eq_cstr(buf_str(&told), ours);
 }
 
 static bool complete(struct s3_multipart *m, bool create_only, struct err *err)
 {
     AUTO_BUF struct buf body = BUF_INIT(S3_COMPLETE_MAX);
-    buf_add_cstr(&body, "<CompleteMultipartUpload>");
-    for (size_t i = 0; i < m->parts_n; i++) {
-        buf_addf(&body, "<Part><PartNumber>%zu</PartNumber><ETag>", i + 1);
-        xml_escape(&body, str_of(m->parts[i].etag));
-        buf_add_cstr(&body, "</ETag></Part>");
-    }
-    buf_add_cstr(&body, "</CompleteMultipartUpload>");
-    ASSERT(!body.overflow);
+    complete_body(m, &body);
+    struct s3_write w = {.size = m->total, .create_only = create_only};
+    memcpy(w.writer, m->writer, sizeof w.writer);
+    composite_checksum(m, w.checksum);
     AUTO_FREE char *query = xasprintf("uploadId=%s", m->upload_id);
     struct s3_spec spec = {.operation = "CompleteMultipartUpload",
                            .method = "POST",
@@ -195,16 +244,17 @@ static bool complete(struct s3_multipart *m, bool create_only, struct err *err)
     }
     CLEANUP(s3_kept_done)
     struct s3_kept k;
-    if (s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err)) {
+    bool ok = s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err);
+    if (ok && same_checksum(&k, w.checksum)) {
         return true;
     }
-    char etag[128];
-    bool perhaps = k.unknown_n > 0 || k.r.outcome == AWS_UNKNOWN;
-    if (perhaps && whole_etag(m, etag) && s3_sync_is_ours(m->s, &m->u, etag, m->total)) {
-        err_clear(err);
-        return true;
+    if (ok) {
+        (void)err_set(err, ERR_AWS, "'s3://%s/%.200s' was stored with another checksum",
+                      m->u.bucket, m->u.key);
     }
-    return false;
+    bool perhaps = ok || k.unknown_n > 0 || k.r.outcome == AWS_UNKNOWN || k.r.status == 412 ||
+                   k.r.status == 404;
+    return perhaps && w.writer[0] != '\0' && s3_sync_is_ours(m->s, &m->u, &w, &k, err);
 }
 
 bool s3_multipart_finish(struct s3_multipart *m, bool create_only, int64_t *ret_size,
@@ -234,6 +284,13 @@ void s3_multipart_save(const struct s3_multipart *m, struct json_out *w, struct 
         json_out_str(w, NULL, m->parts[i].etag);
     }
     json_out_end_array(w);
+    json_out_array(w, "sha256");
+    for (size_t i = 0; i < m->parts_n; i++) {
+        json_out_str(w, NULL, m->parts[i].sha256);
+    }
+    json_out_end_array(w);
+    json_out_str(w, "writer", m->writer);
+    json_out_bool(w, "checksums", m->checksums);
     json_out_i64(w, "tail", (int64_t)m->bytes_n);
     buf_add(tail, m->bytes, m->bytes_n);
 }
@@ -243,21 +300,56 @@ void s3_multipart_leave(struct s3_multipart *m)
     multipart_free(m);
 }
 
-static bool take_etags(struct s3_multipart *m, const json_t *etags, struct err *err)
+static bool take_text(const json_t *v, char *out, size_t out_n)
+{
+    const char *text = json_string_value(v);
+    if (text == NULL || strlen(text) >= out_n) {
+        return false;
+    }
+    memcpy(out, text, strlen(text) + 1);
+    return true;
+}
+
+/* sums is NULL in what an earlier release saved. */
+static bool take_parts(struct s3_multipart *m, const json_t *etags, const json_t *sums,
+                       struct err *err)
 {
     size_t n = json_array_size(etags);
-    if (n > S3_PARTS_MAX || (n > 0) != (m->upload_id != NULL)) {
+    if (n > S3_PARTS_MAX || (n > 0) != (m->upload_id != NULL) ||
+        (sums != NULL && json_array_size(sums) != n)) {
         return err_set(err, ERR_MALFORMED, "an upload of %zu parts", n);
     }
     m->parts = xcalloc(n + 1, sizeof *m->parts);
     m->parts_cap = n + 1;
     for (; m->parts_n < n; m->parts_n++) {
-        const char *etag = json_string_value(json_array_get(etags, m->parts_n));
-        if (etag == NULL || etag[0] == '\0' || strlen(etag) >= sizeof m->parts[0].etag) {
+        struct upload_part *p = &m->parts[m->parts_n];
+        if (!take_text(json_array_get(etags, m->parts_n), p->etag, sizeof p->etag) ||
+            p->etag[0] == '\0') {
             return err_set(err, ERR_MALFORMED, "part %zu has no etag", m->parts_n + 1);
         }
-        memcpy(m->parts[m->parts_n].etag, etag, strlen(etag) + 1);
+        if (sums != NULL &&
+            !take_text(json_array_get(sums, m->parts_n), p->sha256, sizeof p->sha256)) {
+            return err_set(err, ERR_MALFORMED, "part %zu has no checksum", m->parts_n + 1);
+        }
     }
+    return true;
+}
+
+/* An upload that an earlier release created has neither id nor algorithm. */
+static bool take_writer(struct s3_multipart *m, const json_t *o, struct err *err)
+{
+    const char *writer;
+    if (m->upload_id == NULL) { /* it has not been created */
+        return true;
+    }
+    if (!json_get_str(o, "writer", "", &writer, err) ||
+        !json_get_bool(o, "checksums", false, &m->checksums, err)) {
+        return false;
+    }
+    if (strlen(writer) >= sizeof m->writer) {
+        return err_set(err, ERR_MALFORMED, "a writer's id of %zu letters", strlen(writer));
+    }
+    memcpy(m->writer, writer, strlen(writer) + 1);
     return true;
 }
 
@@ -290,7 +382,8 @@ bool s3_multipart_restore(struct s3_blocking *s, const struct s3_uri *u, const c
         return false;
     }
     m->upload_id = upload_id[0] != '\0' ? xstrdup(upload_id) : NULL;
-    if (!take_etags(m, etags, err) || !upload_is_there(m, err)) {
+    if (!take_parts(m, etags, json_object_get(o, "sha256"), err) || !take_writer(m, o, err) ||
+        !upload_is_there(m, err)) {
         multipart_free(m);
         return false;
     }

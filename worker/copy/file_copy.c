@@ -12,7 +12,7 @@
 #define VERSION         1
 #define RANGE_BYTES_MIN ((size_t)64 << 10)
 #define ANEW_MAX        3 /* times a file is begun anew because its source changed */
-#define STATE_BYTES_MAX (SINK_PART_BYTES + ((size_t)1 << 20))
+#define STATE_BYTES_MAX (SINK_PART_BYTES + ((size_t)2 << 20))
 #define TYPE            "application/octet-stream"
 #define PAUSE_SLICE_MS  50
 

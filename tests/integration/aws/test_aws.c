@@ -141,8 +141,7 @@ static void test_sign__others_agree_in_every_protocol(void **state)
                            .method = "PUT",
                            .path = "/signed/k",
                            .body = STR("bytes"),
-                           .content_type = "application/octet-stream",
-                           .unsigned_payload = true},
+                           .content_type = "application/octet-stream"},
          &g);
     assert_int_equal(g.outcome, AWS_OK);
     assert_int_equal(aws_client_signed_n(c), 5);

@@ -95,6 +95,77 @@ static void test_put__create_only_does_not_claim_a_rivals_object(void **state)
     assert_int_equal(err.http_status, 412);
 }
 
+static void test_put__create_only_tells_a_twin_from_its_own_write(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("stolen-twin"); /* same bytes, same ETag, another writer */
+    struct err err = ERR_INIT;
+    assert_false(s3_blocking_put(s, &u, STR("the same"), NULL, true, &err));
+    assert_int_equal(err.code, ERR_PRECONDITION);
+}
+
+static void test_put__a_conflict_nobody_can_look_at_is_not_another_writers(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("lossy-head"); /* 412, and HEAD is refused for ever */
+    struct err err = ERR_INIT;
+    assert_false(s3_blocking_put(s, &u, STR("mine"), NULL, true, &err));
+    assert_int_not_equal(err.code, ERR_PRECONDITION);
+    assert_int_equal(err_code_retry(err.code), RETRY_BACKOFF);
+}
+
+/* Put by a client that has these variables. */
+static bool put_with(const char *variable, const char *value, const char *bucket, bool create_only,
+                     struct err *err)
+{
+    struct s3_blocking *own = NULL;
+    (void)setenv(variable, value, 1);
+    assert_true(s3_blocking_new(2, &own, NULL));
+    struct s3_uri u = uri(bucket);
+    bool ok = s3_blocking_put(own, &u, STR("content"), NULL, create_only, err);
+    s3_blocking_free(own);
+    (void)unsetenv(variable);
+    return ok;
+}
+
+static void test_checksum__of_the_answer_is_compared(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    assert_true(put_with("X", "", "summed", false, &err));
+    assert_true(put_with("X", "", "summed-wrong", false, &err)); /* the first answer alone */
+    AUTO_FREE char *wrong = xasprintf("PUT /summed-wrong/dir/object%%20%d%%2B%%25.bin", serial);
+    assert_int_equal(hostile_count(&server, wrong), 2);
+    assert_true(put_with("X", "", "summed-wrong", true, &err)); /* stored well, and it is ours */
+    assert_false(put_with("X", "", "summed-damaged", false, &err));
+    assert_int_equal(err.code, ERR_NETWORK);
+    assert_non_null(strstr(err.message, "checksum"));
+    assert_false(put_with("X", "", "summed-damaged", true, &err));
+    assert_int_equal(err.code, ERR_AWS);
+    assert_non_null(strstr(err.message, "is not what was sent"));
+}
+
+static void test_checksum__has_to_be_in_an_answer_of_aws(void **state)
+{
+    (void)state;
+    AUTO_FREE char *proxy = hostile_url(&server, "");
+    AUTO_FREE char *endpoint = xstrdup(getenv("AWS_ENDPOINT_URL_S3"));
+    struct err err = ERR_INIT;
+    (void)setenv("http_proxy", proxy, 1);
+    (void)setenv("AWS_ENDPOINT_URL_S3", "http://s3.us-east-1.amazonaws.com", 1);
+    assert_true(put_with("X", "", "summed", false, &err));
+    assert_false(put_with("X", "", "steady", false, &err));
+    assert_int_equal(err.code, ERR_AWS);
+    assert_non_null(strstr(err.message, "AWS_REQUEST_CHECKSUM_CALCULATION"));
+    assert_true(
+        put_with("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required", "steady", false, &err));
+    assert_false(
+        put_with("AWS_REQUEST_CHECKSUM_CALCULATION", "when_requierd", "steady", false, &err));
+    (void)unsetenv("http_proxy");
+    (void)setenv("AWS_ENDPOINT_URL_S3", endpoint, 1);
+    assert_true(put_with("X", "", "steady", false, &err)); /* a store that knows none */
+}
+
 static void test_get__what_is_not_there_is_said_at_once(void **state)
 {
     (void)state;
@@ -253,6 +324,34 @@ static void test_multipart__lost_parts_and_errors_in_a_200_pass(void **state)
     }
 }
 
+static void test_multipart__checksums_are_told_and_compared(void **state)
+{
+    (void)state;
+    AUTO_FREE char *bytes = random_bytes(2 * PART, 17);
+    static const char *const buckets[] = {"summed", "summed-wrong"}; /* lies once about each */
+    for (size_t i = 0; i < ARRAY_LEN(buckets); i++) {
+        struct s3_uri u = uri(buckets[i]);
+        struct err err = ERR_INIT;
+        if (!upload(&u, bytes, 2 * PART, true, &err)) {
+            fail_msg("%s: %s", buckets[i], err.message);
+        }
+        expect_object(&u, bytes, 2 * PART);
+        AUTO_FREE char *put = xasprintf("PUT /%s/dir/object%%20%d%%2B%%25.bin", buckets[i], serial);
+        assert_int_equal(hostile_count(&server, put), 2 + 2 * i);
+    }
+}
+
+static void test_multipart__a_rival_behind_a_lost_reply_is_no_write_of_ours(void **state)
+{
+    (void)state;
+    AUTO_FREE char *bytes = random_bytes(2 * PART, 19);
+    struct s3_uri u = uri("stolen-complete");
+    struct err err = ERR_INIT;
+    assert_false(upload(&u, bytes, 2 * PART, true, &err));
+    assert_int_equal(err.code, ERR_PRECONDITION);
+    expect_object(&u, "theirs", 6);
+}
+
 static void test_multipart__a_rival_wins_and_the_parts_go(void **state)
 {
     (void)state;
@@ -331,6 +430,10 @@ int main(void)
         TEST(test_put__a_lost_reply_is_sent_again),
         TEST(test_put__create_only_recognises_its_own_lost_write),
         TEST(test_put__create_only_does_not_claim_a_rivals_object),
+        TEST(test_put__create_only_tells_a_twin_from_its_own_write),
+        TEST(test_put__a_conflict_nobody_can_look_at_is_not_another_writers),
+        TEST(test_checksum__of_the_answer_is_compared),
+        TEST(test_checksum__has_to_be_in_an_answer_of_aws),
         TEST(test_get__what_is_not_there_is_said_at_once),
         TEST(test_get__larger_than_allowed_is_not_tried_again),
         TEST(test_get__throttles_and_cut_bodies_pass),
@@ -341,6 +444,8 @@ int main(void)
         TEST(test_file__a_full_disk_is_named),
         TEST(test_multipart__sizes_around_a_part),
         TEST(test_multipart__lost_parts_and_errors_in_a_200_pass),
+        TEST(test_multipart__checksums_are_told_and_compared),
+        TEST(test_multipart__a_rival_behind_a_lost_reply_is_no_write_of_ours),
         TEST(test_multipart__a_rival_wins_and_the_parts_go),
         TEST(test_multipart__abort_removes_the_parts),
         TEST(test_sync__failures_of_s3_are_waited_for),

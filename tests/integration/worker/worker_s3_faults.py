@@ -3,8 +3,8 @@
 uploads and a second writer of the same part leave complete shards of one writer each, a correct manifest,
 and no open upload. Method: drover-local fails chosen requests: for each seed every twentieth part upload
 (500, SlowDown, a reset connection in turns) and every hundredth reply, at random places; then each step by
-itself. Shards of several parts, read back by other readers. Usage: worker_s3_faults.py [SEEDS];
-one seed: parts of four shards, more: of six
+itself. Shards of several parts, read back by other readers. Usage: worker_s3_faults.py [SEEDS [BUCKET]];
+one seed: parts of four shards, more: of six; bucket sealed: encrypted with a key of KMS
 """
 import os
 import random
@@ -17,6 +17,7 @@ from kit.worker.s3 import *
 
 tap = Tap()
 SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 6
+BUCKET = sys.argv[2] if len(sys.argv) > 2 else "data"
 SHARDS, PER = 6 if SEEDS > 1 else 4, 7
 GONE = 3  # this row of each shard is a 404
 REFUSALS = ("error_500", "throttle", "drop_before")
@@ -39,26 +40,26 @@ def make_part(d, server):
 
 
 def args_of(part, server, name, patience=120):
-    return ["--parquet", part, "--output", "s3://data/%s" % name, "--number_sample_per_shard", PER,
+    return ["--parquet", part, "--output", "s3://%s/%s" % (BUCKET, name), "--number_sample_per_shard", PER,
             "--disable_all_reencoding", "true", "--processes_count", 1, "--retries", 0, "--timeout", 60,
             "--allow-net", server.net, "--s3_patience", patience]
 
 
-def all_faults(local, name):
+def all_faults(local, output):
     """Faults of a finished output."""
-    out, bad = local.folder("data", name), []
+    out, bad = local.folder(BUCKET, output), []
     for i in range(SHARDS):
         bad += shard_faults(out, i, keys_of(i))
-        for name_, body in members(os.path.join(out, "%05d.tar" % i)) if not bad else ():
-            if name_.endswith(".jpg") and body != BODIES[(PER * i + int(name_[5])) % 3]:
-                bad.append("bytes of %s" % name_)
+        for name, body in members(os.path.join(out, "%05d.tar" % i)) if not bad else ():
+            if name.endswith(".jpg") and body != BODIES[(PER * i + int(name[5])) % 3]:
+                bad.append("bytes of %s" % name)
     m = load(out, "_manifest.json") if os.path.exists(os.path.join(out, "_manifest.json")) else None
     if m is None:
         return bad + ["no manifest"]
     if (m["rows_in"], m["rows_out"], m["successes"], m["failed_to_download"], m["failed_to_resize"]) != \
             (SHARDS * PER, SHARDS * PER, SHARDS * (PER - 1), SHARDS, 0):
         bad.append("counts %r" % m)
-    return bad + manifest_faults(out, True) + ["open upload of " + k for k in local.uploads()]
+    return bad + manifest_faults(out, local.etags(BUCKET, output)) + ["open upload of " + k for k in local.uploads()]
 
 
 def ordered(r, n=3 * SHARDS):
@@ -109,7 +110,7 @@ def test_dead_s3(local, part, server):
         local.faults({"operation": operation, "kind": "error_503", "after": 3, "times": 1000})
         name = "dead" + operation
         rc, so, se = run(args_of(part, server, name, patience=1), env=local.env())
-        tap.ok(rc == 75 and not os.path.exists(local.folder("data", name, "_manifest.json")),
+        tap.ok(rc == 75 and not os.path.exists(local.folder(BUCKET, name, "_manifest.json")),
                "no %s gets through: the job fails as a matter of the network" % operation, "%d %s" % (rc, se))
         tap.eq(local.uploads(), [], "and takes its uploads away")
         local.faults()
@@ -136,8 +137,8 @@ def test_killed(local, part, server, seed):
     local.faults()
     os.makedirs(os.path.join(local.root, "state", "uploads", "0" * 32))
     with open(os.path.join(local.root, "state", "uploads", "0" * 32, "target"), "w") as f:
-        f.write("data\n%s/00001.tar\napplication/x-tar\n" % name)
-    for k, other in enumerate(("data\n%s/deeper/00001.tar\n", "data\n%s/other.bin\n", "data\nx%s/00001.tar\n", "locked\n%s/00001.tar\n")):
+        f.write("%s\n%s/00001.tar\napplication/x-tar\n" % (BUCKET, name))
+    for k, other in enumerate((BUCKET + "\n%s/deeper/00001.tar\n", BUCKET + "\n%s/other.bin\n", BUCKET + "\nx%s/00001.tar\n", "locked\n%s/00001.tar\n")):
         os.makedirs(os.path.join(local.root, "state", "uploads", "%032d" % (k + 1)))
         with open(os.path.join(local.root, "state", "uploads", "%032d" % (k + 1), "target"), "w") as f:
             f.write(other % name + "application/x-tar\n")
@@ -172,7 +173,7 @@ def test_two_writers(d, local, seed):
     part = os.path.join(d, "two.parquet")
     make_parquet(part, [{"url": server.url("/i%d.png" % i)} for i in range(SHARDS * PER)], {"url": "VARCHAR"})
     name = "two%d" % seed
-    out = local.folder("data", name)
+    out = local.folder(BUCKET, name)
     local.faults(*[{"operation": o, "name_contains": x, "kind": "slow", "probability": 0.5, "seed": seed * 10 + k,
                     "delay_seconds": r.choice((0.05, 0.2))}
                    for k, (o, x) in enumerate((("CompleteMultipartUpload", ""), ("PutObject", ".parquet"),
@@ -194,9 +195,9 @@ def test_two_writers(d, local, seed):
     local.faults()
     rc, so, se = run(args_of(part, server, name), env=local.env(DROVER_TASK="7"))
     rows = [row for i in range(SHARDS) for row in shard_faults(out, i, keys_of(i))]
-    tap.ok(rc == 0 and not rows and not manifest_faults(out, True) and local.uploads() == [],
+    tap.ok(rc == 0 and not rows and not manifest_faults(out, local.etags(BUCKET, name)) and local.uploads() == [],
            "seed %d: at the end all is whole, nothing is open" % seed,
-           "\n".join(rows + manifest_faults(out, True) + local.uploads()) + se)
+           "\n".join(rows + manifest_faults(out, local.etags(BUCKET, name)) + local.uploads()) + se)
     return lost
 
 

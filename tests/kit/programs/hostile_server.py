@@ -6,6 +6,7 @@ Requests are counted by "METHOD path"; GET /count?KEY answers how often KEY came
 something was sent twice or never; reads of a range of an object also count as "RANGE path". Signatures are
 checked by code of its own (/signed). With HOSTILE_TLS=FILE (certificate and key) it speaks TLS.
 """
+import base64
 import gzip
 import hashlib
 import hmac
@@ -25,7 +26,9 @@ SECRET = {"AKIDTEST": "secret-of-the-test", "AKIDNEW": "another-secret"}
 LOCK = threading.Lock()
 COUNTS = {}
 OBJECTS = {}  # path -> (bytes, etag)
+META = {}  # path -> [(header, value)] of the object's metadata
 PARTS = {}
+CREATED = {}  # path -> META of the object that the parts will make
 SEEN = {}
 
 
@@ -36,6 +39,8 @@ class Gone(Exception):
 class Request:
     def __init__(self, method, target, headers, body):
         self.method, self.headers, self.body = method, headers, body
+        if target.startswith("http://"):  # asked as a proxy
+            target = "/" + target[7:].partition("/")[2]
         self.target = target
         self.path, _, self.query = target.partition("?")
 
@@ -53,7 +58,10 @@ def read_request(stream):
         name, _, value = h.partition(":")
         headers.append((name.lower(), value.strip()))
     n = int(dict(headers).get("content-length", "0"))
-    return Request(method, target, dict(headers), stream.read(n))
+    body = stream.read(n)
+    if len(body) < n:
+        raise Gone
+    return Request(method, target, dict(headers), body)
 
 
 def reset(sock):
@@ -281,9 +289,24 @@ def b_newkey(sock, req):
         answer(sock, 400, '{"__type":"ExpiredTokenException","message":"expired"}')
 
 
-# A store that loses replies; path style: /BUCKET/key
+# A store that loses replies; path style: /BUCKET/key. It knows no checksums, but in the buckets summed...
 def etag_of(body):
     return '"%s"' % hashlib.md5(body).hexdigest()
+
+
+def kept(req):
+    return [h for h in req.headers.items() if h[0].startswith("x-amz-meta-")]
+
+
+def checksum(body):
+    return base64.b64encode(hashlib.sha256(body).digest()).decode()
+
+
+def summed(bucket, body, first):
+    """Headers with the checksum of a body: of another one in the first answer of summed-wrong."""
+    if not bucket.startswith("summed"):
+        return []
+    return [("x-amz-checksum-sha256", checksum(body + b"?" * (bucket == "summed-wrong" and first)))]
 
 
 def error(sock, status, code):
@@ -300,6 +323,7 @@ def store_multipart(sock, req, bucket):
     q = urllib.parse.parse_qs(req.query, keep_blank_values=True)
     if "uploads" in q:
         PARTS[req.path] = {}
+        CREATED[req.path] = kept(req)
         return answer(sock, 200, "<InitiateMultipartUploadResult><UploadId>u/1+</UploadId>"
                                  "</InitiateMultipartUploadResult>")
     if q["uploadId"] != ["u/1+"] or req.path not in PARTS:
@@ -308,19 +332,31 @@ def store_multipart(sock, req, bucket):
         del PARTS[req.path]
         return answer(sock, 204)
     if req.method == "PUT":
-        if first_time(req.target) and bucket == "lossy-parts":
+        first = first_time(req.target)
+        if first and bucket == "lossy-parts":
             reset(sock)
         PARTS[req.path][int(q["partNumber"][0])] = req.body
-        return answer(sock, 200, "", [("ETag", etag_of(req.body))])
+        return answer(sock, 200, "", [("ETag", etag_of(req.body))] + summed(bucket, req.body, first))
     if bucket == "late-error" and first_time(req.path):
         return error(sock, 200, "InternalError")
     if bucket == "precondition":
         return error(sock, 200, "PreconditionFailed")
+    sums = [base64.b64encode(hashlib.sha256(p).digest()).decode() for _, p in sorted(PARTS[req.path].items())]
+    if re.findall(rb"<ChecksumSHA256>(.*?)<", req.body) != [s.encode() for s in sums if bucket.startswith("summed")]:
+        return error(sock, 400, "InvalidPart")
     OBJECTS[req.path] = whole(req.path)
+    META[req.path] = CREATED.pop(req.path)
     del PARTS[req.path]
-    if bucket == "lossy-complete":
+    if bucket == "stolen-complete":
+        OBJECTS[req.path], META[req.path] = (b"theirs", etag_of(b"theirs")), []
+    if bucket in ("lossy-complete", "stolen-complete"):
         reset(sock)
-    return answer(sock, 200, "<CompleteMultipartUploadResult></CompleteMultipartUploadResult>")
+    told = checksum(b"".join(base64.b64decode(s) for s in sums)) + "-%d" % len(sums)
+    META[req.path].append(("x-amz-checksum-sha256", told))
+    if bucket == "summed-wrong":
+        told = "A" + told[1:]
+    return answer(sock, 200, "<CompleteMultipartUploadResult>%s</CompleteMultipartUploadResult>" % (
+        "<ChecksumSHA256>%s</ChecksumSHA256>" % told if bucket.startswith("summed") else ""))
 
 
 def store_get(sock, req, bucket):
@@ -355,25 +391,33 @@ def store(sock, req):
     if req.query and "list-type" not in req.query:
         return store_multipart(sock, req, bucket)
     if req.method == "PUT":
-        if req.headers.get("if-none-match") == "*" and req.path in OBJECTS:
+        if bucket == "lossy-head" or req.headers.get("if-none-match") == "*" and req.path in OBJECTS:
+            OBJECTS.setdefault(req.path, (b"", '""'))
             return error(sock, 412, "PreconditionFailed")
-        OBJECTS[req.path] = (req.body, etag_of(req.body))
-        if bucket in ("lossy-put", "stolen") and first_time(req.path):
-            if bucket == "stolen":
-                OBJECTS[req.path] = (b"theirs", etag_of(b"theirs"))
+        body = req.body[:-1] + b"!" if bucket == "summed-damaged" else req.body
+        OBJECTS[req.path] = (body, etag_of(body))
+        first = first_time("put " + req.path)
+        META[req.path] = kept(req) + summed(bucket, body, False)
+        if bucket in ("lossy-put", "stolen", "stolen-twin") and first:
+            if bucket != "lossy-put":  # another writer was first; the twin's bytes are the same
+                twin = bucket == "stolen-twin"
+                OBJECTS[req.path] = (body, etag_of(body)) if twin else (b"theirs", etag_of(b"theirs"))
+                META[req.path] = [(k, "0" * 32) for k, _ in kept(req)] if twin else []
             reset(sock)
-        return answer(sock, 200, "", [("ETag", etag_of(req.body))])
+        return answer(sock, 200, "", [("ETag", etag_of(body))] + summed(bucket, body, first))
     if req.path not in OBJECTS:
         return answer(sock, 404, "", head=True) if req.method == "HEAD" else error(sock, 404, "NoSuchKey")
     if req.method == "HEAD":
         body, etag = OBJECTS[req.path]
-        return answer(sock, 200, body, [("ETag", etag)], head=True)
+        if bucket == "lossy-head":
+            return error(sock, 503, "SlowDown")
+        return answer(sock, 200, body, [("ETag", etag)] + META[req.path], head=True)
     if bucket == "flaky" and first_time(req.path):
         return error(sock, 503, "SlowDown")
     return store_get(sock, req, bucket)
 
 
-STORES = ("lossy-put", "stolen", "lossy-get", "changing", "rangeless", "steady", "lossy-parts",
+STORES = ("summed", "summed-wrong", "summed-damaged", "lossy-head", "stolen-twin", "stolen-complete", "lossy-put", "stolen", "lossy-get", "changing", "rangeless", "steady", "lossy-parts",
           "late-error", "precondition", "lossy-complete", "flaky")
 BEHAVIOURS = {n[2:].replace("_", "-"): f for n, f in list(globals().items()) if n.startswith("b_")}
 BEHAVIOURS.update({b: store for b in STORES})

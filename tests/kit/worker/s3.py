@@ -3,6 +3,9 @@ import hashlib
 import os
 import urllib.request
 
+import botocore.config
+import botocore.session
+
 from kit.worker import *
 
 KEY, SECRET = "AKIAWORKERTEST", "worker-secret"
@@ -11,15 +14,18 @@ PIECES = (".parquet", ".tar", "_stats.json")
 
 
 class Local:
-    """One running drover-local with the buckets data and locked (read-only)."""
+    """One running drover-local with the buckets data, sealed (encrypted with a key of KMS) and locked
+    (read-only).
+    """
 
     def __init__(self, d, **config_more):
         self.root = os.path.join(d, "local")
         self.buckets = os.path.join(self.root, "s3")
         os.makedirs(os.path.join(self.buckets, "data", "meta"))
         os.makedirs(os.path.join(self.buckets, "locked"))
+        os.makedirs(os.path.join(self.buckets, "sealed"))
         config = os.path.join(d, "local.json")
-        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"], **config_more}, open(config, "w"))
+        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"], "kms_buckets": ["sealed"], **config_more}, open(config, "w"))
         port = os.path.join(d, "port")
         self.p = subprocess.Popen([os.path.join(TOP, "build/bin/drover-local"), "--root", self.root, "--listen", "127.0.0.1:0",
                                    "--config", config, "--port-file", port],
@@ -63,6 +69,17 @@ class Local:
                 pass  # ended meanwhile
         return sorted(found)
 
+    def client(self):
+        """botocore's, as an independent reader."""
+        return botocore.session.Session().create_client(
+            "s3", "us-east-1", endpoint_url=self.url, aws_access_key_id=KEY, aws_secret_access_key=SECRET,
+            config=botocore.config.Config(s3={"addressing_style": "path"}))
+
+    def etags(self, bucket, prefix):
+        """Name below the prefix -> ETag of each object, as listed."""
+        pages = self.client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix + "/")
+        return {o["Key"][len(prefix) + 1:]: o["ETag"].strip('"') for p in pages for o in p.get("Contents", [])}
+
     def folder(self, *parts):
         return os.path.join(self.buckets, *parts)
 
@@ -85,7 +102,9 @@ def etag_of(path):
 
 
 def manifest_faults(out, s3):
-    """Faults of the manifest of an output folder: it names each object with size and ETag."""
+    """Faults of the manifest of an output folder: it names each object with size and ETag. s3: whether there
+    are ETags, or a dict of what they are.
+    """
     m, bad = load(out, "_manifest.json"), []
     there = sorted(n + "/" * os.path.isdir(os.path.join(out, n)) for n in os.listdir(out) if n[0].isdigit())
     if [o["key"] for o in m["objects"]] != there:
@@ -96,7 +115,7 @@ def manifest_faults(out, s3):
         if not os.path.exists(path):
             continue
         folder = path.endswith("/")
-        want = etag_of(path) if s3 and not folder else ""
+        want = "" if folder or not s3 else s3.get(o["key"]) if isinstance(s3, dict) else etag_of(path)
         if o["size"] != (0 if folder else os.path.getsize(path)) or o["etag"].strip('"') != want:
             bad.append("%r, but %d bytes %s" % (o, os.path.getsize(path), want))
         lines += "%s\t%d\t%s\n" % (o["key"], o["size"], o["etag"])
