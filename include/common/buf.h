@@ -26,7 +26,6 @@ void buf_add_str(struct buf *b, struct str s);
 void buf_add_cstr(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
-void buf_add_be32(struct buf *b, uint32_t v);
 /* Append the rest of f. False: a read error (in errno) or, with `overflow` set, more bytes than
  * fit; b then has the bytes before. Reads no further than the first byte that does not fit. */
 bool buf_add_file(struct buf *b, FILE *f) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* SHA-256, HMAC-SHA-256, MD5 (S3 ETags) and CRC-32, over OpenSSL and zlib. */
+/* SHA-256, HMAC-SHA-256 and CRC-32, over OpenSSL and zlib. */
 #pragma once
 #include "str.h"
 
@@ -15,6 +15,5 @@ void hash_sha256(const void *p, size_t n, uint8_t out[static 32]);
 void hash_sha256_hex(const void *p, size_t n, char out[static SHA256_HEX_N]);
 void hash_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n,
                       uint8_t out[static 32]);
-void hash_md5(const void *p, size_t n, uint8_t out[static 16]);
 uint32_t hash_crc32(const void *p, size_t n);
 bool hash_equal(const void *a, const void *b, size_t n); /* constant time */

@@ -1,7 +1,8 @@
-/* S3 objects over aws.h. What is uploaded states its SHA-256 (signed, and as x-amz-checksum-sha256
- * unless aws_client_checksums is off), and the answer is compared with it. URIs are s3://bucket/key. A custom endpoint uses path style, AWS
- * virtual-host style. Every call is asynchronous on the loop and has a blocking twin
- * (s3_blocking_*) for threads without a loop: the worker's upload thread, the CLI, tests. */
+/* S3 objects over aws.h. URIs are s3://bucket/key. A custom endpoint uses path style, AWS
+ * virtual-host style. What is uploaded states its SHA-256 (signed, and as x-amz-checksum-sha256
+ * unless aws_client_checksums is off), and the answer is compared with it. Every call is
+ * asynchronous on the loop and has a blocking twin (s3_blocking_*) for threads without a loop: the
+ * worker's upload thread, the CLI, tests. */
 #pragma once
 #include "aws.h"
 #include <jansson.h>
@@ -82,8 +83,14 @@ bool s3_blocking_get_range(struct s3_blocking *s, const struct s3_uri *u, int64_
 bool s3_blocking_get_file(struct s3_blocking *s, const struct s3_uri *u, int fd, int64_t *ret_size,
                           /* streamed; resumes by range, pinned to the ETag */
                           struct err *err) MUST_CHECK;
-bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, int64_t *ret_size,
-                      char ret_etag[static 128], struct err *err) MUST_CHECK;
+struct s3_head { /* what HEAD tells; "": nothing */
+    int64_t size;
+    char etag[128];
+    char checksum[S3_CHECKSUM_N];
+    char writer[S3_WRITER_N];
+};
+bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, struct s3_head *ret,
+                      struct err *err) MUST_CHECK;
 bool s3_blocking_put(struct s3_blocking *s, const struct s3_uri *u, struct str body,
                      const char *content_type, bool create_only,
                      struct err *err) MUST_CHECK; /* ERR_PRECONDITION when the object exists */

@@ -97,13 +97,6 @@ void buf_addf(struct buf *b, const char *fmt, ...)
     free(big);
 }
 
-void buf_add_be32(struct buf *b, uint32_t v)
-{
-    uint32_t be = __builtin_bswap32(v);
-    _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "swap assumes little-endian");
-    buf_add(b, &be, sizeof be);
-}
-
 bool buf_add_file(struct buf *b, FILE *f)
 {
     while (!b->overflow) {

@@ -62,13 +62,6 @@ void hash_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n,
     ASSERT(digest != NULL && out_n == 32);
 }
 
-void hash_md5(const void *p, size_t n, uint8_t out[static 16])
-{
-    unsigned out_n = 0;
-    int ok = EVP_Digest(p, n, out, &out_n, EVP_md5(), NULL);
-    ASSERT(ok == 1 && out_n == 16);
-}
-
 uint32_t hash_crc32(const void *p, size_t n)
 {
     return (uint32_t)crc32_z(0, p, n);

@@ -237,7 +237,6 @@ bool s3_blocking_get_range(struct s3_blocking *s, const struct s3_uri *u, int64_
     return true;
 }
 
-/* HEAD; with_checksum asks for the object's checksum too. */
 static bool head(struct s3_blocking *s, const struct s3_uri *u, bool with_checksum,
                  struct s3_kept *ret, struct err *err)
 {
@@ -248,16 +247,24 @@ static bool head(struct s3_blocking *s, const struct s3_uri *u, bool with_checks
     return s3_sync_call(s, u, &spec, NULL, NULL, ret, err);
 }
 
-bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, int64_t *ret_size,
-                      char ret_etag[static 128], struct err *err)
+bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, struct s3_head *ret,
+                      struct err *err)
 {
     CLEANUP(s3_kept_done)
     struct s3_kept k;
-    if (!head(s, u, false, &k, err)) {
+    bool ok = head(s, u, true, &k, err);
+    if (!ok && k.r.status == 403) { /* the checksum of an encrypted object needs its key */
+        s3_kept_done(&k);
+        ok = head(s, u, false, &k, err);
+    }
+    if (!ok) {
         return false;
     }
-    *ret_size = k.r.size;
-    memcpy(ret_etag, k.r.etag, sizeof k.r.etag);
+    *ret = (struct s3_head){.size = k.r.size};
+    memcpy(ret->etag, k.r.etag, sizeof ret->etag);
+    memcpy(ret->checksum, k.r.checksum, sizeof ret->checksum);
+    memcpy(ret->writer, k.r.writer, sizeof ret->writer);
+    err_clear(err);
     return true;
 }
 
@@ -274,7 +281,7 @@ void s3_writer_new(char out[static S3_WRITER_N])
 }
 
 /* The object is our write's; is it whole? */
-static bool is_intact(const struct s3_uri *u, const struct s3_write *w, const struct s3_result *r,
+static bool is_intact(const struct s3_uri *u, const struct s3_write *w, const struct s3_head *r,
                       struct err *err)
 {
     bool known = w->checksum[0] != '\0' && r->checksum[0] != '\0';
@@ -290,15 +297,10 @@ bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const struct
                      const struct s3_kept *k, struct err *err)
 {
     struct err why = ERR_INIT;
-    CLEANUP(s3_kept_done)
-    struct s3_kept there;
-    bool ok = head(s, u, true, &there, &why);
-    if (!ok && there.r.status == 403) { /* the checksum of an encrypted object needs its key */
-        s3_kept_done(&there);
-        ok = head(s, u, false, &there, &why);
-    }
-    if (ok && strcmp(there.r.writer, w->writer) == 0) {
-        return is_intact(u, w, &there.r, err);
+    struct s3_head there;
+    bool ok = s3_blocking_head(s, u, &there, &why);
+    if (ok && strcmp(there.writer, w->writer) == 0) {
+        return is_intact(u, w, &there, err);
     }
     if (!ok && why.code != ERR_NOT_FOUND && k->r.status == 412 && err != NULL) {
         *err = why;

@@ -61,12 +61,11 @@ static bool receive(struct s3_blocking *s, const struct s3_uri *u, const char *p
 
 static bool tell(struct s3_blocking *s, const struct s3_uri *u, struct err *err)
 {
-    int64_t size;
-    char etag[128];
-    if (!s3_blocking_head(s, u, &size, etag, err)) {
+    struct s3_head head;
+    if (!s3_blocking_head(s, u, &head, err)) {
         return false;
     }
-    (void)printf("%jd %s\n", (intmax_t)size, etag);
+    (void)printf("%jd %s\n", (intmax_t)head.size, head.etag);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/hash.h"
+#include "common/json.h"
 #include "common/s3.h"
 #include "tests/kit/local.h"
 #include <pthread.h>
@@ -59,16 +60,15 @@ static void test_object__comes_back_as_it_was_put(void **state)
         struct s3_uri u = uri(keys[i]);
         put(keys[i], str_of(body));
         expect_object(&u, str_of(body));
-        int64_t size = -1;
-        char etag[128] = "";
-        assert_true(s3_blocking_head(s, &u, &size, etag, NULL));
-        assert_int_equal(size, strlen(body));
-        uint8_t md5[16];
-        char hex[33];
-        hash_md5(body, strlen(body), md5);
-        str_hex(md5, sizeof md5, hex);
-        AUTO_FREE char *quoted = xasprintf("\"%s\"", hex);
-        assert_string_equal(etag, quoted);
+        struct s3_head head;
+        assert_true(s3_blocking_head(s, &u, &head, NULL));
+        assert_int_equal(head.size, strlen(body));
+        uint8_t raw[32];
+        AUTO_BUF struct buf sum = BUF_INIT(64);
+        hash_sha256(body, strlen(body), raw);
+        str_base64(&sum, raw, sizeof raw);
+        assert_string_equal(head.checksum, buf_cstr(&sum));
+        assert_int_equal(strlen(head.writer), 32);
     }
 }
 
@@ -117,10 +117,9 @@ static void test_delete__removes_and_may_be_repeated(void **state)
     struct s3_uri u = uri("to/delete");
     put("to/delete", STR("x"));
     assert_true(s3_blocking_delete(s, &u, NULL));
-    int64_t size;
-    char etag[128];
+    struct s3_head head;
     struct err err = ERR_INIT;
-    assert_false(s3_blocking_head(s, &u, &size, etag, &err));
+    assert_false(s3_blocking_head(s, &u, &head, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
     assert_true(s3_blocking_delete(s, &u, NULL));
 }
@@ -401,11 +400,11 @@ static void test_multipart__three_parts_are_one_object(void **state)
         fail_msg("%s", err.message);
     }
     expect_object(&u, (struct str){bytes, n});
-    int64_t size;
-    char etag[128];
-    assert_true(s3_blocking_head(s, &u, &size, etag, NULL));
-    assert_int_equal(size, n);
-    assert_true(str_ends(str_of(etag), "-3\""));
+    struct s3_head head;
+    assert_true(s3_blocking_head(s, &u, &head, NULL));
+    assert_int_equal(head.size, n);
+    assert_true(str_ends(str_of(head.etag), "-3\""));
+    assert_true(str_ends(str_of(head.checksum), "=-3"));
     assert_false(upload(&u, (struct str){bytes, n}, true, &err));
     assert_int_equal(err.code, ERR_PRECONDITION);
     assert_true(upload(&u, STR("now small"), false, &err));
@@ -415,8 +414,61 @@ static void test_multipart__three_parts_are_one_object(void **state)
     assert_true(s3_multipart_begin(s, &gone, NULL, PART, &m, NULL));
     assert_true(s3_multipart_add(m, bytes, PART + 1, NULL));
     s3_multipart_abort(m);
-    assert_false(s3_blocking_head(s, &gone, &size, etag, &err));
+    assert_false(s3_blocking_head(s, &gone, &head, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
+}
+
+enum saved_by { SAVED_AS_NOW, SAVED_WITHOUT_CHECKSUMS, SAVED_BY_AN_EARLIER_RELEASE };
+
+/* Upload two parts, save the upload, and finish it as another process would. with: the client that
+ * creates it, then: the one that finishes. */
+static void hand_over(struct s3_blocking *with, struct s3_blocking *then, enum saved_by by)
+{
+    size_t n = 2 * PART + 99;
+    AUTO_FREE char *bytes = xcalloc(1, n);
+    struct s3_uri u = uri("handed over");
+    u.key[0] = (char)('a' + by);
+    struct err err = ERR_INIT;
+    AUTO_BUF struct buf text = BUF_INIT(1 << 16);
+    AUTO_BUF struct buf tail = BUF_INIT(n);
+    struct json_out w;
+    struct s3_multipart *m = NULL;
+    assert_true(s3_multipart_begin(with, &u, NULL, PART, &m, NULL));
+    assert_true(s3_multipart_add(m, bytes, n, NULL));
+    json_out_init(&w, &text);
+    json_out_object(&w, NULL);
+    s3_multipart_save(m, &w, &tail);
+    json_out_end_object(&w);
+    s3_multipart_leave(m);
+    AUTO_JSON json_t *o = NULL;
+    assert_true(json_parse(buf_str(&text), text.n, &o, NULL));
+    assert_int_equal(strlen(json_string_value(json_object_get(o, "writer"))), 32);
+    if (by == SAVED_BY_AN_EARLIER_RELEASE) {
+        (void)json_object_del(o, "sha256");
+        (void)json_object_del(o, "writer");
+        (void)json_object_del(o, "checksums");
+    }
+    struct str rest = buf_str(&tail);
+    int64_t size = -1;
+    if (!s3_multipart_restore(then, &u, NULL, PART, o, &rest, &m, &err) ||
+        !s3_multipart_finish(m, true, &size, &err)) {
+        fail_msg("%s", err.message);
+    }
+    assert_int_equal(size, n);
+    expect_object(&u, (struct str){bytes, n});
+}
+
+static void test_multipart__goes_on_in_another_process_as_it_began(void **state)
+{
+    (void)state;
+    struct s3_blocking *plain = NULL;
+    (void)setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required", 1);
+    assert_true(s3_blocking_new(2, &plain, NULL));
+    (void)unsetenv("AWS_REQUEST_CHECKSUM_CALCULATION");
+    hand_over(s, s, SAVED_AS_NOW);
+    hand_over(s, plain, SAVED_WITHOUT_CHECKSUMS); /* its last part states one all the same */
+    hand_over(plain, s, SAVED_BY_AN_EARLIER_RELEASE);
+    s3_blocking_free(plain);
 }
 
 static void expect_refusal(const char *id, const char *secret, const char *aws_code)
@@ -469,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_create_only__the_second_is_refused),
         cmocka_unit_test(test_create_only__of_four_rivals_exactly_one_wins),
         cmocka_unit_test(test_multipart__three_parts_are_one_object),
+        cmocka_unit_test(test_multipart__goes_on_in_another_process_as_it_began),
         cmocka_unit_test(test_signature__wrong_secret_and_unknown_key_are_refused),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

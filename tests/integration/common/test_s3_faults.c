@@ -175,9 +175,8 @@ static void test_get__what_is_not_there_is_said_at_once(void **state)
     assert_false(s3_blocking_get(s, &u, 10, &body, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
     assert_string_equal(err.aws_code, "NoSuchKey");
-    int64_t size;
-    char etag[128];
-    assert_false(s3_blocking_head(s, &u, &size, etag, &err));
+    struct s3_head head;
+    assert_false(s3_blocking_head(s, &u, &head, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
     AUTO_FREE char *key = xasprintf("GET /steady/dir/object%%20%d%%2B%%25.bin", serial);
     assert_int_equal(hostile_count(&server, key), 1); /* not tried again */

@@ -131,6 +131,41 @@ static void test_endpoint__fips_and_dual_stack_are_switches(void **state)
     expect_endpoint("s3", "cn-north-1", "https://s3.dualstack.cn-north-1.amazonaws.com.cn", false);
 }
 
+static void test_checksums__are_wanted_unless_the_sdks_setting_says_otherwise(void **state)
+{
+    (void)state;
+    assert_true(endpoint_wants_checksums());
+    put_file(config_path, "[default]\nrequest_checksum_calculation = WHEN_REQUIRED\n");
+    assert_false(endpoint_wants_checksums());
+    put_env("AWS_REQUEST_CHECKSUM_CALCULATION", "when_supported");
+    assert_true(endpoint_wants_checksums());
+    put_env("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required");
+    assert_false(endpoint_wants_checksums());
+    put_env("AWS_REQUEST_CHECKSUM_CALCULATION", "when_require"); /* a slip weakens no check */
+    assert_true(endpoint_wants_checksums());
+    put_env("AWS_REQUEST_CHECKSUM_CALCULATION", "");
+}
+
+static void test_aws_host__is_below_one_of_its_domains(void **state)
+{
+    (void)state;
+    static const char *const own[] = {
+        "s3.us-east-1.amazonaws.com",          "data.s3.eu-west-1.amazonaws.com:443",
+        "s3.cn-north-1.amazonaws.com.cn",      "bucket.vpce-1-2.s3.us-east-1.vpce.amazonaws.com",
+        "s3.dualstack.us-east-1.api.aws:8443",
+    };
+    static const char *const others[] = {
+        "127.0.0.1:9000", "amazonaws.com",          "s3.notamazonaws.com",
+        "minio",          "s3.amazonaws.com.evil.", "storage.googleapis.com",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        assert_true(endpoint_is_aws_host(str_of(own[i])));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        assert_false(endpoint_is_aws_host(str_of(others[i])));
+    }
+}
+
 static void test_signing_name__is_the_family_of_the_service(void **state)
 {
     (void)state;
@@ -153,6 +188,8 @@ int main(void)
         TEST(test_endpoint__variables_override_specific_first),
         TEST(test_endpoint__profiles_may_name_urls),
         TEST(test_endpoint__fips_and_dual_stack_are_switches),
+        TEST(test_checksums__are_wanted_unless_the_sdks_setting_says_otherwise),
+        TEST(test_aws_host__is_below_one_of_its_domains),
         TEST(test_signing_name__is_the_family_of_the_service),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Multipart uploads: ROOT/state/uploads/<id>/ holds `target` (bucket, key, content type) and one
- * file per part, named <number>-<etag>-<checksum in hex>; `checksum` has the algorithm and type of the
- * upload's checksum when it was created with one. See s3_local.h. */
+ * file per part, named <number>-<etag>-<checksum in hex>; `checksum` has the algorithm and type of
+ * the upload's checksum when it was created with one. See s3_local.h. */
 #include "common/rng.h"
 #include "common/xml.h"
 #include "local/app.h"
@@ -26,7 +26,7 @@ struct stored_part {
     char said[64]; /* the checksum that CompleteMultipartUpload names */
 };
 
-struct target {
+struct upload_target {
     struct s3_meta meta;
     enum s3_algorithm algorithm;
     bool whole; /* the checksum is of the whole object, not of its parts' checksums */
@@ -34,7 +34,7 @@ struct target {
 };
 
 /* The upload's checksum: "SHA256 COMPOSITE". */
-static void target_checksum(struct target *t)
+static void target_checksum(struct upload_target *t)
 {
     AUTO_BUF struct buf text = BUF_INIT(64);
     struct err err = ERR_INIT;
@@ -49,7 +49,8 @@ static void target_checksum(struct target *t)
 }
 
 /* The upload of the request's uploadId when it is for this object; else answers NoSuchUpload. */
-static bool target_of(struct request *r, const char *bucket, const char *key, struct target *t)
+static bool target_of(struct request *r, const char *bucket, const char *key,
+                      struct upload_target *t)
 {
     AUTO_BUF struct buf id = BUF_INIT(64);
     AUTO_BUF struct buf text = BUF_INIT(S3_META_MAX);
@@ -155,7 +156,7 @@ static int part_cmp(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static size_t parts_read(const struct target *t, struct stored_part *out)
+static size_t parts_read(const struct upload_target *t, struct stored_part *out)
 {
     DIR *dir = opendir(t->folder);
     const struct dirent *d;
@@ -188,7 +189,8 @@ static size_t parts_read(const struct target *t, struct stored_part *out)
     return n;
 }
 
-static bool part_path(const struct target *t, const struct stored_part *p, char out[PATH_MAX])
+static bool part_path(const struct upload_target *t, const struct stored_part *p,
+                      char out[PATH_MAX])
 {
     struct err err = ERR_INIT;
     return files_path(out, PATH_MAX, &err, "%s/%lld-%s-%s", t->folder, (long long)p->number,
@@ -197,7 +199,7 @@ static bool part_path(const struct target *t, const struct stored_part *p, char 
 
 /* Parts state a checksum by the upload's algorithm when it has one, and none else. False:
  * answered. */
-static bool algorithm_fits(struct request *r, const struct target *t, enum s3_algorithm a)
+static bool algorithm_fits(struct request *r, const struct upload_target *t, enum s3_algorithm a)
 {
     bool fits = a == t->algorithm || (a == S3_NO_ALGORITHM && t->whole);
     if (!fits) {
@@ -211,7 +213,8 @@ static bool algorithm_fits(struct request *r, const struct target *t, enum s3_al
 }
 
 /* Replace the part by the request's body. */
-static bool part_store(struct request *r, const struct target *t, const struct stored_part *p)
+static bool part_store(struct request *r, const struct upload_target *t,
+                       const struct stored_part *p)
 {
     AUTO_FREE struct stored_part *parts = xcalloc(S3_PARTS_MAX, sizeof *parts);
     char path[PATH_MAX];
@@ -230,7 +233,7 @@ static bool part_store(struct request *r, const struct target *t, const struct s
 void s3_multipart_part(struct request *r, const char *bucket, const char *key)
 {
     AUTO_BUF struct buf text = BUF_INIT(16);
-    struct target t;
+    struct upload_target t;
     struct stored_part p = {0};
     struct err err = ERR_INIT;
     char quoted[64];
@@ -303,7 +306,7 @@ static bool wanted_parse(struct str body, struct stored_part *out, size_t *ret_n
 }
 
 /* A part of the list is the uploaded one. False: answered. */
-static bool part_check(struct request *r, const struct target *t, struct stored_part *want,
+static bool part_check(struct request *r, const struct upload_target *t, struct stored_part *want,
                        const struct stored_part *have)
 {
     AUTO_BUF struct buf sum = BUF_INIT(64);
@@ -331,7 +334,7 @@ static bool part_check(struct request *r, const struct target *t, struct stored_
 }
 
 /* Check the list against the uploaded parts and fill in sizes and checksums. False: answered. */
-static bool wanted_check(struct request *r, const struct target *t, struct stored_part *want,
+static bool wanted_check(struct request *r, const struct upload_target *t, struct stored_part *want,
                          size_t n, const struct stored_part *have, size_t have_n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -358,7 +361,7 @@ static bool wanted_check(struct request *r, const struct target *t, struct store
 }
 
 /* Append a part's file to out. */
-static bool part_append(const struct target *t, const struct stored_part *p, int out)
+static bool part_append(const struct upload_target *t, const struct stored_part *p, int out)
 {
     char path[PATH_MAX];
     AUTO_FD int in = part_path(t, p, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -372,7 +375,7 @@ static bool part_append(const struct target *t, const struct stored_part *p, int
 }
 
 /* The checksum of the object that the parts make. */
-static bool parts_checksum(const struct target *t, const struct stored_part *parts, size_t n,
+static bool parts_checksum(const struct upload_target *t, const struct stored_part *parts, size_t n,
                            int fd, struct s3_checksum *ret)
 {
     *ret = (struct s3_checksum){.algorithm = S3_NO_ALGORITHM};
@@ -391,8 +394,9 @@ static bool parts_checksum(const struct target *t, const struct stored_part *par
 }
 
 /* Concatenate all parts into a new temporary file and compute ETag and checksum. */
-static bool parts_join(const struct request *r, struct target *t, const struct stored_part *parts,
-                       size_t n, char tmp[static PATH_MAX], struct err *err)
+static bool parts_join(const struct request *r, struct upload_target *t,
+                       const struct stored_part *parts, size_t n, char tmp[static PATH_MAX],
+                       struct err *err)
 {
     uint8_t digest[EVP_MAX_MD_SIZE];
     char hex[33];
@@ -419,7 +423,7 @@ void s3_multipart_complete(struct request *r, const char *bucket, const char *ke
 {
     AUTO_FREE struct stored_part *want = xcalloc(S3_PARTS_MAX, sizeof *want);
     AUTO_FREE struct stored_part *have = xcalloc(S3_PARTS_MAX, sizeof *have);
-    struct target t;
+    struct upload_target t;
     struct err err = ERR_INIT;
     char tmp[PATH_MAX] = "";
     size_t n;
@@ -464,7 +468,7 @@ void s3_multipart_complete(struct request *r, const char *bucket, const char *ke
 
 void s3_multipart_abort_upload(struct request *r, const char *bucket, const char *key)
 {
-    struct target t;
+    struct upload_target t;
     if (target_of(r, bucket, key, &t)) {
         files_remove_tree(t.folder);
         r->reply.status = 204;
@@ -474,7 +478,7 @@ void s3_multipart_abort_upload(struct request *r, const char *bucket, const char
 void s3_multipart_list(struct request *r, const char *bucket, const char *key)
 {
     AUTO_FREE struct stored_part *parts = xcalloc(S3_PARTS_MAX, sizeof *parts);
-    struct target t;
+    struct upload_target t;
     if (!target_of(r, bucket, key, &t)) {
         return;
     }
