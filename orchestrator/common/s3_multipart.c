@@ -182,18 +182,20 @@ static bool part_sha256(const struct upload_part *p, uint8_t out[static 32])
  * told theirs. */
 static void composite_checksum(const struct s3_multipart *m, char out[static S3_CHECKSUM_N])
 {
-    struct sha256 h;
+    struct sha256 h CLEANUP(sha256_done);
     uint8_t raw[32];
-    bool known = true;
+    out[0] = '\0';
     sha256_init(&h);
-    for (size_t i = 0; known && i < m->parts_n; i++) {
-        known = part_sha256(&m->parts[i], raw);
+    for (size_t i = 0; i < m->parts_n; i++) {
+        if (!part_sha256(&m->parts[i], raw)) {
+            return;
+        }
         sha256_add(&h, raw, sizeof raw);
     }
     sha256_end(&h, raw);
     AUTO_BUF struct buf text = BUF_INIT(S3_CHECKSUM_N);
     str_base64(&text, raw, sizeof raw);
-    (void)snprintf(out, S3_CHECKSUM_N, known ? "%s-%zu" : "", buf_cstr(&text), m->parts_n);
+    (void)snprintf(out, S3_CHECKSUM_N, "%s-%zu", buf_cstr(&text), m->parts_n);
 }
 
 static void complete_body(const struct s3_multipart *m, struct buf *body)
