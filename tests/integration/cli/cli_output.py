@@ -130,6 +130,8 @@ def lists():
             (("parked",), "/v1/parked", "parked", {"kind": x, "id": x, "stage": x, "reason": x, "what_to_do": x}),
             (("endpoints",), "/v1/endpoints", "endpoints", {"name": x, "state": x, "reason": x, "instance_type": x, "instances": 2, "stage": x}),
             (("strays",), "/v1/strays", "strays", {"job_name": x, "why": x, "status": x, "instance_type": x}),
+            (("filesystems",), "/v1/filesystems", "filesystems", {"name": x, "aws_id": x, "campaign": "c-1", "stage": x, "state": x, "reason": x, "deployment": x}),
+            (("webhook",), "/v1/webhooks", "webhooks", {"id": x, "name": x, "url": x, "project": x, "format": "json", "on": [x]}),
             (("token",), "/v1/tokens", "tokens", {"id": x, "name": x, "role": x, "state": x, "projects": [x], "created_by": x}))
 
 
@@ -142,7 +144,7 @@ def is_formula(cell):
 
 
 def check_lists(t, s):
-    verbs = re.findall(r'^X\("([a-z]+)", cmd_[a-z]+, "[^"]*", "[^"]*\bcolumns\b', open(f"{CLI}/commands.def").read(), re.M)
+    verbs = re.findall(r'^X\("([a-z]+)", cmd_[a-z]+, "[^"]*",\s+"[^"]*\bcolumns\b', open(f"{CLI}/commands.def").read(), re.M)
     t.eq(sorted(set(verbs) - {"context"}), sorted({a[0][0] for a in lists()}), "every verb with --columns is tried here")
     for args, path, key, row in lists():
         name = "drover " + " ".join(args)
@@ -332,7 +334,7 @@ def offers(s, *words):
 
 
 def check_complete(t, s):
-    table = re.findall(r'^X\("([a-z]+)", cmd_[a-z]+, "([^"]*)", "([^"]*)"', open(f"{CLI}/commands.def").read(), re.M)
+    table = re.findall(r'^X\("([a-z]+)", cmd_[a-z]+, "([^"]*)",\s+"([^"]*)"', open(f"{CLI}/commands.def").read(), re.M)
     choices = dict(re.findall(r'^X\("([a-z-]+)", \S+ \w+, \w+, "[^"]*", "([^"]+)"', open(f"{CLI}/options.def").read(), re.M))
     causes = re.findall(r'^X\([A-Z_]+, "([a-z_]+)"', open(f"{TOP}/orchestrator/core/failure/cause.def").read(), re.M)[1:]
     states = re.findall(r'^X\([A-Z_]+, "([a-z_]+)"', open(f"{TOP}/orchestrator/core/states/task_state.def").read(), re.M)
