@@ -43,6 +43,17 @@ export const poison = (v, key, text) => {
 // Waits until the text is there: what a page shows first may be from before its answers came.
 const shows = (page, where, text) => until(60, async () => (await page.locator(where).first().textContent()).includes(text));
 
+const underWay = new Map(); // answers of spoil that the browser has not got yet: what is waited for
+
+// Ends the spoiling; an answer that the browser neither takes nor refuses within two minutes is said and left.
+async function unspoil(page) {
+  const late = new Promise((done) => { setTimeout(done, 120000, 'late').unref(); });
+  if (await Promise.race([page.unrouteAll({ behavior: 'wait' }), late]) !== 'late') return;
+  console.log(`# under way for two minutes: ${JSON.stringify([...underWay.values()])}`);
+  console.log(`# sockets: ${JSON.stringify(await please('connections'))}`);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+}
+
 // Every answer but the events turns hostile. One that is lost on its way is said, with what the kernel knows of droverd's
 // connections, and asked for again by the browser itself: its text comes with the page's next look.
 async function spoil(page, text) {
@@ -50,14 +61,21 @@ async function spoil(page, text) {
     const path = new URL(route.request().url()).pathname;
     if (/\/events$/.test(path)) return route.continue().catch(() => {});
     const began = Date.now();
+    const waits = (what) => underWay.set(route, `${path} ${what}`);
     try {
+      waits('fetch');
       const r = await route.fetch({ maxRetries: 2 });
-      await route.fulfill({ response: r, json: poison(await r.json(), '', text) });
+      const json = poison(await r.json(), '', text);
+      waits('fulfill');
+      await route.fulfill({ response: r, json });
     } catch (e) {
+      waits('continue');
       await route.continue().catch(() => {});
       if (/already handled|closed|disposed/i.test(e.message)) return; // the page that asked may be gone
       console.log(`# lost: ${path} after ${Date.now() - began} ms: ${e.message.split('\n')[0]}`);
       console.log(`# sockets: ${JSON.stringify(await please('connections'))}`);
+    } finally {
+      underWay.delete(route);
     }
   });
 }
@@ -76,7 +94,7 @@ async function every(page, id) {
     await page.waitForSelector('#new');
     const listed = await shows(page, 'main table', text);
     const at2 = await intruders(page);
-    await page.unrouteAll({ behavior: 'wait' }); // an answer may be on its way
+    await unspoil(page); // an answer may be on its way
     ok(titled && listed && !at3.found.length && !at3.ran && !at.found.length && !at2.found.length && !at.ran && !at2.ran && !at.csp.length && !at2.csp.length,
       `every string of every answer may be hostile (${i + 1} of ${CORPUS.length})`, { titled, listed, at, at2, at3 });
   }

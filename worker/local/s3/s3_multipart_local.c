@@ -197,16 +197,18 @@ static bool part_path(const struct upload_target *t, const struct stored_part *p
                       p->etag, p->checksum.hex);
 }
 
-/* Parts state a checksum by the upload's algorithm when it has one, and none else. False:
+/* Parts state a checksum by the upload's algorithm when it has one. Those of an upload without one
+ * may state any, as newer SDKs do unasked: it is compared with the body and not kept. False:
  * answered. */
 static bool algorithm_fits(struct request *r, const struct upload_target *t, enum s3_algorithm a)
 {
-    bool fits = a == t->algorithm || (a == S3_NO_ALGORITHM && t->whole);
+    bool none = t->algorithm == S3_NO_ALGORITHM;
+    bool fits = none || a == t->algorithm || (a == S3_NO_ALGORITHM && t->whole);
     if (!fits) {
         reply_error(r, 400, "InvalidRequest",
                     "Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum "
                     "Type: %s",
-                    t->algorithm != S3_NO_ALGORITHM ? s3_algorithm_name(t->algorithm) : "null",
+                    s3_algorithm_name(t->algorithm),
                     a != S3_NO_ALGORITHM ? s3_algorithm_name(a) : "null");
     }
     return fits;
@@ -247,6 +249,10 @@ void s3_multipart_part(struct request *r, const char *bucket, const char *key)
         !algorithm_fits(r, &t, p.checksum.algorithm)) {
         return;
     }
+    struct s3_checksum stated = p.checksum;
+    if (t.algorithm == S3_NO_ALGORITHM) {
+        p.checksum = (struct s3_checksum){0};
+    }
     s3_etag_of_body(r, bucket, r->upload->md5_hex, p.etag);
     if (!part_store(r, &t, &p)) {
         reply_error(r, 404, "NoSuchUpload", "The specified upload does not exist.");
@@ -255,7 +261,7 @@ void s3_multipart_part(struct request *r, const char *bucket, const char *key)
     r->upload->tmp[0] = '\0';
     (void)snprintf(quoted, sizeof quoted, "\"%s\"", p.etag);
     reply_header(r, "ETag", quoted);
-    s3_checksum_headers(r, &p.checksum);
+    s3_checksum_headers(r, &stated);
     s3_encryption_headers(r, bucket);
     r->reply.status = 200;
 }
