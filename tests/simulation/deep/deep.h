@@ -207,6 +207,8 @@ int64_t loop_pass(struct loop *l);
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
 usec_t wall_now(void); /* AWS's clock */
 _Noreturn void deep_die(const char *fmt, ...) PRINTF(1, 2);
+/* Until a server process of this number, which was told to end, is gone; 0: none. In real time. */
+void process_wait_gone(int pid);
 /* Told by deep_die, before the process ends. NULL: nobody asks. */
 extern void (*deep_last_words)(const char *text);
 

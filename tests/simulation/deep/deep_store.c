@@ -58,13 +58,7 @@ static void forget_answers(void)
 static void wait_gone(int pid)
 {
     forget_answers();
-    for (int i = 0; pid > 0 && (kill(pid, 0) == 0 || errno == EPERM); i++) {
-        const struct timespec pause = {.tv_nsec = 100000};
-        (void)nanosleep(&pause, NULL);
-        if (i > 100000) {
-            deep_die("a server process %d does not end", pid);
-        }
-    }
+    process_wait_gone(pid);
 }
 
 /* Lets a droverd's connection go as its end would: rolled back, without a lock. The session, whose
