@@ -67,13 +67,13 @@ def make_folder(top, order=1):
              (".droverignore", "# what is not code\n/data/\n*.log\nlib/nothing/*\n", 0o644), ("lang/" + "d" * 90 + "/" + "e" * 40 + ".py", "long\n", 0o644)]
     for name, text, mode in files[::order]:
         write(f"{top}/{name}", text, mode)
-    write(f"{os.path.dirname(top)}/shared-{os.path.basename(top)}/util.py", "u = 1\n")
-    os.symlink(f"../shared-{os.path.basename(top)}", top + "/shared")
+    write(f"{os.path.dirname(top)}/linked-{os.path.basename(top)}/util.py", "u = 1\n")
+    os.symlink(f"../linked-{os.path.basename(top)}", top + "/linked")
     os.symlink("train.py", top + "/again.py")
 
 
 WANTED = {"again.py": 0o644, "lib/data/small.txt": 0o644, "lib/model.py": 0o644, "lang/" + "d" * 90 + "/" + "e" * 40 + ".py": 0o644, "notes.txt": 0o644,
-          "shared/util.py": 0o644, "tools/run.sh": 0o755, "train.py": 0o644}
+          "linked/util.py": 0o644, "tools/run.sh": 0o755, "train.py": 0o644}
 
 
 def model_of(s, cid):
