@@ -7,6 +7,8 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
+#define RECHECK_US (1 * USEC_PER_SEC)
+
 static uint32_t name_hash(const char *s)
 {
     uint32_t h = 2166136261u;
@@ -32,7 +34,9 @@ static bool lost(struct store *s, struct err *err, const char *why)
     return err_set(err, ERR_UNAVAILABLE, "database: %s", why);
 }
 
-/* Wait for input until the deadline. False: the connection is given up. */
+/* Wait for input, or RECHECK_US: libpq that was out of memory for a moment says that it waits for
+ * the rest of an answer it has whole, and reads it when it is asked again. False: the deadline has
+ * passed, the connection is given up. */
 static bool wait_input(struct store *s, int64_t deadline, struct err *err)
 {
     for (;;) {
@@ -41,11 +45,11 @@ static bool wait_input(struct store *s, int64_t deadline, struct err *err)
             return lost(s, err, "no answer in time");
         }
         struct pollfd p = {.fd = PQsocket(s->conn), .events = POLLIN};
-        int n = poll(&p, 1, (int)(left / USEC_PER_MSEC) + 1);
-        if (n > 0) {
+        int n = poll(&p, 1, (int)(MIN(left, RECHECK_US) / USEC_PER_MSEC) + 1);
+        if (n >= 0) {
             return true;
         }
-        if (n < 0 && errno != EINTR) {
+        if (errno != EINTR) {
             return lost(s, err, "poll failed");
         }
     }

@@ -3,9 +3,12 @@
  * Method: a real cluster that is stopped, killed and started again. */
 #include "common/clock.h"
 #include "store/api/idempotency_keys.h"
+#include "store/pg/copy.h"
 #include "store/pg/private_cluster.h"
 #include "store/pg/tx.h"
 #include "tests/kit/pg_fixture.h"
+#include <dlfcn.h>
+#include <libpq-fe.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -361,6 +364,38 @@ static void test_conn__a_silent_session_gives_its_key_back(void **state)
     store_close(s);
 }
 
+/* Takes libpq's own when it is called: with no_result there is no memory for one result. */
+static _Thread_local int no_result;
+PGresult *PQmakeEmptyPGresult(PGconn *conn, ExecStatusType status)
+{
+    static PGresult *(*own)(PGconn *, ExecStatusType);
+    if (own == NULL) {
+        *(void **)&own = dlsym(RTLD_NEXT, "PQmakeEmptyPGresult");
+    }
+    if (no_result > 0) {
+        no_result--;
+        return NULL;
+    }
+    return own(conn, status);
+}
+
+static void test_conn__a_moment_without_memory_does_not_lose_an_answer(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct store *s = pg_open(w->db, STORE_API);
+    pg_good(store_plain(s, "CREATE TEMP TABLE copied (n int)", &err), &err);
+    store_set_wait(s, 300 * USEC_PER_SEC);
+    no_result = 1;
+    usec_t began = clock_mono_us();
+    pg_good(store_plain(s, "COPY copied FROM STDIN", &err), &err);
+    assert_int_equal(no_result, 0);
+    assert_true(clock_mono_us() - began < 100 * USEC_PER_SEC);
+    pg_good(store_copy_put(s, "7\n", 2, &err), &err);
+    pg_good(store_copy_end(s, &err), &err);
+    store_close(s);
+}
+
 int main(void)
 {
     pg_fixture_alone();
@@ -375,6 +410,7 @@ int main(void)
         T(test_conn__parameters_arrive_as_given),
         T(test_conn__text_from_outside_is_made_valid_and_cut_at_characters),
         T(test_conn__a_silent_session_gives_its_key_back),
+        T(test_conn__a_moment_without_memory_does_not_lose_an_answer),
         cmocka_unit_test(test_conn__a_private_cluster_lives_in_a_deep_directory_and_starts_twice),
         cmocka_unit_test(test_conn__a_private_cluster_refuses_directories_it_cannot_use),
     };
