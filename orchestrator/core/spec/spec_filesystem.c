@@ -206,7 +206,8 @@ static void link_channel(struct spec_reader *r, const struct read_stage *all, in
     const struct spec_stage *s = of->stage;
     const struct read_stage *from = spec_stage_called(all, n, c->lustre_stage);
     struct spec_node at;
-    if (!spec_child(r, &of->at, "input", false, &at)) {
+    const char *key = s->worker == WORKER_INDEX ? "from" : "input";
+    if (!spec_child(r, &of->at, key, false, &at)) {
         at = of->at;
     }
     if (from == NULL || from->stage->kind != SPEC_KIND_LUSTRE) {

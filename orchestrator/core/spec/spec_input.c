@@ -3,6 +3,12 @@
 #include <ctype.h>
 
 static const char *const modes[] = {"File", "FastFile", "Pipe"};
+static const char volume_prefix[] = "lustre:";
+
+bool spec_is_volume(const struct yaml_node *n)
+{
+    return n->kind == YAML_STRING && strncmp(n->text, volume_prefix, strlen(volume_prefix)) == 0;
+}
 
 static bool channel_name_ok(const char *s)
 {
@@ -47,8 +53,8 @@ static void read_from(struct spec_reader *r, const struct spec_node *p, struct s
     if (!spec_text(r, p, BRACES_TEMPLATE, 1024, &from)) {
         return;
     }
-    if (strncmp(from, "lustre:", 7) == 0) {
-        read_stage_volume(r, p, from + 7, c);
+    if (strncmp(from, volume_prefix, strlen(volume_prefix)) == 0) {
+        read_stage_volume(r, p, from + strlen(volume_prefix), c);
         return;
     }
     /* {uri} and the like begin with s3:// only when they are expanded */
@@ -188,12 +194,30 @@ static void read_channel(struct spec_reader *r, const struct spec_node *p,
     }
 }
 
+/* What worker index reads from a file system of this campaign is a channel of its job. */
+static void read_index_volume(struct spec_reader *r, const struct spec_node *p,
+                              struct spec_training *t)
+{
+    struct spec_node at;
+    if (spec_child(r, p, "from", false, &at) && spec_is_volume(at.node)) {
+        struct spec_channel *c = &t->channels[t->channels_n++];
+        *c = (struct spec_channel){.name = SPEC_INDEX_CHANNEL,
+                                   .type = "S3Prefix",
+                                   .spread = "FullyReplicated",
+                                   .shuffle_seed = -1};
+        read_from(r, &at, c);
+    }
+}
+
 void spec_input_read(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
                      struct spec_training *t)
 {
     struct spec_node at;
     t->input_mode = modes[0];
     read_word(r, p, "input_mode", modes, ARRAY_LEN(modes), &t->input_mode);
+    if (s->worker == WORKER_INDEX) {
+        read_index_volume(r, p, t);
+    }
     if (!spec_child(r, p, "input", false, &at)) {
         return;
     }

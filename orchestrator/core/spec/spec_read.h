@@ -192,7 +192,10 @@ void spec_volume_key(struct spec_reader *r, const struct spec_node *p, struct sp
 /* `tags` of a stage; its SPEC_STAGE_TAGS_MAX and the campaign's are SPEC_TAGS_MAX at most. */
 void spec_stage_tags(struct spec_reader *r, const struct spec_node *p, struct spec_pair *ret,
                      int *ret_n);
-/* spec_input.c: input and input_mode. */
+/* spec_input.c: input and input_mode; and whether a text names a file system of this campaign,
+ * "lustre:STAGE/folder". Worker index reads such a `from` by the channel SPEC_INDEX_CHANNEL. */
+#define SPEC_INDEX_CHANNEL "shards"
+bool spec_is_volume(const struct yaml_node *n);
 void spec_input_read(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
                      struct spec_training *t);
 /* spec_distribution.c: distribution and compiler. */

@@ -105,9 +105,12 @@ static void read_index(struct spec_reader *r, const struct spec_node *p, struct 
 {
     struct spec_node at;
     const char *text;
-    if (spec_child(r, p, "from", true, &at) && spec_text(r, &at, BRACES_TEMPLATE, 1024, &text) &&
-        spec_s3(r, &at, text)) {
-        pass(r, &at, s, "input", text);
+    if (spec_child(r, p, "from", true, &at)) {
+        if (spec_is_volume(at.node)) { /* its job's only channel: spec_input.c */
+            pass(r, &at, s, "input", "channel:" SPEC_INDEX_CHANNEL);
+        } else if (spec_text(r, &at, BRACES_TEMPLATE, 1024, &text) && spec_s3(r, &at, text)) {
+            pass(r, &at, s, "input", text);
+        }
     }
     if (spec_child(r, p, "output", true, &at) &&
         spec_text(r, &at, BRACES_TEMPLATE, 1024, &s->output)) {

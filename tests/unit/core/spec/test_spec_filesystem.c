@@ -97,6 +97,46 @@ static void test_spec_filesystem__each_mistake_is_one_fault(void **state)
     }
 }
 
+#define INDEX(from)                                                                                \
+    "name: c\nsecurity: {vpc: {subnets: [subnet-0a1b2c3d], security_groups: [sg-0a1b2c3d]}}\n"     \
+    "stages:\n"                                                                                    \
+    "  - {name: volume, kind: lustre, size_gb: 1, ttl: 1h}\n"                                      \
+    "  - {name: index, needs: volume, worker: index, instance_type: ml.m5.large,\n"                \
+    "     output: \"s3://acme/index/\",\n"                                                         \
+    "     from: " from "}\n" /* line 7 */
+
+/* The index reads a file system of its campaign as the only channel of its job. */
+static void test_spec_filesystem__an_index_reads_it_by_a_channel(void **state)
+{
+    (void)state;
+    struct parsed *p = parse_with(INDEX("\"lustre:volume/shards\""), &in_region);
+    show(&p->faults);
+    assert_true(p->good);
+    const struct spec_stage *s = p->spec->stages[1];
+    assert_int_equal(s->training->channels_n, 1);
+    assert_string_equal(s->training->channels[0].name, "shards");
+    assert_string_equal(s->training->channels[0].lustre_stage, "volume");
+    assert_string_equal(s->training->channels[0].directory, "/shards");
+    const char *input = NULL;
+    for (int i = 0; i < s->hyperparameters_n; i++) {
+        input =
+            strcmp(s->hyperparameters[i].key, "input") == 0 ? s->hyperparameters[i].value : input;
+    }
+    assert_string_equal(input, "channel:shards");
+    parsed_free(p);
+    static const char *const wrong[] = {INDEX("\"lustre:volum\""), INDEX("\"lustre:index\""),
+                                        INDEX("\"lustre:volume/..\""), INDEX("\"/opt/ml\""),
+                                        INDEX("5")};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        p = parse_with(wrong[i], &in_region);
+        if (p->faults.n != 1 || p->faults.at[0].pos.line != 7) {
+            show(&p->faults);
+            fail_msg("%s: not one fault in line 7", wrong[i]);
+        }
+        parsed_free(p);
+    }
+}
+
 static void test_spec_filesystem__sizes_are_those_of_fsx(void **state)
 {
     static const struct {
@@ -248,6 +288,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spec_filesystem__each_mistake_is_one_fault),
+        cmocka_unit_test(test_spec_filesystem__an_index_reads_it_by_a_channel),
         cmocka_unit_test(test_spec_filesystem__sizes_are_those_of_fsx),
         cmocka_unit_test(test_spec_filesystem__is_read_stored_and_read_back),
         cmocka_unit_test(test_spec_filesystem__its_requests),
