@@ -104,24 +104,46 @@ static void phase_table(const struct cli *cli, const json_t *phases)
     list_table(cli, &by_phase, rows);
 }
 
-/* USD by phase, one row for each stage. */
+/* True when a stage has paid for phase k. */
+static bool is_paid(const json_t *stages, size_t k)
+{
+    size_t i;
+    json_t *g;
+    json_array_foreach(stages, i, g)
+    {
+        if (jint(json_array_get(json_object_get(g, "by_phase"), k), "micro_usd") != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* USD by phase, one row for each stage and one column for each phase that cost something. */
 static void phase_stages(const struct cli *cli, const json_t *stages)
 {
+    static const char *const heads[] = {"WAIT",   "START", "IMAGE", "DATA",    "TRAINING",
+                                        "UPLOAD", "WARM",  "OTHER", "HOSTING", "STORAGE"};
     struct text_table t = {0};
-    static const char *const heads[] = {"STAGE",    "START",  "IMAGE", "DATA",
-                                        "TRAINING", "UPLOAD", "WARM",  "OTHER"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i > 0);
+    bool shown[ARRAY_LEN(heads)];
+    table_column(&t, "STAGE", false);
+    for (size_t k = 0; k < ARRAY_LEN(heads); k++) {
+        shown[k] = is_paid(stages, k);
+        if (shown[k]) {
+            table_column(&t, heads[k], true);
+        }
     }
     size_t i;
     json_t *g;
     json_array_foreach(stages, i, g)
     {
         char texts[ARRAY_LEN(heads)][TEXT_N];
-        const char *cells[ARRAY_LEN(heads)] = {jstr(g, "stage")};
+        const char *cells[1 + ARRAY_LEN(heads)] = {jstr(g, "stage")};
         const json_t *phases = json_object_get(g, "by_phase");
-        for (size_t k = 1; k < ARRAY_LEN(heads); k++) { /* without the first, which costs nothing */
-            cells[k] = money(jint(json_array_get(phases, k), "micro_usd"), texts[k]);
+        size_t n = 1;
+        for (size_t k = 0; k < ARRAY_LEN(heads); k++) {
+            if (shown[k]) {
+                cells[n++] = money(jint(json_array_get(phases, k), "micro_usd"), texts[k]);
+            }
         }
         table_row(&t, cells);
     }

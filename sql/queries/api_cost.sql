@@ -32,17 +32,19 @@ FROM (SELECT y.cause, sum(y.n)::bigint AS n, sum(y.seconds)::bigint AS seconds, 
         UNION ALL SELECT cause, attempts, seconds, musd, estimated FROM archive_cost WHERE campaign_id = $1) y
     GROUP BY y.cause) x;
 
--- By stage: what its attempts and their pools cost, and the sums of what is stored of their phases. Relies on
+-- By stage: what its attempts and their pools cost, what all of it cost, and the sums of what is stored of their phases. Relies on
 -- attempt_campaign.
 -- name: api_cost_phases
 -- $1 campaign bigint
 SELECT g.name, coalesce(x.n, 0), coalesce(x.measured, 0), coalesce(x.keeps, false),
-    coalesce((SELECT json_array_length((d->'instance_type')::json) FROM jsonb_array_elements(c.spec->'stages') d
-        WHERE d->>'name' = g.name LIMIT 1), 1) = 1,
+    coalesce(json_array_length((d.stage->'instance_type')::json), 1) = 1,
     coalesce(x.job_s, 0), coalesce(x.job_musd, 0), coalesce(x.warm_s, 0), coalesce(x.warm_musd, 0),
+    coalesce(d.stage ? 'endpoint', false), coalesce(d.stage ? 'filesystem', false), coalesce(m.seconds, 0), coalesce(m.spent_musd, 0),
     coalesce(x.p1, 0), coalesce(x.p2, 0), coalesce(x.p3, 0), coalesce(x.p4, 0), coalesce(x.p5, 0), coalesce(x.p6, 0), coalesce(x.p7, 0), coalesce(x.p8, 0), coalesce(x.p9, 0),
     coalesce(x.p10, 0), coalesce(x.p11, 0), coalesce(x.p12, 0), coalesce(x.p13, 0), coalesce(x.p14, 0), coalesce(x.p15, 0), coalesce(x.p16, 0), coalesce(x.p17, 0), coalesce(x.p18, 0)
 FROM stage g JOIN campaign c ON c.id = g.campaign_id
+LEFT JOIN money m ON m.level = 'stage' AND m.ref_id = g.id
+LEFT JOIN LATERAL (SELECT e AS stage FROM jsonb_array_elements(c.spec->'stages') e WHERE e->>'name' = g.name LIMIT 1) d ON true
 LEFT JOIN (SELECT y.stage_id, sum(y.n)::bigint AS n, sum(y.measured)::bigint AS measured, bool_or(y.keeps) AS keeps,
         sum(y.job_s)::bigint AS job_s, sum(y.job_musd)::bigint AS job_musd, sum(y.warm_s)::bigint AS warm_s,
         sum(y.warm_musd)::bigint AS warm_musd,

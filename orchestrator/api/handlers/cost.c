@@ -74,6 +74,11 @@ static bool by_phase_make(void *ctx, struct buf *out, struct err *err)
         struct cost_phase_sums one;
         cost_phase_read(rows[i].figures, rows[i].job_s, rows[i].job_musd, rows[i].warm_s,
                         rows[i].warm_musd, &one);
+        if (rows[i].hosts || rows[i].stores) {
+            cost_phase_add_service(&one, rows[i].hosts ? COST_PHASE_HOSTING : COST_PHASE_STORAGE,
+                                   rows[i].spent_s - rows[i].job_s - rows[i].warm_s,
+                                   rows[i].spent_musd - rows[i].job_musd - rows[i].warm_musd);
+        }
         cost_phase_add(&sum, &one);
         json_out_object(&w, NULL);
         json_out_str(&w, "stage", rows[i].stage);

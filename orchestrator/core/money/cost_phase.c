@@ -5,9 +5,9 @@
 
 static const struct {
     const char *name;
-    bool trains;
+    bool works;
 } phases[] = {
-#define X(p, name, trains) {name, trains},
+#define X(p, name, works) {name, works},
 #include "cost_phase.def"
 #undef X
 };
@@ -132,11 +132,19 @@ void cost_phase_add(struct cost_phase_sums *sum, const struct cost_phase_sums *s
     }
 }
 
+void cost_phase_add_service(struct cost_phase_sums *sum, enum cost_phase phase, int64_t seconds,
+                            musd_t musd)
+{
+    ASSERT(phase == COST_PHASE_HOSTING || phase == COST_PHASE_STORAGE);
+    sum->seconds[phase] += seconds;
+    sum->musd[phase] += musd;
+}
+
 struct cost_phase_total cost_phase_total(const struct cost_phase_sums *s, bool idle)
 {
     struct cost_phase_total sum = {0};
     for (int p = 0; p < COST_PHASE_COUNT; p++) {
-        if (!idle || !phases[p].trains) {
+        if (!idle || !phases[p].works) {
             sum.elapsed_ms += s->elapsed_ms[p];
             sum.seconds += s->seconds[p];
             sum.musd += s->musd[p];

@@ -4,7 +4,7 @@
 #include "core/model.h"
 
 enum cost_phase {
-#define X(p, name, trains) COST_PHASE_##p,
+#define X(p, name, works) COST_PHASE_##p,
 #include "cost_phase.def"
 #undef X
     COST_PHASE_COUNT
@@ -47,6 +47,9 @@ void cost_phase_store(const struct cost_phase_sums *s, int64_t ret[static PHASE_
 void cost_phase_read(const int64_t stored[static PHASE_FIGURES_N], int64_t job_s, musd_t job_musd,
                      int64_t warm_s, musd_t warm_musd, struct cost_phase_sums *ret);
 void cost_phase_add(struct cost_phase_sums *sum, const struct cost_phase_sums *s);
+/* Adds what the ledger has of a stage's endpoints (HOSTING) or file systems (STORAGE). */
+void cost_phase_add_service(struct cost_phase_sums *sum, enum cost_phase phase, int64_t seconds,
+                            musd_t musd);
 /* Sums over all phases, or (idle) over those that train nothing. */
 struct cost_phase_total {
     int64_t elapsed_ms, seconds;

@@ -45,8 +45,12 @@ bool apidb_cost_phases(struct store *s, int64_t campaign_id, struct apidb_phases
         row->job_musd = row_i64(r, i, 6);
         row->warm_s = row_i64(r, i, 7);
         row->warm_musd = row_i64(r, i, 8);
+        row->hosts = row_bool(r, i, 9);
+        row->stores = row_bool(r, i, 10);
+        row->spent_s = row_i64(r, i, 11);
+        row->spent_musd = row_i64(r, i, 12);
         for (int k = 0; k < PHASE_FIGURES_N; k++) {
-            row->figures[k] = row_i64(r, i, 9 + k);
+            row->figures[k] = row_i64(r, i, 13 + k);
         }
     }
     return true;

@@ -11,13 +11,16 @@ bool apidb_cost(struct store *s, int64_t campaign_id, struct buf *ret_total, str
 bool apidb_cost_by_cause(struct store *s, int64_t campaign_id, struct buf *ret,
                          struct err *err) MUST_CHECK;
 
-struct apidb_phases { /* of the settled attempts of a stage */
+struct apidb_phases { /* of the settled attempts of a stage, and of its endpoints or file systems */
     char stage[64];
     int64_t attempts, measured; /* measured: with phases */
     bool keeps;                 /* it has warm pools, or cannot have any */
     bool one_type;              /* it lists one instance type */
     int64_t job_s, warm_s;
     musd_t job_musd, warm_musd;
+    bool hosts, stores; /* it is of kind endpoint, or lustre */
+    int64_t spent_s;    /* what the ledger has of the stage, job and warm included */
+    musd_t spent_musd;
     int64_t figures[PHASE_FIGURES_N]; /* sums of what core/money/cost_phase.h stores */
 };
 /* One row for each stage, in order; the caller frees *ret. */

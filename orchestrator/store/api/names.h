@@ -36,7 +36,7 @@ static const char *const names_wait_text[] = {
 static const char *const names_wait_passing[] = {"none", "new",           "backoff", "order",
                                                  "rate", "stage_blocked", "paused",  "held"};
 static const char *const names_cost_phase[] = {
-#define X(p, name, trains) name,
+#define X(p, name, works) name,
 #include "core/money/cost_phase.def"
 #undef X
 };

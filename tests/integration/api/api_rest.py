@@ -385,20 +385,20 @@ def check_parts(t, a):
     check_gate(t, a)
 
 
-PHASES = ("capacity_wait", "start", "image", "data", "training", "upload", "warm_idle", "other")
+PHASES = ("capacity_wait", "start", "image", "data", "training", "upload", "warm_idle", "other", "hosting", "storage")
 
 
 def check_phases(t, a):
     """Where the hour went: the phases of a campaign and of its stage add up to what was booked; older attempts are `other`."""
     b = a.get("/v1/campaigns/c-1/cost?by=phase")[1]
-    t.ok([p["phase"] for p in b["by_phase"]] == list(PHASES) and [p["micro_usd"] for p in b["by_phase"]] == [0] * 7 + [5 * 1234567] and [p["seconds"] for p in b["by_phase"]] == [0] * 7 + [100],
+    t.ok([p["phase"] for p in b["by_phase"]] == list(PHASES) and [p["micro_usd"] for p in b["by_phase"]] == [0] * 7 + [5 * 1234567, 0, 0] and [p["seconds"] for p in b["by_phase"]] == [0] * 7 + [100, 0, 0],
          "without transitions the bill is of no phase", b)
     a.sql("""UPDATE attempt SET warm_s = 30, warm_musd = 1700, phases = '{90000,0,0, 60500,0,0, 4000,4,246914, 0,0,0, 15000,15,925925, 1000,1,61728}' WHERE name = 'd-1-3-a1';
         UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1  -- the leader writes one with the other""")
     b = a.get("/v1/campaigns/c-1/cost?by=phase")[1]
     got = {p["phase"]: (p["elapsed_seconds"], p["seconds"], p["micro_usd"]) for p in b["by_phase"]}
     want = {"capacity_wait": (90.0, 0, 0), "start": (60.5, 0, 0), "image": (4.0, 4, 246914), "data": (0, 0, 0), "training": (15.0, 15, 925925), "upload": (1.0, 1, 61728),
-            "warm_idle": (0, 30, 1700), "other": (0, 80, 4 * 1234567)}
+            "warm_idle": (0, 30, 1700), "other": (0, 80, 4 * 1234567), "hosting": (0, 0, 0), "storage": (0, 0, 0)}
     booked = a.sql("SELECT sum(cost_musd + warm_musd) || ' ' || sum(billable_s + warm_s) FROM attempt WHERE campaign_id = 1").split()
     t.ok(got == want and [str(sum(x[i] for x in got.values())) for i in (2, 1)] == booked, "the phases add up to what was booked", (got, booked))
     t.eq(b["trained_nothing"], {"elapsed_seconds": 155.5, "seconds": 115, "micro_usd": 5 * 1234567 + 1700 - 925925}, "what trained nothing is all but training")

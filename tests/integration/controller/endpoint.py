@@ -150,6 +150,10 @@ stages:
     model = s.sql(f"SELECT convert_from(model_request, 'UTF8')::jsonb->'PrimaryContainer'->>'ModelDataUrl' FROM endpoint WHERE campaign_id = {cid[2:]}")
     tap.eq(model, f"s3://drover-test/out/{job}/output/model.tar.gz", "it serves what the job has made")
     deleted_by_hand(s, cid)
+    cost = s.api("GET", f"/campaigns/{cid}/cost?by=phase")
+    got = {p["phase"]: (p["seconds"], p["micro_usd"]) for p in cost["by_phase"]}
+    tap.eq((got["hosting"], [sum(p[i] for p in got.values()) for i in (0, 1)]),
+           (tuple(int(row(s, cid, x)) for x in ("billable_s", "cost_musd")), [cost["metered"][k] for k in ("seconds", "micro_usd")]), "by phase the endpoint is hosting, and all adds up to the ledger")
     check(tap, s, "trained")
 
 

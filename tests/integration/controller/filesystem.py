@@ -108,6 +108,8 @@ def test_life(tap, s):
     good, c = ended(s, cid)
     tap.ok(good, "a file system, and a training that mounts it", c)
     tap.eq(row(s, cid, "state || ': ' || reason || ' ' || estimated || ' ' || hours || ' ' || cost_musd"), f"deleted: no stage uses it any more false 1 {HOUR_1200}", "deleted after its last use, an hour of its size is booked")
+    cost = s.api("GET", f"/campaigns/{cid}/cost?by=phase")
+    tap.eq([sum(p["micro_usd"] for p in cost["by_phase"]), cost["by_phase"][-1]["micro_usd"]], [cost["metered"]["micro_usd"], HOUR_1200], "by phase the file system is storage, and all adds up to the ledger")
     tap.eq(made(s, "life"), "part 0\npart 1\npart 2\n", "the job has read what was imported, and what it wrote is in S3")
     order = [r["operation"] for r in s.oracle("wire-log")["requests"] if (r["accepted"] or r["operation"] == "DeleteFileSystem" and r["status"] == 200) and r["operation"] in ("CreateFileSystem", "CreateDataRepositoryAssociation", "CreateTrainingJob", "CreateDataRepositoryTask", "DeleteFileSystem")]
     tap.eq(order, ["CreateFileSystem", "CreateDataRepositoryAssociation", "CreateTrainingJob", "CreateDataRepositoryTask", "DeleteFileSystem"], "made, filled, used, exported, deleted: each once")
