@@ -46,9 +46,11 @@ def examples():
 
 
 def faults(request):
-    """What SageMaker's service model has against a stage's requests: one for a job, three for an endpoint."""
-    if "CreateModel" not in request:
+    """What SageMaker's service model has against a stage's requests: one for a job or a file system, three for an endpoint."""
+    if "TrainingJobName" in request:
         return faults_of("sagemaker", "CreateTrainingJob", request)
+    if "CreateFileSystem" in request:
+        return faults_of("fsx", "CreateFileSystem", request["CreateFileSystem"])
     return [w for operation, one in request.items() for w in faults_of("sagemaker", operation, one)]
 
 

@@ -21,7 +21,7 @@ RUN = {"download-framework": {"download": (PARTS, 1)}, "byoc-colossalai": {"trai
        "bert-model-parallel": {"train": (1, 1)}, "lightning-scaling": {f"{kind}-{n}": (1, n) for kind in ("smddp", "ddp") for n in (1, 2, 4, 8)}}
 NOT_RUN = {"training-full": "24 hosts and an FSx channel", "everything": "a reference, with file systems and Pipe", "broken": "has faults",
            "huggingface-endpoint": "requests: cli_request.py; an endpoint: endpoint.py",
-           "laion-download": "the worker's: journeys.py", "laion-pipeline": "the worker's: stages.py"}
+           "laion-download": "the worker's: journeys.py", "laion-pipeline": "the worker's: stages.py", "laion-campaign": "at sample size: make run"}
 TYPES = {"ml.c5.18xlarge": 2, "ml.g5.2xlarge": 1, "ml.g4dn.12xlarge": 2, "ml.p3.16xlarge": 16}
 OBJECTS = [f"acme-laion/meta/part-{i:05d}.parquet" for i in range(PARTS)] + [
     "acme-models/configs/gpt2_zero3.py", "acme-nlp/wikitext/train/data.txt", "acme-nlp/wikitext/test/data.txt", "acme-nlp/bert/hdf5/part.h5", "acme-vision/mnist/images.gz"]
