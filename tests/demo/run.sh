@@ -1,5 +1,5 @@
 #!/bin/bash
-# `make run`: the sample campaign on this machine, from nothing to webdataset shards in a bucket.
+# `make run`: the sample campaign on this machine, from Parquet files in somebody's bucket to a model behind an endpoint.
 # Everything it makes lies under build/run. On a terminal it stays up until Ctrl-C; else it tears down and ends.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -49,7 +49,7 @@ wait_for() { # wait_for SECONDS WHAT COMMAND...
 
 bash tests/demo/down.sh "$run" # what an earlier run may have left
 rm -rf "$run"
-mkdir -p "$run/aws/s3/drover-demo/meta"
+mkdir -p "$run/aws/s3/drover-demo" "$run/aws/s3/laion-web/meta"
 make --no-print-directory -s demo
 
 build/release/demo/demo_server --images "$run/web" --ports "$run/ports" --log "$run/web.log" \
@@ -59,15 +59,19 @@ web=$!
 wait_for 10 "the demo's web server" test -s "$run/ports"
 read -r http_port dns_port <"$run/ports"
 echo "making $parts parquet parts, and 280 images for the demo's own web server"
-build/release/demo/demo_make "$run/web" "$run/aws/s3/drover-demo/meta" "$http_port" 280 "$parts" "$rows"
+build/release/demo/demo_make "$run/web" "$run/aws/s3/laion-web/meta" "$http_port" 280 "$parts" "$rows"
 kill -HUP "$web"
 
 export AWS_ACCESS_KEY_ID=AKIADROVERDEMO AWS_SECRET_ACCESS_KEY=demo-secret-for-this-machine-only
 export AWS_REGION=us-east-1
 unset AWS_PROFILE AWS_SESSION_TOKEN
+prices='{"ml.c5.xlarge": "0.204", "ml.m5.large": "0.115", "hosting:ml.m5.large": "0.115", "ml.g5.xlarge": "1.408", "storage:SCRATCH_2": "0.14"}'
+echo "$prices" >"$run/prices.json"
 cat >"$run/local.json" <<CONFIG
-{"quotas": {"ml.c5.xlarge": 4},
- "prices": {"ml.c5.xlarge": "0.204"},
+{"quotas": {"ml.c5.xlarge": 4, "ml.m5.large": 2, "ml.g5.xlarge": 4},
+ "warm_quotas": {"ml.g5.xlarge": 4}, "endpoint_quotas": {"ml.m5.large": 1},
+ "prices": $prices,
+ "fsx_create_seconds": 1, "fsx_delete_seconds": 0.5, "endpoint_start_seconds": 0.5,
  "cold_start_seconds": 0.5, "stop_seconds": 0.5, "signature_window_seconds": 5,
  "rates": {"CreateTrainingJob": 10},
  "images": {"drover/worker:demo": ["$bin/drover-worker"]},
@@ -87,13 +91,12 @@ export AWS_ENDPOINT_URL
 
 # One part was done before the campaign came: drover skips it.
 echo "making one part beforehand, by hand: drover will skip it"
-"$bin/drover-worker" download --parquet s3://drover-demo/meta/part-00003.snappy.parquet \
+"$bin/drover-worker" download --parquet s3://laion-web/meta/part-00003.snappy.parquet \
     --output s3://drover-demo/images/00003/ --number_sample_per_shard 250 --timeout 3 --host_patience 2 --processes_count 2 \
     --allow_net "127.0.2.0/24:$http_port" --dns "127.0.2.1:$dns_port" >"$run/before.log" 2>&1 ||
     fail "the part made beforehand failed" "$run/before.log"
 
 echo "starting PostgreSQL and droverd"
-echo '{"ml.c5.xlarge": "0.204"}' >"$run/prices.json"
 export DROVER_TOKEN_FILE=$run/token DROVER_LISTEN=${DROVER_LISTEN:-127.0.0.1:0}
 DROVER_ROLE_ARN=arn:aws:iam::123456789012:role/drover-demo DROVER_WORKER_IMAGE=drover/worker:demo \
     DROVER_BUCKET=s3://drover-demo DROVER_PRICES_FILE=$run/prices.json DROVER_JOB_PREFIX=demo \
@@ -105,13 +108,29 @@ DROVER_URL=http://127.0.0.1:$(cat "$run/droverd.port")
 export DROVER_URL
 wait_for 20 "the control loop" grep -q leader_elected "$run/droverd.log"
 
-sed -e "s|@ALLOW@|127.0.2.0/24:$http_port|" -e "s|@DNS@|127.0.2.1:$dns_port|" tests/demo/campaign.yaml >"$run/campaign.yaml"
+sed -e "s|@ALLOW@|127.0.2.0/24:$http_port|" -e "s|@DNS@|127.0.2.1:$dns_port|" -e "s|@PARTS@|$parts|" \
+    tests/demo/campaign.yaml >"$run/campaign.yaml"
 began=$(date +%s.%N)
 id=$("$bin/drover" submit "$run/campaign.yaml" -y -o name)
 echo "submitted $id: $DROVER_URL/c/${id#c-}"
 status=0
 "$bin/drover" watch "$id" || status=$?
-node tests/demo/summary.mjs "$id" "$began" "$run"
+endpoint=$("$bin/drover" endpoints -o name | head -1)
+answer=
+if [ -n "$endpoint" ]; then
+    echo
+    echo "its endpoint $endpoint is asked, and deleted before its time is over"
+    answer=$("$bin/drover" endpoints invoke "$endpoint" --data '{"caption": "a red fox in the snow"}') || status=1
+    "$bin/drover" endpoints delete "$endpoint" -y || status=1
+    wait_for 60 "the end of $endpoint" sh -c "'$bin/drover' endpoints show $endpoint -o json | grep -q '\"ended_at\": *\"'"
+fi
+node tests/demo/summary.mjs "$id" "$began" "$run" "$answer" || status=1
+echo
+echo "what more instances bring (drover scaling $id --metric images_per_second):"
+"$bin/drover" scaling "$id" --metric images_per_second || status=1
+echo
+echo "where the hour went (drover cost $id --by phase):"
+"$bin/drover" cost "$id" --by phase || status=1
 if [ -t 0 ] && [ -t 1 ]; then
     trap 'echo; exit "$status"' INT TERM
     echo
