@@ -193,8 +193,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id;
 INSERT INTO campaign_run (campaign_id) VALUES ($1);
 
 -- name: api_stage_insert
--- $1 campaign bigint, $2 seq integer, $3 name text, $4 parts_limit bigint or NULL
-INSERT INTO stage (campaign_id, seq, name, parts_limit) VALUES ($1, $2, $3, $4) RETURNING id;
+-- $1 campaign bigint, $2 seq integer, $3 name text, $4 parts_limit bigint or NULL, $5 kind text
+INSERT INTO stage (campaign_id, seq, name, parts_limit, kind) VALUES ($1, $2, $3, $4, $5) RETURNING id;
 
 -- name: api_stage_input_insert
 -- $1 stage bigint, $2 campaign bigint, $3 closed boolean

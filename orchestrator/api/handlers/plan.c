@@ -29,15 +29,10 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
                        const struct submit_stage *st)
 {
     static const char *const fan_outs[] = {"none", "s3", "api", "count"};
-    static const char *const kinds[] = {
-#define X(kind, word) word,
-#include "core/spec/stage_kind.def"
-#undef X
-    };
     const struct apidb_rate *rate = &st->rate[0];
     json_out_object(w, NULL);
     json_out_str(w, "name", sp->name);
-    json_out_str(w, "kind", kinds[sp->kind]);
+    json_out_str(w, "kind", spec_kind_word(sp->kind));
     json_out_str(w, "fan_out", fan_outs[sp->fan_out]);
     musd_or_null(w, "parts", st->parts);
     json_out_null(w, "skipped"); /* known after the leader has checked the outputs */

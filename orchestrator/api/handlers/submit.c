@@ -329,6 +329,7 @@ static bool stage_write(struct api_req *r, const struct submit *s, int i, int64_
     struct apidb_stage row = {.campaign_id = campaign_id,
                               .seq = i,
                               .name = sp->name,
+                              .kind = spec_kind_word(sp->kind),
                               .closed = false,
                               .cap_musd = sp->budget_musd,
                               .per_task_musd = sp->per_task_musd,

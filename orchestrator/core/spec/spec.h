@@ -157,6 +157,7 @@ enum spec_kind {
 #undef X
     SPEC_KIND_COUNT
 };
+const char *spec_kind_word(enum spec_kind kind); /* as in a campaign file */
 #define SPEC_TTL_S_MAX         (INT64_C(30) * 86400)
 #define SPEC_IDLE_S_MIN        60 /* CloudWatch counts invocations by the minute */
 #define SPEC_HOSTING_GB_MAX    512

@@ -192,13 +192,20 @@ static void read_needs(struct spec_reader *r, const struct spec_node *p, struct 
 
 /* The kind, and what its jobs run: drover-worker or a user's image. False: a kind of a later
  * version, or nothing to extend, with its fault added. */
-static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
-{
-    static const char *const kinds[] = {
+static const char *const kinds[] = {
 #define X(kind, word) word,
 #include "core/spec/stage_kind.def"
 #undef X
-    };
+};
+
+const char *spec_kind_word(enum spec_kind kind)
+{
+    ASSERT((unsigned)kind < SPEC_KIND_COUNT);
+    return kinds[kind];
+}
+
+static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
+{
     static const char *const workers[] = {"download", "index", "copy"};
     static const char *const workers_later[] = {"train-sample", NULL};
     struct spec_node at;

@@ -109,6 +109,7 @@ bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *
     param_i32(&p, st->seq);
     param_text(&p, st->name);
     param_i64_or_null(&p, st->parts_limit, -1);
+    param_text(&p, st->kind);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_STAGE_INSERT), &p, &res, err)) {
         return false;

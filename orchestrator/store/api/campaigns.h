@@ -36,6 +36,7 @@ struct apidb_stage {
     int64_t campaign_id;
     int seq;
     const char *name;
+    const char *kind; /* of stage_kind.def */
     bool closed;
     int64_t parts_limit;            /* -1: no limit */
     musd_t cap_musd, per_task_musd; /* -1: no cap */

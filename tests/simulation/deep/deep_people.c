@@ -161,6 +161,7 @@ static bool insert_stages(struct campaign *c, const struct spec *s, struct err *
         const struct apidb_stage row = {.campaign_id = c->id,
                                         .seq = i,
                                         .name = sp->name,
+                                        .kind = spec_kind_word(sp->kind),
                                         .cap_musd = sp->budget_musd,
                                         .per_task_musd = sp->per_task_musd,
                                         .parts_limit = sp->parts_limit,
