@@ -65,8 +65,61 @@ static const struct list_column columns[] = {
 };
 static const struct api_list campaigns = LIST(columns, "id");
 
+static char *thing_text(const struct cli *cli, const json_t *row)
+{
+    (void)cli;
+    const char *kind = jstr(row, "kind");
+    int64_t n = jint(row, "count");
+    char *text = n > 1 ? xasprintf("%lld %ss", (long long)n, kind) : xstrdup(kind);
+    for (char *p = text; (p = strchr(p, '_')) != NULL;) {
+        *p = ' ';
+    }
+    return text;
+}
+
+static const struct list_column billable_columns[] = {
+    {"WHAT", COLUMN_TEXT, .text = thing_text},
+    {"TYPE", COLUMN_TEXT, .path = "instance_type"},
+    {"INSTANCES", COLUMN_NUMBER, .path = "instances", .spare = 1},
+    {"USD/H", COLUMN_USD, .path = "micro_usd_per_hour"},
+    {"SINCE", COLUMN_TIME, .path = "since"},
+    {"CAMPAIGN", COLUMN_TEXT, .path = "campaign"},
+    {"STAGE", COLUMN_TEXT, .path = "stage", .spare = 2},
+    {"NAME", COLUMN_TEXT, .path = "name", .wide = true},
+    {"MARKET", COLUMN_TEXT, .path = "market", .wide = true},
+    {"UNTIL", COLUMN_TIME, .path = "until", .wide = true},
+};
+static const struct api_list billable = LIST(billable_columns, "campaign");
+
+static int list_billable(struct cli *cli)
+{
+    int status;
+    char usd[TEXT_N];
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    int64_t n = cli->opt.limit > 0 ? MIN(cli->opt.limit, 200) : 200;
+    if (!client_get(cli, &r, &status, "/v1/billable?limit=%lld", (long long)n)) {
+        return status;
+    }
+    const json_t *list = json_object_get(r.json, "billable");
+    if (list_machine(cli, &billable, r.json, list, &status)) {
+        return status;
+    }
+    list_table(cli, &billable, list);
+    (void)printf("in all %s USD an hour\n", money(jint(r.json, "micro_usd_per_hour"), usd));
+    if (jint(r.json, "total") > (int64_t)json_array_size(list)) {
+        say("there are more, that cost less");
+    }
+    return EXIT_OK;
+}
+
 int cmd_ls(struct cli *cli)
 {
+    if (cli->opt.billable) {
+        return cli->opt.state == NULL
+                   ? list_billable(cli)
+                   : fail(EXIT_USAGE, "leave one of them out", "--billable lists no states");
+    }
     int status;
     CLEANUP(reply_done)
     struct client_reply r = {0};

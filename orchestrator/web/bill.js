@@ -5,8 +5,8 @@ import { get } from './api.js';
 import { Csv } from './csv.js';
 import { CURVES_MS, useLive } from './live.js';
 import { Share } from './money.js';
-import { Command } from './show.js';
-import { count, percent, usd } from './format.js';
+import { Ago, Command } from './show.js';
+import { count, percent, usd, word } from './format.js';
 
 const FIELDS = ['month', 'tag'];
 
@@ -21,8 +21,20 @@ const nameOf = (month) => new Date(`${month}-01T00:00:00Z`).toLocaleDateString('
 const flat = (bill) => bill.groups.flatMap((g) => g.campaigns.map((c) => ({ group: g.name, ...c })));
 const nobody = (tag) => (tag ? `without ${tag}` : 'no known campaign');
 
+// What costs money at this moment, by the hour.
+function Now({ now }) {
+  return html`<section class="card wide" id="now"><h2>At this moment <span class="right">${usd(now.micro_usd_per_hour)} an hour</span></h2>
+    ${now.billable.length === 0 && html`<p class="muted">No job, idle pool, endpoint or file system costs anything.</p>`}
+    ${now.billable.length > 0 && html`<table class="stack"><thead><tr><th class="third">What</th><th>Campaign</th><th class="num">Since</th><th class="num">An hour</th></tr></thead>
+      <tbody>${now.billable.map((b, i) => html`<tr key=${i}><td class="name over">${b.count > 1 ? `${count(b.count)} ${word(b.kind)}s` : word(b.kind)} <span
+          >${b.instances > 0 ? `${count(b.instances)} × ` : ''}${b.instance_type}${b.name ? ` · ${b.name}` : ''}</span></td>
+        <td data-label="Campaign">${b.campaign ? html`<a href=${`/c/${b.campaign.slice(2)}/cost`}>${b.campaign}</a>${b.stage ? ` ${b.stage}` : ''}` : '–'}</td>
+        <td data-label="Since" class="num">${b.since && html`<${Ago} at=${b.since}/>`}</td><td data-label="An hour" class="num">${usd(b.micro_usd_per_hour)}</td></tr>`)}</tbody></table>`}
+    ${now.total > now.billable.length && html`<p class="muted">and ${count(now.total - now.billable.length)} more, each cheaper</p>`}</section>`;
+}
+
 function Group({ p, tag, all }) {
-  const kinds = [['jobs', p.jobs_micro_usd], ['idle pools', p.idle_micro_usd], ['endpoints', p.hosting_micro_usd]].filter(([, v]) => v > 0);
+  const kinds = [['jobs', p.jobs_micro_usd], ['idle pools', p.idle_micro_usd], ['endpoints', p.hosting_micro_usd], ['file systems', p.storage_micro_usd]].filter(([, v]) => v > 0);
   const left = p.campaigns_total - p.campaigns.length;
   return html`<section class="card wide group"><h2><span class="clamp">${p.name ?? nobody(tag)}</span> <span class="right">${usd(p.micro_usd)}</span></h2>
     <p class="muted">${kinds.map(([name, v]) => `${name} ${usd(v)}`).join(' · ')}${kinds.length ? ' · ' : ''}${count(p.seconds)} instance-seconds · ${percent(p.micro_usd, all)} of the month</p>
@@ -35,10 +47,11 @@ function Group({ p, tag, all }) {
 
 export function Bill({ setLive }) {
   const [at, move] = useQuery(FIELDS);
-  const { data: bill, problem } = useLive('/events', () => {
+  const { data, problem } = useLive('/events', () => {
     document.title = 'bill · drover';
-    return get(`/bill?${new URLSearchParams(FIELDS.filter((f) => at[f]).map((f) => [f, at[f]]))}`);
+    return Promise.all([get(`/bill?${new URLSearchParams(FIELDS.filter((f) => at[f]).map((f) => [f, at[f]]))}`), get('/billable')]);
   }, [at.month, at.tag], setLive, CURVES_MS);
+  const [bill, burning] = data || [];
   const now = new Date().toISOString().slice(0, 7);
   return html`<main>
     <div class="head"><div><h1>Bill ${bill && html`<span class="muted">${nameOf(bill.month)}</span>`}</h1>
@@ -46,6 +59,7 @@ export function Bill({ setLive }) {
       ${bill && html`<div class="row"><button id="before" onClick=${() => move({ month: after(bill.month, -1) })}>← ${nameOf(after(bill.month, -1))}</button>
         <button id="after" disabled=${bill.month >= now} onClick=${() => move({ month: after(bill.month, 1) })}>${nameOf(after(bill.month, 1))} →</button></div>`}</div>
     ${problem && html`<p class="problem" role="alert">${bill ? 'Showing the last known: ' : ''}${problem.message}</p>`}
+    ${burning && html`<${Now} now=${burning}/>`}
     ${bill && html`<section class="card wide" id="total"><h2>In all
       ${bill.groups.length > 0 && html`<${Csv} file=${`bill-${bill.month}`} columns=${['group', 'project', 'campaign', 'name', 'seconds', 'micro_usd']} rows=${flat(bill)}/>`}</h2>
       <p class="big" id="bill" data-month=${bill.month}>${usd(bill.micro_usd)}</p>

@@ -237,6 +237,7 @@ export function Campaign({ id, setLive }) {
           campaign: id, verb: 'retry', selector: { stage: shown, parts: at.zoom.join('-') }, title: `Retry what failed of parts ${at.zoom.join(' to ')}`, onDone: retried }))}>Retry failed of these…</button>`}
           <a href=${`/c/${id.slice(2)}/parts?stage=${encodeURIComponent(shown)}${stage?.parts.failed > 0 ? '&state=failed' : ''}`} id="all-parts">${stage?.parts.failed > 0 ? 'failed parts' : 'all parts'} as a table</a>
           ${campaign.stages.some((s) => s.kind === 'endpoint') && html`<a href="/endpoints" id="to-endpoints">endpoints</a>`}
+          ${campaign.stages.some((s) => s.kind === 'lustre') && html`<a href="/filesystems" id="to-filesystems">file systems</a>`}
           <${RunLinks} id=${id} runs=${runs} shown=${shown}/></p>
         ${!campaign.guidance?.length && html`<${Waiting} stage=${stage}/>`}
       </section>

@@ -9,6 +9,7 @@ import { Bill } from './bill.js';
 import { Campaign } from './campaign.js';
 import { Compare } from './compare.js';
 import { Endpoint, Endpoints } from './endpoints.js';
+import { Filesystems } from './filesystems.js';
 import { clock } from './format.js';
 import { List } from './list.js';
 import { Money } from './money.js';
@@ -87,8 +88,8 @@ function Lost({ path }) {
     <p class="row"><a class="button" href="/">All campaigns</a></p></main>`;
 }
 
-const TOP = { '/pools': Pools, '/quotas': Quotas, '/bill': Bill };
-const LINKS = [['/', 'Campaigns'], ['/endpoints', 'Endpoints'], ['/pools', 'Pools'], ['/quotas', 'Quotas'], ['/bill', 'Bill']];
+const TOP = { '/filesystems': Filesystems, '/pools': Pools, '/quotas': Quotas, '/bill': Bill };
+const LINKS = [['/', 'Campaigns'], ['/endpoints', 'Endpoints'], ['/filesystems', 'File systems'], ['/pools', 'Pools'], ['/quotas', 'Quotas'], ['/bill', 'Bill']];
 const PAGES = { undefined: Campaign, '/parts': Parts, '/scaling': Scaling, '/compare': Compare, '/timeline': Timeline, '/cost': Money };
 
 function Shell({ onOut }) {

@@ -24,7 +24,7 @@ SELECT json_build_object('first_at', s.first, 'points', coalesce((SELECT json_ag
     '[]'::json))::text
 FROM campaign c LEFT JOIN span s ON true WHERE c.id = $1;
 
--- By instance type. Relies on attempt_campaign and endpoint_campaign.
+-- By instance type, and file systems by deployment. Relies on attempt_campaign, endpoint_campaign and filesystem_campaign.
 -- name: api_cost_by_type
 -- $1 campaign bigint
 SELECT coalesce(json_agg(json_build_object('instance_type', x.instance_type, 'market', x.market, 'attempts', x.n,
@@ -34,7 +34,9 @@ FROM (SELECT instance_type, market, count(*) AS n, sum(billable_s)::bigint AS se
         sum(warm_musd)::bigint AS idle, bool_or(estimated) AS estimated
         FROM attempt WHERE campaign_id = $1 AND cost_musd + billable_s + warm_musd > 0 GROUP BY 1, 2
     UNION ALL SELECT instance_type, 'hosting', count(*), sum(billable_s)::bigint, sum(cost_musd)::bigint, 0, bool_or(estimated)
-        FROM endpoint WHERE campaign_id = $1 AND cost_musd + billable_s > 0 GROUP BY 1) x;
+        FROM endpoint WHERE campaign_id = $1 AND cost_musd + billable_s > 0 GROUP BY 1
+    UNION ALL SELECT deployment, 'storage', count(*), 0, sum(cost_musd)::bigint, 0, bool_or(estimated)
+        FROM filesystem WHERE campaign_id = $1 AND cost_musd > 0 GROUP BY 1) x;
 
 -- The newest attempts of a stage, void ones left out, by type and begin. An attempt has its slot from its intent on.
 -- Relies on attempt_stage and task_run's primary key.
@@ -89,7 +91,7 @@ SELECT json_build_object('points', coalesce((SELECT json_agg(json_build_object('
 
 -- What was booked in a month by project, or by the value of a tag, and by campaign; the month is UTC's. Money of jobs without a
 -- known campaign, and of campaigns without the tag, has the name NULL. A campaign that ended more than 8 days before books
--- nothing more. Relies on ledger_campaign.
+-- nothing more but for its endpoints and file systems. Relies on ledger_campaign, endpoint_campaign and filesystem_campaign.
 -- name: api_bill
 -- $1 month as 2026-11 text, '' the present one, $2 projects by commas text, '' for all, $3 campaigns of a group bigint,
 -- $4 key of a tag text, '' by project
@@ -102,13 +104,16 @@ billed AS (
         FROM jsonb_array_elements(c.spec->'tags') x WHERE x->>0 = $4 LIMIT 1) END AS of
     FROM month m JOIN campaign c ON c.created_at < m.ends JOIN campaign_run r ON r.campaign_id = c.id
     JOIN project p ON p.id = c.project_id
-    WHERE (r.ended_at IS NULL OR r.ended_at >= m.first - interval '8 days')
+    WHERE (r.ended_at IS NULL OR r.ended_at >= m.first - interval '8 days'
+            OR EXISTS (SELECT FROM endpoint e WHERE e.campaign_id = c.id AND (e.ended_at IS NULL OR e.ended_at >= m.first))
+            OR EXISTS (SELECT FROM filesystem f WHERE f.campaign_id = c.id AND (f.ended_at IS NULL OR f.ended_at >= m.first)))
         AND ($2::text = '' OR p.name = ANY (string_to_array($2::text, ',')))
     UNION ALL SELECT 0, NULL, NULL, NULL WHERE $2::text = ''),
 campaigns AS MATERIALIZED (
     SELECT b.id, b.project, b.name, b.of, sum(l.amount_musd) AS musd, sum(l.seconds) AS seconds,
         sum(CASE WHEN l.entry = 'warm' THEN l.amount_musd ELSE 0 END) AS idle,
-        sum(CASE WHEN l.endpoint_id IS NOT NULL THEN l.amount_musd ELSE 0 END) AS hosting
+        sum(CASE WHEN l.endpoint_id IS NOT NULL THEN l.amount_musd ELSE 0 END) AS hosting,
+        sum(CASE WHEN l.filesystem_id IS NOT NULL THEN l.amount_musd ELSE 0 END) AS storage
     FROM month m CROSS JOIN billed b
     JOIN ledger l ON l.campaign_id = b.id AND l.at >= m.first AND l.at < m.ends AND l.to_account = 'spent'
     GROUP BY b.id, b.project, b.name, b.of),
@@ -120,11 +125,11 @@ tags AS (
 SELECT json_build_object('month', m.name, 'from_at', m.first, 'to_at', m.ends, 'tag', nullif($4, ''),
     'tags', coalesce((SELECT json_agg(key ORDER BY key) FROM tags), '[]'::json),
     'micro_usd', coalesce((SELECT sum(musd) FROM campaigns), 0)::bigint, 'groups', coalesce((
-    SELECT json_agg(json_build_object('name', x.of, 'micro_usd', x.musd, 'jobs_micro_usd', x.musd - x.idle - x.hosting,
-        'idle_micro_usd', x.idle, 'hosting_micro_usd', x.hosting, 'seconds', x.seconds, 'campaigns_total', x.n,
-        'campaigns', x.rows) ORDER BY x.musd DESC, x.of)
+    SELECT json_agg(json_build_object('name', x.of, 'micro_usd', x.musd, 'jobs_micro_usd', x.musd - x.idle - x.hosting - x.storage,
+        'idle_micro_usd', x.idle, 'hosting_micro_usd', x.hosting, 'storage_micro_usd', x.storage, 'seconds', x.seconds,
+        'campaigns_total', x.n, 'campaigns', x.rows) ORDER BY x.musd DESC, x.of)
     FROM (SELECT r.of, sum(r.musd)::bigint AS musd, sum(r.idle)::bigint AS idle, sum(r.hosting)::bigint AS hosting,
-            sum(r.seconds)::bigint AS seconds, count(*) FILTER (WHERE r.id > 0) AS n,
+            sum(r.storage)::bigint AS storage, sum(r.seconds)::bigint AS seconds, count(*) FILTER (WHERE r.id > 0) AS n,
             coalesce(json_agg(json_build_object('campaign', 'c-' || r.id, 'name', r.name, 'project', r.project,
                 'micro_usd', r.musd::bigint, 'seconds', r.seconds::bigint) ORDER BY r.nth)
                 FILTER (WHERE r.nth <= $3 AND r.id > 0), '[]'::json) AS rows

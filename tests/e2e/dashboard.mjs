@@ -8,6 +8,7 @@ import { large } from './large.mjs';
 import { hostile } from './hostile.mjs';
 import { craft } from './craft.mjs';
 import { endpoints } from './endpoints.mjs';
+import { filesystems } from './filesystems.mjs';
 import { money } from './money.mjs';
 import { runs } from './runs.mjs';
 
@@ -18,7 +19,7 @@ try {
   const page = await c.newPage();
   const only = process.env.ONLY?.split(',');
   if (only && !only.includes('journey')) await logIn(page);
-  for (const part of [journey, runs, large, guide, craft, endpoints, money, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes);
+  for (const part of [journey, runs, large, guide, craft, endpoints, filesystems, money, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes);
   await page.context().clearCookies();
   await page.evaluate(() => document.querySelector('a.brand')?.click()); // none: the page has found out by itself
   await page.waitForSelector('input[name=token]');

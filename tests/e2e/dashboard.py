@@ -4,7 +4,7 @@
 This half brings the stack up, spoils one part's parquet file, and then carries out what the browser's half (dashboard.mjs)
 asks for on its standard output: lines "@verb argument" are answered by one line, everything else is TAP and passed on.
 The verbs are what people do outside the browser: mend a file in the bucket, stop and start droverd, order faults.
-usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,endpoints,money,hostile chooses)"""
+usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,endpoints,filesystems,money,hostile chooses)"""
 import glob
 import json
 import os
@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(TOP, "tests"))
 from kit.stack import KEY, SECRET, Stack  # noqa: E402
 
 PARTS, ROWS = 10, 12
-HOSTING = {"prices": {t: "0.204" for t in ("ml.c5.xlarge", "ml.m5.large", "ml.m5.xlarge")} | {"hosting:ml.m5.xlarge": "36"},
+HOSTING = {"prices": {t: "0.204" for t in ("ml.c5.xlarge", "ml.m5.large", "ml.m5.xlarge")} | {"hosting:ml.m5.xlarge": "36", "storage:SCRATCH_2": "0.14"},
            "endpoint_quotas": {"ml.m5.xlarge": 2}, "endpoint_start_seconds": 0.3, "endpoint_stop_seconds": 0.5}
 BROKEN = 3
 

@@ -243,11 +243,29 @@ async function quotas(page) {
   await page.unrouteAll({ behavior: 'wait' });
 }
 
+const BURNING = { micro_usd_per_hour: 24.5e6, total: 3, billable: [
+  { kind: 'job', campaign: 'c-7', stage: 'download', name: null, instance_type: 'ml.c5.18xlarge', market: 'on_demand', count: 18, instances: 18, since: new Date().toISOString(), until: null, micro_usd_per_hour: 24e6 },
+  { kind: 'endpoint', campaign: 'c-7', stage: 'deploy', name: 'd-7-deploy', instance_type: 'ml.m5.xlarge', market: 'hosting', count: 1, instances: 1, since: null, until: null, micro_usd_per_hour: 5e5 }] };
+
+// The bill begins with what costs money now.
+async function burning(page) {
+  await page.route('**/v1/billable', (route) => route.fulfill({ json: BURNING }));
+  await page.goto(`${URL_}/bill`);
+  await page.waitForSelector('#now td');
+  equal(await page.$$eval('#now h2, #now td.name', (l) => l.map((x) => x.textContent.trim())),
+    ['At this moment 24.50 USD an hour', '18 jobs 18 × ml.c5.18xlarge', 'endpoint 1 × ml.m5.xlarge · d-7-deploy'], 'the bill begins with what costs money now, by the hour');
+  equal(await page.textContent('#now p'), 'and 1 more, each cheaper', 'and says what it leaves out');
+  await axe(page, 'what costs money now');
+  await shot(page, 'bill-now');
+  await page.unrouteAll({ behavior: 'wait' });
+}
+
 // Every string of the answers of these pages as markup.
 async function hostileRest(page) {
   for (const [path, where, json] of [['pools', '#pools', { sum: { pools: 1, reused: 0, open: 1, idle_seconds: 1, idle_micro_usd: 1 }, pools: [pool(Date.now(), 1, 'available', { reused_by: 'x' })] }],
     ['quotas', '#quotas table', await get('/quotas')], ['bill', '#bill', await get('/bill')]]) {
-    await page.route(`**/v1/${path}*`, (route) => route.fulfill({ json: poison(json, '', MARKUP) }));
+    await page.route(new RegExp(`/v1/${path}(\\?|$)`), (route) => route.fulfill({ json: poison(json, '', MARKUP) }));
+    await page.route('**/v1/billable', (route) => route.fulfill({ json: poison(BURNING, '', MARKUP) }));
     await page.goto(`${URL_}/${path}`);
     await page.waitForSelector(where);
     equal([(await page.textContent('main')).includes(MARKUP), await intruders(page)], [true, { ran: null, csp: [], found: [] }], `hostile strings are text on /${path}`);
@@ -264,6 +282,7 @@ export async function money(page) {
   await full(page, id);
   await hostileText(page, id);
   await bill(page, id);
+  await burning(page);
   await pools(page);
   await quotas(page);
   await hostileRest(page);

@@ -161,14 +161,25 @@ def check_bill(t, a, lines):
         got = {None: 0, "default": 0, "other": 0, **{p["name"]: p["micro_usd"] for p in b["groups"]}}
         t.ok(got == {None: want[0], "default": want[1], "other": want[2]} and b["micro_usd"] == sum(want.values()) and b["month"] == month, f"{month}: each line is in the month of UTC it was booked in", (got, want))
     b = a.get("/v1/bill?month=2026-11", token=other)[1]
-    t.eq(([(p["name"], p["jobs_micro_usd"], p["idle_micro_usd"], p["hosting_micro_usd"], p["seconds"]) for p in b["groups"]], b["groups"][0]["campaigns"], b["tags"]),
-         ([("other", 100, 11, 0, 5)], [{"campaign": "c-2", "name": "two", "project": "other", "micro_usd": 111, "seconds": 5}], ["team"]), "a token of one project gets the bill of that one")
+    t.eq(([(p["name"], p["jobs_micro_usd"], p["idle_micro_usd"], p["hosting_micro_usd"], p["storage_micro_usd"], p["seconds"]) for p in b["groups"]], b["groups"][0]["campaigns"], b["tags"]),
+         ([("other", 100, 11, 0, 0, 5)], [{"campaign": "c-2", "name": "two", "project": "other", "micro_usd": 111, "seconds": 5}], ["team"]), "a token of one project gets the bill of that one")
     b = a.get("/v1/bill?month=2026-10")[1]
     t.eq((b["tag"], b["tags"]), (None, ["cost-center", "team"]), "a month names the tags of its campaigns")
     want = {"4711": sum(n for c, at, e, n, _ in lines if c == 1 and e == "settle" and at.month == 10), None: 12}
     b = a.get("/v1/bill?month=2026-10&tag=cost-center")[1]
     t.eq((b["tag"], {g["name"]: g["micro_usd"] for g in b["groups"]}), ("cost-center", want), "and is billed by one of them; what does not have it is of no name")
     t.eq(a.get("/v1/bill")[1]["month"], datetime.now(timezone.utc).strftime("%Y-%m"), "without a month it is the present one")
+    # What a campaign left behind is booked long after its end.
+    a.sql("""UPDATE campaign_run SET ended_at = '2026-09-15' WHERE campaign_id = 2;
+        INSERT INTO filesystem (stage_id, campaign_id, n, state, token, size_gib, deployment, ttl_s, keep, exports, import_from, price_musd_per_gb_month, reserved_musd,
+            intended_at, delete_after, ended_at, cost_musd, hours)
+        SELECT id, 2, 1, 'deleted', 'd-2-volume', 1200, 'SCRATCH_2', 60, true, false, '', 140000, 0, '2026-09-14', '2026-12-20', '2026-12-20', 5000, 9 FROM stage WHERE campaign_id = 2 LIMIT 1;
+        INSERT INTO ledger (campaign_id, stage_id, task_id, filesystem_id, at, entry, from_account, to_account, amount_musd)
+        SELECT 2, stage_id, 0, id, '2026-12-20', 'settle', 'reserved', 'spent', 5000 FROM filesystem WHERE campaign_id = 2""")
+    b = a.get("/v1/bill?month=2026-12", token=other)[1]
+    t.eq([(p["micro_usd"], p["jobs_micro_usd"], p["storage_micro_usd"]) for p in b["groups"]], [(6000, 1000, 5000)], "a file system that outlives its campaign is on the bill, as storage")
+    t.eq(a.get("/v1/campaigns/c-2/cost?by=type", token=other)[1]["by_type"][-1],
+         {"instance_type": "SCRATCH_2", "market": "storage", "attempts": 1, "seconds": 0, "micro_usd": 5000, "idle_micro_usd": 0, "estimated": False}, "and by type it is of its deployment")
     for month in ("2026-13", "2026-1", "1999-01", "2026-11-01", ""):
         t.eq(a.get(f"/v1/bill?month={month}")[0], 400, f"?month={month} is refused")
     t.eq(a.get("/v1/campaigns/c-1/burn", token=other)[0], 404, "nor does it see another project's curve")
@@ -179,6 +190,33 @@ def check_types(t, a, rows):
     t.eq({x["instance_type"]: (x["attempts"], x["micro_usd"], x["idle_micro_usd"], x["seconds"]) for x in b["by_type"]},
          {k: (sum(1 for r in rows if r[4] == k and r[8] + r[9] + r[10] > 0), *(sum(r[i] for r in rows if r[4] == k) for i in (8, 10, 9))) for k in TYPES}, "cost by instance type")
     t.ok("by_stage" not in b, "and by nothing else", list(b))
+
+
+def check_billable(t, a):
+    """Jobs by stage and type, a warm pool, an endpoint, a file system and a stray, with what each costs an hour; what has ended or not begun costs nothing."""
+    a.sql("UPDATE attempt SET state = 9 WHERE state < 8")
+    t.eq(a.get("/v1/billable")[1], {"micro_usd_per_hour": 0, "total": 0, "billable": []}, "what has ended costs nothing")
+    a.sql("""UPDATE attempt SET state = 4, instances = 3, price_musd_per_hour = 1000, started_at = '2026-11-02', ended_at = NULL WHERE id IN (
+            SELECT min(id) FROM attempt WHERE campaign_id = 1 GROUP BY task_id ORDER BY task_id LIMIT 2);
+        UPDATE attempt SET instance_type = 'ml.m5.large', market = 'on_demand' WHERE state = 4;
+        UPDATE attempt SET state = 2, started_at = NULL, ended_at = NULL WHERE id = (SELECT min(id) FROM attempt WHERE campaign_id = 1 AND state <> 4 AND task_id NOT IN (SELECT task_id FROM attempt WHERE state = 4));
+        INSERT INTO pool (attempt_id, campaign_id, stage_id, state, fingerprint, instance_type, instances, keep_alive_s, available_at, expires_at)
+            SELECT id, 1, stage_id, 'available', 1, 'ml.m5.large', 2, 600, '2026-11-02', '2026-11-03' FROM attempt WHERE state = 4 LIMIT 1;
+        INSERT INTO endpoint (stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, price_musd_per_hour, reserved_musd, intended_at, delete_after, in_service_at)
+            SELECT id, 1, 1, 'in_service', 'd-1-serve', 'ml.g5.xlarge', 2, 3600, 50000, 9, '2026-11-02', '2026-11-03', '2026-11-02' FROM stage WHERE campaign_id = 1 LIMIT 1;
+        INSERT INTO filesystem (stage_id, campaign_id, n, state, token, size_gib, deployment, ttl_s, keep, exports, import_from, price_musd_per_gb_month, reserved_musd,
+            intended_at, delete_after, created_at, available_at)
+            SELECT id, 1, 1, 'available', 'd-1-volume', 1200, 'SCRATCH_2', 60, true, false, '', 140000, 0, '2026-11-02', '2026-11-03', '2026-11-02', '2026-11-02' FROM stage WHERE campaign_id = 1 LIMIT 1;
+        INSERT INTO stray (name, campaign_id, why, instance_type, instances, price_musd_per_hour, reserved_musd, started_at)
+            VALUES ('d-9-lost', 0, 'lost', 'ml.c5.xlarge', 1, 10, 9, '2026-11-02'), ('d-9-waits', 0, 'lost', 'ml.c5.xlarge', 1, 10, 9, NULL)""")
+    b = a.get("/v1/billable")[1]
+    got = [(x["kind"], x["campaign"], x["name"], x["instance_type"], x["market"], x["count"], x["instances"], x["micro_usd_per_hour"]) for x in b["billable"]]
+    t.eq(got, [("file_system", "c-1", "d-1-volume", "SCRATCH_2", "storage", 1, 0, 230137), ("endpoint", "c-1", "d-1-serve", "ml.g5.xlarge", "hosting", 1, 2, 100000),
+               ("job", "c-1", None, "ml.m5.large", "on_demand", 2, 6, 6000), ("warm_pool", "c-1", None, "ml.m5.large", "on_demand", 1, 2, 2000),
+               ("stray", None, "d-9-lost", "ml.c5.xlarge", "on_demand", 1, 1, 10)], "what costs money now, the dearest first")
+    t.eq((b["micro_usd_per_hour"], b["total"]), (338147, 5), "and its sum by the hour")
+    b = a.get("/v1/billable?limit=1")[1]
+    t.eq((b["micro_usd_per_hour"], b["total"], len(b["billable"])), (338147, 5, 1), "of which a page may be asked")
 
 
 def check_large(t, a):
@@ -210,6 +248,7 @@ def run(t, pg):
         check_types(t, a, rows)
         check_bill(t, a, check_burn(t, a, rng))
         check_large(t, a)
+        check_billable(t, a)
         for path in ("timeline", "throughput", "yield", "burn"):
             t.eq(a.get(f"/v1/campaigns/c-99/{path}")[0], 404, f"{path} of no campaign: 404")
         a.sql("INSERT INTO archive (campaign_id) VALUES (2)")

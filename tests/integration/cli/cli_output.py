@@ -123,6 +123,7 @@ def lists():
             (("metrics", "c-1/s/0"), "/v1/campaigns/c-1/parts/0/metrics", "series", {"name": x, "points": 1, "chart": [{"step": 1, "seconds": 2.5, "mean": -0.5, "min": 0, "max": 1}]}),
             (("scaling", "c-1"), "/v1/campaigns/c-1/scaling", "rows", {"stage": x, "instance_type": x, "instances": 2, "epoch_seconds": 88.012, "epoch_micro_usd": 5, "speedup": 1.86, "efficiency": 0.931, "in_time": True}),
             (("compare", "c-1/a", "c-1/b"), "/v1/campaigns/c-1/compare", "settings", {"key": x, "a": x, "b": x}),
+            (("ls", "--billable"), "/v1/billable", "billable", {"kind": x, "campaign": x, "stage": x, "name": x, "instance_type": x, "market": x, "count": 1, "instances": 2, "since": "2026-01-02T03:04:05Z", "until": None, "micro_usd_per_hour": 408000}),
             (("pools",), "/v1/pools", "pools", {"job_name": x, "state": x, "instances": 2, "instance_type": x, "reused_by": x, "stage": x}),
             (("quotas",), "/v1/quotas", "quotas", {"instance_type": x, "market": x, "limit": None, "held": 3, "price_micro_usd_per_hour": 204000}),
             (("ops",), "/v1/operations", "operations", {"id": x, "campaign": x, "kind": x, "state": x, "created_by": x}),
