@@ -24,7 +24,7 @@ const question = (f) => ({ title: `Delete ${f.name}`, action: 'Delete', danger: 
 
 function Table({ list, onAsk }) {
   return html`<table class="stack" id="filesystems"><thead><tr><th class="third">File system</th><th>State</th><th class="num">Size</th><th class="num">Deleted</th>
-      <th class="num">An hour</th><th class="num">Cost</th><th aria-label="Delete"></th></tr></thead>
+      <th class="num">An hour</th><th class="num">Cost</th><th>End</th></tr></thead>
     <tbody>${list.map((f) => html`<tr key=${f.name}>
       <td class="name"><span class="clamp">${f.name}</span>
         <p class="told">${f.reason || html`stage ${f.stage} of <a href=${`/c/${f.campaign.slice(2)}`}>${f.campaign}</a>${f.import ? `, from ${f.import}` : ''}`}</p></td>

@@ -23,6 +23,8 @@ LOCAL = {"prices": PRICES, "warm_quotas": {"ml.g5.xlarge": 4}, "endpoint_quotas"
 
 
 class Whole(Stack):
+    burning = set()
+
     def part_states(self):
         return {name: v for name, v in super().part_states().items() if name.split("-", 2)[2].rsplit("-", 1)[0] not in SERVICES}
 
@@ -37,6 +39,11 @@ class Whole(Stack):
             assert old in text, old
             text = text.replace(old, new)
         return text
+
+    def ended(self, cid):
+        """Also looks what costs money meanwhile."""
+        self.burning |= {x["kind"] for x in self.api("GET", "/billable")["billable"] if x["micro_usd_per_hour"] > 0}
+        return super().ended(cid)
 
     def workers(self):
         """Processes of the jobs that run, but for those of the endpoint."""
@@ -110,6 +117,7 @@ def judge(tap, s):
         wait_for(lambda: s.sql(idle) == "0", 90, "the end of pools, endpoints and file systems", step=0.2)
     except TimeoutError as e:
         tap.ok(False, str(e))
+    tap.ok({"job", "file_system", "endpoint"} <= s.burning and s.api("GET", "/billable")["billable"] == [], "what costs money was told while it did, and nothing does any more", s.burning)
     n = len(s.api("GET", "/campaigns")["campaigns"])
     tap.eq([made(s, x) for x in ("FileSystem", "Endpoint", "EndpointConfig", "Model")], [(n, n)] * 4, "one file system, endpoint, config and model a campaign, and none is left")
     tap.ok(not s.live_jobs(), "no job is left alive", s.live_jobs())
