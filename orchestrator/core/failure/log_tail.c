@@ -100,6 +100,7 @@ static bool is_aftermath(struct str t)
 {
     static const char *const parts[] = {"ChildFailedError",
                                         "closing signal SIGTERM",
+                                        "\"event\":\"stop_asked\"", /* our worker */
                                         "Horovod has been shut down",
                                         "exits with return code",
                                         "returned non-zero exit status",
@@ -245,8 +246,8 @@ static bool beats(const struct sign *a, const struct sign *b)
 {
     bool a_own = a->strength > AFTERMATH;
     bool b_own = b->strength > AFTERMATH;
-    if (a_own != b_own) {
-        return a_own;
+    if (b->strength == NO_SIGN || a_own != b_own) {
+        return a_own || b->strength == NO_SIGN;
     }
     bool a_told = a->said.by == CAUSE_BY_WORDS;
     bool b_told = b->said.by == CAUSE_BY_WORDS;
@@ -346,7 +347,10 @@ void log_tail_read(const struct log_line *lines, size_t n, struct log_tail_evide
     }
     struct str t = without_marks(lines[first->best.at].text);
     t = str_trim(t);
-    ret->cause = first->best.said.by == CAUSE_BY_EXIT ? CAUSE_UNKNOWN : first->best.said.cause;
+    /* Who is told to stop in a job that failed is told so because another host died. */
+    bool told = first->best.strength == AFTERMATH && first->best.said.cause == CAUSE_STOPPED;
+    bool bare = first->best.said.by == CAUSE_BY_EXIT;
+    ret->cause = told || bare ? CAUSE_UNKNOWN : first->best.said.cause;
     put_text(first->name, ret->host, sizeof ret->host);
     put_text(t, ret->text, sizeof ret->text);
     if (ret->text[0] == '\0') {

@@ -133,6 +133,25 @@ static void test_log_tail__the_deciding_line_is_kept_without_its_marks(void **st
     assert_int_equal(e.cause, CAUSE_USER_CODE);
 }
 
+/* One host was killed, which it cannot say; the others were told to stop since it had died. */
+static void test_log_tail__who_is_told_to_stop_did_not_fail(void **state)
+{
+    (void)state;
+    static const char *const told[] = {
+        "{\"ts\":\"2026-11-24T04:25:16Z\",\"level\":\"info\",\"program\":\"drover-worker\","
+        "\"event\":\"stop_asked\",\"signal\":15}",
+        "WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 47 closing signal "
+        "SIGTERM"};
+    for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+        struct log_tail_evidence e;
+        const struct log_line lines[] = {at(1, "algo-1", told[i]), at(1, "algo-2", "step 50"),
+                                         at(2, "algo-3", told[i])};
+        log_tail_read(lines, ARRAY_LEN(lines), &e);
+        assert_int_equal(e.cause, CAUSE_UNKNOWN);
+        assert_string_equal(e.host, "algo-1");
+    }
+}
+
 static void test_log_tail__long_lines_and_many_hosts_are_bounded(void **state)
 {
     (void)state;
@@ -160,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_log_tail__corpus_is_read),
         cmocka_unit_test(test_log_tail__junk_says_nothing),
         cmocka_unit_test(test_log_tail__the_deciding_line_is_kept_without_its_marks),
+        cmocka_unit_test(test_log_tail__who_is_told_to_stop_did_not_fail),
         cmocka_unit_test(test_log_tail__long_lines_and_many_hosts_are_bounded),
     };
     return cmocka_run_group_tests_name("log_tail", tests, NULL, NULL);
