@@ -6,6 +6,7 @@
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "core/leader/outcome.h"
+#include "core/leader/pool_life.h"
 #include "core/leader/record_queue.h"
 #include "lease.h"
 #include "metrics.h"
@@ -86,10 +87,12 @@ static void count(const struct attempt_record *r)
     }
 }
 
-static void committed(struct controller *c, struct pending_record *p)
+static void committed(struct controller *c, struct pending_record *p,
+                      const struct attempt_record *row)
 {
     struct live_attempt *a = leader_state_attempt(&c->state, p->r.attempt_id);
     struct record_applied then;
+    leader_record_written(&c->state, p, row);
     leader_apply_record(&c->state, p, clock_wall_us(), clock_boot_us(), &then);
     count(&p->r);
     if (then.trips) {
@@ -120,7 +123,7 @@ static bool flush_each(struct controller *c, const struct flush *all)
             continue;
         }
         if (parking_tx(c, subject_of(p), write_all, &one)) {
-            committed(c, p);
+            committed(c, p, &one.rows[0]);
             p->over = true;
         } else if (c->leading) {
             leader_record_not_taken(&c->state, p);
@@ -145,7 +148,7 @@ static bool flush_due(struct controller *c, struct flush *f)
     }
     for (size_t i = 0; i < f->n; i++) {
         struct parking_subject who = subject_of(f->records[i]);
-        committed(c, f->records[i]);
+        committed(c, f->records[i], &f->rows[i]);
         f->records[i]->over = true;
         parking_done(c, who);
     }

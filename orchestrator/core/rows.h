@@ -197,6 +197,7 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     usec_t not_before_us;
     const struct task_change_row *change; /* NULL: none */
     const char *signature; /* of a failure row: written when task_moves and cause != NONE */
+    int64_t idle_again;    /* out: instances of pools that stand alone again by it */
 };
 
 /* What a person's retry changes of its parts. */

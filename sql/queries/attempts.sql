@@ -260,7 +260,8 @@ new_events AS (
         AS e (rank, applies, kind, detail)
     WHERE e.applies ORDER BY e.rank)
 SELECT (SELECT count(*) FROM new_attempt), (SELECT count(*) FROM new_task),
-    coalesce((SELECT unsettled FROM new_attempt), false)
+    coalesce((SELECT unsettled FROM new_attempt), false),
+    (SELECT coalesce(sum(instances), 0)::bigint FROM not_taken)
 
 -- name: record_move
 -- A transition of an attempt that moves neither its task, nor money, slots or a pool: what `record` does
@@ -283,7 +284,7 @@ new_event AS (
         'cause', :cause_name::text, 'cost_micro_usd', m.cost_musd)
     FROM moved m JOIN task_run r ON r.campaign_id = m.campaign_id AND r.id = m.task_id
     WHERE :from_state::smallint <> :to_state::smallint)
-SELECT (SELECT count(*) FROM moved), 0::bigint, false
+SELECT (SELECT count(*) FROM moved), 0::bigint, false, 0::bigint
 
 -- name: attempts_unwant
 -- No attempt of a campaign is wanted any more: paused or cancelled. Index attempt_open.

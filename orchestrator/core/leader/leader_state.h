@@ -146,6 +146,8 @@ struct pending_record {
     bool ran;   /* the task ends with it: its job ran and failed, so it counts whatever it says */
     bool alert; /* a person must look: written as an event beside the record */
     bool over;  /* committed or refused: it leaves the queue */
+    /* Instances that stand alone again by it, of pools whose campaign is not in memory. */
+    int64_t absent_idle;
 };
 
 /* A job of this installation that is no attempt (strays.h). */

@@ -308,18 +308,6 @@ static void task_moved(struct leader_state *s, struct live_attempt *a,
     }
 }
 
-/* The attempt that was intended on this pool did not take it: it stands alone again. */
-static void pool_not_taken(struct leader_state *s, struct live_slots *slots, struct live_pool *p)
-{
-    struct live_attempt *taker = leader_state_attempt(s, p->row.taken_by);
-    p->row.taken_by = 0;
-    p->look_now = true;
-    slots_idle(slots, p->row.instances);
-    if (taker != NULL) {
-        taker->taken = NULL;
-    }
-}
-
 /* The attempt's pool moves as its row did, and one that it or the job that took its pool was
  * intended on and did not take stands alone again. Returns the pool when it is over. */
 static struct live_pool *pools_moved(struct leader_state *s, struct live_slots *slots,
@@ -327,13 +315,7 @@ static struct live_pool *pools_moved(struct leader_state *s, struct live_slots *
                                      usec_t now_us, int64_t boot_us)
 {
     struct live_pool *own = a->pool;
-    struct live_pool *freed = leader_state_pool(s, p->r.frees_pool_id);
-    if (a->taken != NULL && a->taken->row.taken_by == a->row.id) {
-        pool_not_taken(s, slots, a->taken);
-    }
-    if (freed != NULL && freed->row.taken_by != 0) {
-        pool_not_taken(s, slots, freed);
-    }
+    leader_pools_stand_alone(s, slots, a, p);
     if (own == NULL || !p->r.pool_moves) {
         return NULL;
     }

@@ -16,6 +16,10 @@ struct live_pool *leader_load_pool(struct leader_state *s, const struct pool_row
                                    struct live_campaign *lc)
 {
     struct live_pool *p = leader_state_add_pool(s, row, lc);
+    struct live_attempt *taker = leader_state_attempt(s, row->taken_by);
+    if (taker != NULL && taker->row.pool_id == row->id) {
+        taker->taken = p; /* of a campaign that was in memory before this one */
+    }
     p->account = (struct ledger_account_of_attempt){.reserved_musd = row->open_musd,
                                                     .spent_musd = row->cost_musd,
                                                     .reserved = true,
@@ -196,4 +200,54 @@ enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int6
     }
     *wake_us = MIN(*wake_us, at_us);
     return POOL_ACT_NONE;
+}
+
+/* Pools that stand alone again with p: what a was intended on, and what the job that took a's pool
+ * was intended on; NULL: none. */
+static void pools_not_taken(const struct leader_state *s, const struct live_attempt *a,
+                            const struct pending_record *p, struct live_pool *ret[2])
+{
+    struct live_pool *meant = leader_state_pool(s, p->r.frees_pool_id);
+    ret[0] = a->taken != NULL && a->taken->row.taken_by == a->row.id ? a->taken : NULL;
+    ret[1] = meant != NULL && meant != ret[0] && meant->row.taken_by != 0 ? meant : NULL;
+}
+
+void leader_record_written(const struct leader_state *s, struct pending_record *p,
+                           const struct attempt_record *row)
+{
+    const struct live_attempt *a = leader_state_attempt(s, p->r.attempt_id);
+    struct live_pool *freed[2];
+    ASSERT(a != NULL);
+    pools_not_taken(s, a, p, freed);
+    p->absent_idle = row->idle_again;
+    for (size_t i = 0; i < ARRAY_LEN(freed); i++) {
+        p->absent_idle -= freed[i] != NULL ? freed[i]->row.instances : 0;
+    }
+}
+
+/* The attempt that was intended on this pool did not take it: it stands alone again. */
+static void pool_not_taken(struct leader_state *s, struct live_slots *slots, struct live_pool *p)
+{
+    struct live_attempt *taker = leader_state_attempt(s, p->row.taken_by);
+    p->row.taken_by = 0;
+    p->look_now = true;
+    slots_idle(slots, p->row.instances);
+    if (taker != NULL) {
+        taker->taken = NULL;
+    }
+}
+
+void leader_pools_stand_alone(struct leader_state *s, struct live_slots *slots,
+                              const struct live_attempt *a, const struct pending_record *p)
+{
+    struct live_pool *freed[2];
+    pools_not_taken(s, a, p, freed);
+    for (size_t i = 0; i < ARRAY_LEN(freed); i++) {
+        if (freed[i] != NULL) {
+            pool_not_taken(s, slots, freed[i]);
+        }
+    }
+    if (p->absent_idle > 0) {
+        slots_idle(slots, p->absent_idle);
+    }
 }

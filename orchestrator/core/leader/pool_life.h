@@ -62,3 +62,12 @@ enum pool_action { POOL_ACT_NONE, POOL_ACT_DESCRIBE, POOL_ACT_END };
  * calls tell of it until then. *wake_us is lowered to when to ask again. */
 enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int64_t boot_us,
                                   int64_t *wake_us);
+
+/* The row of p is written, and says how many instances of pools stand alone again: also of pools
+ * whose campaign is not in memory. Call it before leader_apply_record. */
+void leader_record_written(const struct leader_state *s, struct pending_record *p,
+                           const struct attempt_record *row);
+/* The record p of `a`, which lets go of its slots: pools that it, or who took its pool, was
+ * intended on and did not take stand alone again. */
+void leader_pools_stand_alone(struct leader_state *s, struct live_slots *slots,
+                              const struct live_attempt *a, const struct pending_record *p);

@@ -262,7 +262,7 @@ static bool record_happened(const struct attempt_record *r, const PGresult *res,
     return true;
 }
 
-static bool record_some(struct store *s, const struct attempt_record *r, size_t n, struct err *err)
+static bool record_some(struct store *s, struct attempt_record *r, size_t n, struct err *err)
 {
     usec_t now_us = clock_wall_us();
     AUTO_FREE struct params *params = xcalloc(n, sizeof *params);
@@ -285,6 +285,7 @@ static bool record_some(struct store *s, const struct attempt_record *r, size_t 
     bool good = sent;
     for (size_t i = 0; i < n; i++) {
         good = good && record_happened(&r[i], results[i], err);
+        r[i].idle_again = good ? row_i64(results[i], 0, 3) : 0;
         s->events |= r[i].from != r[i].to || r[i].task_moves;
         params_done(&params[i]);
         buf_done(&tries[i]);
@@ -293,7 +294,7 @@ static bool record_some(struct store *s, const struct attempt_record *r, size_t 
     return good;
 }
 
-bool store_record(struct store *s, const struct attempt_record *r, size_t n, struct err *err)
+bool store_record(struct store *s, struct attempt_record *r, size_t n, struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
     for (size_t i = 0; i < n; i++) {

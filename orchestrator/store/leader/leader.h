@@ -53,11 +53,10 @@ bool attempt_ids(struct store *s, size_t n, int64_t *ret, struct err *err) MUST_
 bool store_intend(struct store *s, int64_t epoch, struct intent *in, size_t n,
                   struct err *err) MUST_CHECK;
 
-/* Record the results of attempts. ERR_CONFLICT, roll back and read again: an attempt was not in
- * `from`, or its task was not active although it should move, so memory differs from what was
- * committed. */
-bool store_record(struct store *s, const struct attempt_record *r, size_t n,
-                  struct err *err) MUST_CHECK;
+/* Record the results of attempts; sets r[i].idle_again. ERR_CONFLICT, roll back and read again: an
+ * attempt was not in `from`, or its task was not active although it should move, so memory differs
+ * from what was committed. */
+bool store_record(struct store *s, struct attempt_record *r, size_t n, struct err *err) MUST_CHECK;
 
 /* Mark every live attempt of the campaign as unwanted, for this and later leaders. */
 bool store_attempts_unwant(struct store *s, int64_t campaign_id, struct err *err) MUST_CHECK;

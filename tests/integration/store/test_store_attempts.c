@@ -55,7 +55,7 @@ static void record(struct world *w, const struct attempt_record *r)
     pg_check_counters(w->db);
 }
 
-static void record_refused(struct world *w, const struct attempt_record *r, enum err_code code)
+static void record_refused(struct world *w, struct attempt_record *r, enum err_code code)
 {
     struct err err = ERR_INIT;
     pg_good(leader_begin(w->s, w->epoch, &err), &err);

@@ -65,7 +65,7 @@ static struct intent intend(struct world *w, int part, int64_t pool)
     return in;
 }
 
-static void record(struct world *w, const struct attempt_record *r)
+static void record(struct world *w, struct attempt_record *r)
 {
     struct err err = ERR_INIT;
     begin(w);
@@ -224,6 +224,8 @@ static void test_scheduler__a_pool_that_was_not_taken_stands_alone_again(void **
     v.pool_to = POOL_TERMINATED;
     pg_book(&v);
     record(w, &v);
+    assert_int_equal(r.idle_again, 0);
+    assert_int_equal(v.idle_again, 2);
     assert_int_equal(slots(w, "held"), 0);
     assert_int_equal(slots(w, "warm_idle"), 2);
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM pool WHERE taken_by IS NOT NULL"), 0);

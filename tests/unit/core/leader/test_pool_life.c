@@ -32,6 +32,62 @@ static struct pool_writes seen(struct leader_world *w, struct live_pool *p,
     return writes;
 }
 
+static void test_pool_life__the_job_that_took_it_may_be_known_before(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *taker = leader_world_attempt(&w, 1, 1);
+    struct live_attempt *swapped = leader_world_attempt(&w, 2, 1);
+    struct pool_row row = {.id = 9, .state = POOL_AVAILABLE, .stage_id = 70, .instances = 1};
+    (void)snprintf(row.instance_type, sizeof row.instance_type, "ml.a.large");
+    taker->row.pool_id = 9;
+    row.taken_by = 1;
+    struct live_pool *p = leader_load_pool(&w.s, &row, w.lc);
+    assert_ptr_equal(taker->taken, p);
+    row.id = 10;
+    row.taken_by = 2; /* whose row names another pool since */
+    (void)leader_load_pool(&w.s, &row, w.lc);
+    assert_null(swapped->taken);
+    row.id = 11;
+    row.taken_by = 77; /* of a campaign that is not in memory */
+    assert_int_equal(leader_load_pool(&w.s, &row, w.lc)->row.taken_by, 77);
+    leader_world_done(&w);
+}
+
+/* The rows know of every pool; memory only of those whose campaign could be read. */
+static void test_pool_life__one_of_an_absent_campaign_counts(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 2);
+    struct live_attempt *b = leader_world_attempt(&w, 2, 1);
+    struct live_pool *known = b->taken = leader_world_pool(&w, 5, POOL_AVAILABLE, NULL);
+    struct pending_record p = {.r = {.attempt_id = 1}};
+    a->row.pool_id = 9;
+    leader_record_written(&w.s, &p, &(struct attempt_record){.idle_again = 2});
+    leader_pools_stand_alone(&w.s, slots_of(&w), a, &p);
+    assert_int_equal(slots_of(&w)->s.warm_idle, 3); /* one was */
+
+    slots_idle_end(slots_of(&w), 1);
+    known->row.taken_by = 2;
+    p.r.attempt_id = 2;
+    leader_record_written(&w.s, &p, &(struct attempt_record){.idle_again = 1});
+    leader_pools_stand_alone(&w.s, slots_of(&w), b, &p);
+    assert_int_equal(slots_of(&w)->s.warm_idle, 3);
+    assert_int_equal(known->row.taken_by, 0);
+
+    slots_idle_end(slots_of(&w), 1); /* meant for who took the own pool */
+    known->row.taken_by = 3;
+    p.r.frees_pool_id = 5;
+    leader_record_written(&w.s, &p, &(struct attempt_record){.idle_again = 1});
+    leader_pools_stand_alone(&w.s, slots_of(&w), b, &p);
+    assert_int_equal(slots_of(&w)->s.warm_idle, 3);
+    assert_int_equal(known->row.taken_by, 0);
+    leader_world_done(&w);
+}
+
 static void test_pool_life__what_a_describe_means(void **state)
 {
     (void)state;
@@ -376,6 +432,8 @@ static void test_pool_life__answers_that_say_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pool_life__the_job_that_took_it_may_be_known_before),
+        cmocka_unit_test(test_pool_life__one_of_an_absent_campaign_counts),
         cmocka_unit_test(test_pool_life__what_a_describe_means),
         cmocka_unit_test(test_pool_life__all_instances_pay),
         cmocka_unit_test(test_pool_life__a_clock_that_jumps_ends_no_pool),
