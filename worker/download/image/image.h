@@ -65,6 +65,17 @@ struct plane_form {   /* a picture as Y, Cb, Cr planes, colours as in JPEG (BT.6
     bool narrow;      /* video levels: 16 to 235, colour to 240; else 0 to 255 */
 };
 
+#define STRIP_ROWS_MAX 16
+#define COLOURS        2 /* Cb, Cr */
+
+/* Some rows of a picture in planes. Colour planes have the sides divided by sub, rounded up. */
+struct plane_strip {
+    int rows; /* of brightness: a multiple of sub_y unless the picture ends */
+    const uint8_t *y[STRIP_ROWS_MAX];
+    /* The row above the strip, its own, the row below; at an edge of the picture its own again. */
+    const uint8_t *c[COLOURS][STRIP_ROWS_MAX + 2];
+};
+
 /* Receives a picture's rows while they are decoded. Rows have 1 (grey) or 3 (RGB) bytes per pixel:
  * alpha is composited over white, 16 bits become 8. */
 struct image_rows {
@@ -74,12 +85,10 @@ struct image_rows {
     /* h rows of w pixels will follow. False: the picture is not wanted. */
     bool (*begin)(struct image_rows *r, int w, int h, int channels);
     void (*row)(struct image_rows *r, const uint8_t *px);
-    /* A decoder with planes calls this before begin: true when planes are wanted instead of rows.
-     * Each plane then comes by plane_row from the top, interleaved in any order; colour planes have
-     * the sides divided by sub, rounded up. When plane_row returns false, the decoder starts again
-     * with rows, from begin on. NULL: rows only. */
+    /* A decoder with planes calls this before begin: true when planes are wanted instead of rows;
+     * they then come as strips from the top. NULL: rows only. */
     bool (*begin_planes)(struct image_rows *r, int w, int h, const struct plane_form *form);
-    bool (*plane_row)(struct image_rows *r, int plane, const uint8_t *px);
+    void (*strip)(struct image_rows *r, const struct plane_strip *s);
     int64_t max_pixels; /* larger pictures are not decoded; 0: IMAGE_PIXELS_USUAL */
     bool matted;        /* set by the decoder: alpha was laid over white */
 };

@@ -204,6 +204,7 @@ static bool has_planes(const struct jpeg_decompress_struct *d, struct plane_form
 {
     const jpeg_component_info *c = d->comp_info;
     if (d->jpeg_color_space != JCS_YCbCr || d->num_components != PLANES ||
+        c[0].v_samp_factor * SCALED(&c[0]) > STRIP_ROWS_MAX ||
         c[0].downsampled_width != d->output_width || c[0].downsampled_height != d->output_height) {
         return false;
     }
@@ -238,46 +239,93 @@ static bool wants_planes(struct jpeg_decompress_struct *d, struct image_rows *to
     return true;
 }
 
-/* False: decode to rows instead. */
-static bool read_planes(struct jpeg_decompress_struct *d, struct image_rows *to)
+/* Strips as the decoder makes them. Colour needs the rows above and below, so that three are kept:
+ * the one that is passed on, the one before it and the one after it. */
+#define STRIPS 3
+
+struct strips {
+    struct jpeg_decompress_struct *d;
+    JSAMPARRAY at[STRIPS][PLANES];
+    unsigned width[PLANES];
+    unsigned rows[PLANES]; /* of a strip */
+    bool more;             /* the decoder has data */
+};
+
+static void strips_init(struct strips *s, struct jpeg_decompress_struct *d)
 {
-    JSAMPARRAY at[PLANES];
-    unsigned rows[PLANES];
-    unsigned given[PLANES] = {0};
+    *s = (struct strips){.d = d, .more = true};
     for (int i = 0; i < PLANES; i++) {
         const jpeg_component_info *c = &d->comp_info[i];
-        unsigned w = c->width_in_blocks * (unsigned)SCALED(c);
-        rows[i] = (unsigned)(c->v_samp_factor * SCALED(c));
-        at[i] = d->mem->alloc_sarray((j_common_ptr)d, JPOOL_IMAGE, w, rows[i]);
-        for (unsigned y = 0; y < rows[i]; y++) {
-            memset(at[i][y], 128, w);
+        s->width[i] = c->width_in_blocks * (unsigned)SCALED(c);
+        s->rows[i] = (unsigned)(c->v_samp_factor * SCALED(c));
+        for (int k = 0; k < STRIPS; k++) {
+            s->at[k][i] =
+                d->mem->alloc_sarray((j_common_ptr)d, JPOOL_IMAGE, s->width[i], s->rows[i]);
         }
     }
-    bool more = true;
-    while (given[0] < d->output_height) {
-        bool was = more;
-        more = more && jpeg_read_raw_data(d, at, rows[0]) != 0;
-        for (int i = 0; i < PLANES; i++) {
-            unsigned end = MIN(given[i] + rows[i], d->comp_info[i].downsampled_height);
-            for (unsigned y = 0; given[i] < end; y++, given[i]++) {
-                if (!to->plane_row(to, i, at[i][was ? y : rows[i] - 1])) {
-                    return false;
-                }
+}
+
+/* Row y of a plane in the strips that are kept; outside the picture its first or last row. */
+static uint8_t *strips_row(const struct strips *s, int plane, int y)
+{
+    int end = (int)s->d->comp_info[plane].downsampled_height;
+    unsigned row = (unsigned)MIN(MAX(y, 0), end - 1);
+    return s->at[row / s->rows[plane] % STRIPS][plane][row % s->rows[plane]];
+}
+
+/* Read strip i. Where no data is left, the last row is repeated. */
+static void strips_read(struct strips *s, unsigned i)
+{
+    s->more = s->more && jpeg_read_raw_data(s->d, s->at[i % STRIPS], s->rows[0]) != 0;
+    for (int k = 0; k < PLANES && !s->more; k++) {
+        for (unsigned y = 0; y < s->rows[k]; y++) {
+            uint8_t *row = s->at[i % STRIPS][k][y];
+            if (i == 0) {
+                memset(row, 128, s->width[k]);
+            } else {
+                memcpy(row, strips_row(s, k, (int)(i * s->rows[k]) - 1), s->width[k]);
             }
         }
     }
-    return true;
 }
 
-enum jpeg_outcome { NOT_READ, READ, READ_AGAIN };
+static void strips_give(const struct strips *s, unsigned i, struct image_rows *to)
+{
+    int first = (int)(i * s->rows[0]);
+    struct plane_strip out = {.rows = MIN((int)s->rows[0], (int)s->d->output_height - first)};
+    for (int y = 0; y < out.rows; y++) {
+        out.y[y] = strips_row(s, 0, first + y);
+    }
+    for (int k = 0; k < COLOURS; k++) {
+        int colour_first = (int)(i * s->rows[1 + k]);
+        for (int y = 0; y < (int)s->rows[1 + k] + 2; y++) {
+            out.c[k][y] = strips_row(s, 1 + k, colour_first + y - 1);
+        }
+    }
+    to->strip(to, &out);
+}
+
+static void read_planes(struct jpeg_decompress_struct *d, struct image_rows *to)
+{
+    struct strips s;
+    strips_init(&s, d);
+    unsigned n = (d->output_height + s.rows[0] - 1) / s.rows[0];
+    for (unsigned i = 0; i < n; i++) {
+        strips_read(&s, i);
+        if (i > 0) {
+            strips_give(&s, i - 1, to);
+        }
+    }
+    strips_give(&s, n - 1, to);
+}
 
 /* Everything after the header. Not inlined: the compiler must not consider longjmp here. */
-static __attribute__((noinline)) enum jpeg_outcome
-read_picture(struct jpeg_decompress_struct *d, struct str body, struct image_rows *to)
+static __attribute__((noinline)) bool read_picture(struct jpeg_decompress_struct *d,
+                                                   struct str body, struct image_rows *to)
 {
     (void)jpeg_read_header(d, TRUE);
     if (!image_fits((int64_t)d->image_width, (int64_t)d->image_height)) {
-        return NOT_READ; /* the library may see another header than jpeg_header did */
+        return false; /* the library may see another header than jpeg_header did */
     }
     bool fast = set_up(d, to);
     if (!jpeg_has_multiple_scans(d)) {
@@ -291,43 +339,35 @@ read_picture(struct jpeg_decompress_struct *d, struct str body, struct image_row
         (void)jpeg_start_decompress(d);
     }
     if (planes) {
-        return read_planes(d, to) ? READ : READ_AGAIN;
+        read_planes(d, to);
+        return true;
     }
     int channels = d->out_color_space == JCS_GRAYSCALE ? 1 : 3;
     unsigned line_n = d->output_width * (unsigned)d->output_components;
     JSAMPARRAY line = d->mem->alloc_sarray((j_common_ptr)d, JPOOL_IMAGE, line_n, 1);
     if (!to->begin(to, (int)d->output_width, (int)d->output_height, channels)) {
-        return NOT_READ;
+        return false;
     }
     memset(line[0], 128, line_n); /* not even one row is there */
     read_rows(d, to, line[0]);
-    return READ;
+    return true;
 }
 
-static enum jpeg_outcome read_once(struct str body, struct image_rows *rows)
+bool jpeg_read(struct str body, struct image_rows *rows)
 {
     struct jpeg_decompress_struct d = {0};
     struct trap trap;
     struct jpeg_progress_mgr progress = {.progress_monitor = on_progress};
-    volatile enum jpeg_outcome outcome = NOT_READ; /* assigned between setjmp and longjmp */
+    volatile bool ok = false; /* assigned between setjmp and longjmp */
     d.err = trap_init(&trap);
     if (setjmp(trap.jump) == 0) {
         jpeg_create_decompress(&d);
         d.progress = &progress;
         jpeg_mem_src(&d, (const unsigned char *)body.p, body.n);
-        outcome = read_picture(&d, body, rows);
+        ok = read_picture(&d, body, rows);
     }
     jpeg_destroy_decompress(&d);
-    return outcome;
-}
-
-bool jpeg_read(struct str body, struct image_rows *rows)
-{
-    enum jpeg_outcome outcome = read_once(body, rows);
-    if (outcome == READ_AGAIN) {
-        outcome = read_once(body, rows);
-    }
-    return outcome == READ;
+    return ok;
 }
 
 struct encoder {

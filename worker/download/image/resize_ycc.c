@@ -1,16 +1,14 @@
 /* A cell of colour covers two by two pixels of the canvas. At a border of odd width it is half
  * picture and half white. */
 #include "resize_ycc.h"
+#include "gamut.h"
 #include "resize.h"
 
 #define BLOCK 16
 #define WHITE 255
 #define GREY  128 /* no colour */
 
-/* Mean square of the values that RGB would clip: 48 dB. */
-#define CUT_MAX     1.0
-#define SAMPLE_STEP 7
-#define SAMPLE_ROWS 16 /* at most what JPEG passes of one plane at once */
+#define SAMPLE_STEP 16 /* rows of brightness; one in so many is examined first */
 
 /* Video levels to full range: brightness is 16 to 235, colour 16 to 240. */
 #define NARROW_Y (255.0 / 219)
@@ -56,8 +54,8 @@ struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit)
     ASSERT(fit->to_w <= fit->w && fit->to_h <= fit->h);
     struct resize_ycc *p = xcalloc(1, sizeof *p);
     p->fit = *fit;
-    p->sample_i = -1;
-    p->sample = xcalloc(PLANES, (size_t)fit->w);
+    p->gamut = gamut_pick(false);
+    p->clipped = xcalloc(2 + COLOURS, (size_t)fit->w);
     p->w = fit->canvas_w;
     p->h = fit->canvas_h;
     int w = (p->w + BLOCK - 1) / BLOCK * BLOCK;
@@ -88,77 +86,58 @@ void resize_ycc_free(struct resize_ycc *p)
         resizer_free(p->resizer[i]);
         image_done(&p->plane[i]);
     }
-    free(p->sample);
+    free(p->clipped);
     free(p);
 }
 
-/* By how much a value in 256ths exceeds the range of a byte. Most are inside. */
-static int beyond(int v)
+/* A row of colour and its rows of brightness. */
+static struct gamut_rows rows_at(const struct resize_ycc *p, const struct plane_strip *s, int i)
 {
-    return (unsigned)v <= 255 * 256 ? 0 : (v < 0 ? v : v - 255 * 256) >> 8;
-}
-
-static int64_t square(int v)
-{
-    return (int64_t)v * v;
-}
-
-/* Brightness and colours of one row, scaled to full range: what RGB would clip. */
-static double cut_off(const struct resize_ycc *p)
-{
-    const struct resize_ycc_fit *f = &p->fit;
-    const uint8_t *y = p->sample;
-    const uint8_t *cb = y + f->w;
-    const uint8_t *cr = cb + f->w;
-    int gain_y = f->form.narrow ? (int)(256 * NARROW_Y) : 256;
-    int gain_c = f->form.narrow ? (int)(256 * NARROW_C) : 256;
-    int least = f->form.narrow ? 16 : 0;
-    int half = f->form.sub_x - 1;
-    int64_t sum = 0;
-    for (int x = 0; x < f->w; x += SAMPLE_STEP) {
-        int light = (y[x] - least) * gain_y;
-        int blue = (cb[x >> half] - GREY) * gain_c / 256;
-        int red = (cr[x >> half] - GREY) * gain_c / 256;
-        sum += square(beyond(light + 359 * red)) + square(beyond(light - 88 * blue - 183 * red)) +
-               square(beyond(light + 454 * blue));
+    int sub_y = p->fit.form.sub_y;
+    int first = i * sub_y;
+    struct gamut_rows g = {.w = p->fit.w, .form = p->fit.form, .y_n = MIN(sub_y, s->rows - first)};
+    for (int k = 0; k < g.y_n; k++) {
+        g.y[k] = s->y[first + k];
     }
-    return (double)sum * SAMPLE_STEP;
+    for (int k = 0; k < COLOURS; k++) {
+        memcpy(g.c[k], s->c[k] + i, sizeof g.c[k]);
+    }
+    return g;
 }
 
-/* Sample one row of each SAMPLE_ROWS, not always the same. */
-static bool is_sample(int y)
+/* Whether a strip is examined throughout: a sample of it, or the one before it, exceeds RGB. */
+static bool is_suspect(const struct resize_ycc *p, const struct plane_strip *s)
 {
-    return y % SAMPLE_ROWS == y / SAMPLE_ROWS * 7 % SAMPLE_ROWS;
+    int sub_y = p->fit.form.sub_y;
+    int step = SAMPLE_STEP / sub_y;
+    for (int i = p->strip_i * 3 % step; i * sub_y < s->rows; i += step) {
+        struct gamut_rows g = rows_at(p, s, i);
+        if (p->gamut->exceeds(&g)) {
+            return true;
+        }
+    }
+    return p->strip_exceeded;
 }
 
-/* False: the samples clip more than allowed for the whole picture. */
-static bool looked_at(struct resize_ycc *p, int plane, const uint8_t *px)
+void resize_ycc_strip(struct resize_ycc *p, const struct plane_strip *s)
 {
-    const struct resize_ycc_fit *f = &p->fit;
-    int i = p->row_i[plane];
-    if (plane == 0 && is_sample(i)) {
-        p->sample_i = i;
+    size_t w = (size_t)p->fit.w;
+    uint8_t *const y[2] = {p->clipped, p->clipped + w};
+    uint8_t *const c[COLOURS] = {p->clipped + 2 * w, p->clipped + 3 * w};
+    bool suspect = is_suspect(p, s);
+    p->strip_exceeded = false;
+    for (int i = 0; i * p->fit.form.sub_y < s->rows; i++) {
+        struct gamut_rows g = rows_at(p, s, i);
+        bool clipped = suspect && p->gamut->clip(&g, y, c);
+        p->strip_exceeded = p->strip_exceeded || clipped;
+        for (int k = 0; k < g.y_n; k++) {
+            resizer_row(p->resizer[0], clipped ? y[k] : g.y[k]);
+        }
+        for (int k = 0; k < COLOURS; k++) {
+            resizer_row(p->resizer[1 + k], clipped ? c[k] : g.c[k][1]);
+        }
     }
-    if (p->sample_i < 0 || i != (plane == 0 ? p->sample_i : p->sample_i / f->form.sub_y)) {
-        return true;
-    }
-    int w = plane == 0 ? f->w : (f->w + f->form.sub_x - 1) / f->form.sub_x;
-    memcpy(p->sample + (size_t)plane * (size_t)f->w, px, (size_t)w);
-    if (plane < PLANES - 1) {
-        return true;
-    }
-    p->cut += cut_off(p);
-    p->sample_i = -1;
-    int rows = 1 + f->h / SAMPLE_ROWS;
-    return p->cut <= CUT_MAX * PLANES * f->w * rows;
-}
-
-bool resize_ycc_row(struct resize_ycc *p, int plane, const uint8_t *px)
-{
-    resizer_row(p->resizer[plane], px);
-    bool ok = looked_at(p, plane, px);
-    p->row_i[plane]++;
-    return ok;
+    p->strip_i++;
 }
 
 static void half_grey(uint8_t *px, size_t step, int n)

@@ -1,8 +1,7 @@
 /* A shrunk picture in JPEG's own colour space: luma at full size, the two chroma planes at half
  * size. When decoder and encoder both use such planes, RGB is not needed: nothing is converted and
  * chroma is not scaled up and down again. Every step is a weighted sum, so the result is the same
- * except where RGB would have been clipped at 0 or 255. A picture with much clipping (red letters
- * on white) is processed by rows instead. */
+ * except where RGB would have been clipped at 0 or 255; gamut.h does that in the planes. */
 #pragma once
 #include "image.h"
 
@@ -22,15 +21,15 @@ struct resize_ycc {
     /* Private. */
     struct resize_ycc_fit fit;
     struct resizer *resizer[PLANES];
-    int row_i[PLANES]; /* of the next row */
-    uint8_t *sample;   /* sample[PLANES][w]: rows that are examined together */
-    int sample_i;      /* row of brightness in the samples */
-    double cut;        /* sum of the squares of the values RGB would clip, in the samples so far */
+    const struct gamut *gamut;
+    uint8_t *clipped;    /* clipped[2 + COLOURS][w]: rows after clipping */
+    int strip_i;         /* of the next strip */
+    bool strip_exceeded; /* the last one had pixels to clip */
 };
 /* NULL when memory is short. */
 struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit);
 void resize_ycc_free(struct resize_ycc *p);
-/* The next row of a plane from the top. False: too much would be clipped; process it by rows. */
-bool resize_ycc_row(struct resize_ycc *p, int plane, const uint8_t *px) MUST_CHECK;
-/* Call after the last row of each plane. */
+/* The next strip from the top. */
+void resize_ycc_strip(struct resize_ycc *p, const struct plane_strip *s);
+/* Call after the last strip. */
 void resize_ycc_finish(struct resize_ycc *p);

@@ -6,6 +6,9 @@
 #include "resize.h"
 #include "resize_ycc.h"
 
+/* With less shrinking, the corrections of clipped colours would be blurred (gamut.h). */
+#define PLANES_SHRINK 1.5
+
 struct plan {
     int w, h;               /* resized */
     int x, y;               /* position in the canvas; negative: cropped */
@@ -111,7 +114,7 @@ static bool transform_begin(struct image_rows *rows, int w, int h, int channels)
     return t->resizer != NULL;
 }
 
-/* Planes are used when the result is a JPEG, shrinks, and no step needs pixels. */
+/* Planes are used when the result is a JPEG, shrinks enough, and no step needs pixels. */
 static bool transform_begin_planes(struct image_rows *rows, int w, int h,
                                    const struct plane_form *form)
 {
@@ -119,11 +122,11 @@ static bool transform_begin_planes(struct image_rows *rows, int w, int h,
     struct plan p;
     int header_w = t->w != 0 ? t->w : w;
     int header_h = t->w != 0 ? t->h : h;
-    if (t->no_planes || is_boxed(t) || t->turned != 1 || t->o->format != IMAGE_JPEG ||
+    if (is_boxed(t) || t->turned != 1 || t->o->format != IMAGE_JPEG ||
         image_filter(header_w, header_h, t->o) != IMAGE_OK ||
         !planned(t->o, header_w, header_h, &p) ||
-        (p.filter != FILTER_AREA && p.filter != FILTER_AUTO) || w < p.w || h < p.h ||
-        (w == p.w && h == p.h)) {
+        (p.filter != FILTER_AREA && p.filter != FILTER_AUTO) || w < PLANES_SHRINK * p.w ||
+        h < PLANES_SHRINK * p.h) {
         return false;
     }
     t->w = header_w;
@@ -134,16 +137,9 @@ static bool transform_begin_planes(struct image_rows *rows, int w, int h,
     return t->planes != NULL;
 }
 
-static bool transform_plane_row(struct image_rows *rows, int plane, const uint8_t *px)
+static void transform_strip(struct image_rows *rows, const struct plane_strip *s)
 {
-    struct transform *t = (struct transform *)(void *)rows;
-    if (resize_ycc_row(t->planes, plane, px)) {
-        return true;
-    }
-    resize_ycc_free(t->planes);
-    t->planes = NULL;
-    t->no_planes = true;
-    return false;
+    resize_ycc_strip(((struct transform *)(void *)rows)->planes, s);
 }
 
 static void transform_row(struct image_rows *rows, const uint8_t *px)
@@ -158,7 +154,7 @@ void transform_init(struct transform *t, const struct image_options *o, int turn
                                      .begin = transform_begin,
                                      .row = transform_row,
                                      .begin_planes = transform_begin_planes,
-                                     .plane_row = transform_plane_row,
+                                     .strip = transform_strip,
                                      .max_pixels = o->max_pixels},
                             .o = o,
                             .turned = turned,

@@ -18,7 +18,6 @@ struct transform {
     /* Private. */
     struct resizer *resizer;
     struct resize_ycc *planes; /* NULL: rows */
-    bool no_planes;            /* planes were tried */
     struct image small;        /* resized, not yet rotated */
     int x, y;                  /* where it goes in out */
     struct transform_frame {   /* with boxes out is made without border and crop, which come last */

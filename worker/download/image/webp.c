@@ -21,18 +21,22 @@ static bool decode(struct str body, const WebPBitstreamFeatures *f, WEBP_CSP_MOD
            ret->output.width == f->width && ret->output.height == f->height;
 }
 
-/* False: decode to rows instead. */
-static bool give_planes(const WebPDecBuffer *b, struct image_rows *to)
+static void give_planes(const WebPDecBuffer *b, struct image_rows *to)
 {
     const WebPYUVABuffer *p = &b->u.YUVA;
-    bool going = true;
-    for (int i = 0; going && i < b->height; i++) {
-        const uint8_t *u = p->u + (size_t)(i / 2) * (size_t)p->u_stride;
-        const uint8_t *v = p->v + (size_t)(i / 2) * (size_t)p->v_stride;
-        going = to->plane_row(to, 0, p->y + (size_t)i * (size_t)p->y_stride) &&
-                (i % 2 != 0 || (to->plane_row(to, 1, u) && to->plane_row(to, 2, v)));
+    int colour_h = (b->height + 1) / 2;
+    for (int at = 0; at < b->height; at += STRIP_ROWS_MAX) {
+        struct plane_strip s = {.rows = MIN(STRIP_ROWS_MAX, b->height - at)};
+        for (int i = 0; i < s.rows; i++) {
+            s.y[i] = p->y + (size_t)(at + i) * (size_t)p->y_stride;
+        }
+        for (int i = 0; i < (s.rows + 1) / 2 + 2; i++) {
+            size_t row = (size_t)MIN(MAX(at / 2 + i - 1, 0), colour_h - 1);
+            s.c[0][i] = p->u + row * (size_t)p->u_stride;
+            s.c[1][i] = p->v + row * (size_t)p->v_stride;
+        }
+        to->strip(to, &s);
     }
-    return going;
 }
 
 static void give_rows(const WebPDecBuffer *b, struct image_rows *to, bool has_alpha)
@@ -60,11 +64,11 @@ bool webp_read(struct str body, struct image_rows *rows)
     if (f.format == LOSSY && !f.has_alpha && rows->begin_planes != NULL &&
         rows->begin_planes(rows, f.width, f.height, &form)) {
         bool ok = decode(body, &f, MODE_YUV, fast, &c);
-        bool given = ok && give_planes(&c.output, rows);
-        WebPFreeDecBuffer(&c.output);
-        if (!ok || given) {
-            return given;
+        if (ok) {
+            give_planes(&c.output, rows);
         }
+        WebPFreeDecBuffer(&c.output);
+        return ok;
     }
     if (!rows->begin(rows, f.width, f.height, 3)) {
         return false;
