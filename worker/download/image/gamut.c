@@ -1,6 +1,7 @@
 /* Sixteen samples of colour at a time, with the one or two pixels of a row that each belongs to:
- * pixels with even and odd places are two vectors, so that nothing is interleaved. Products of
- * 16 bits; a coefficient is a whole number and 256ths. */
+ * pixels with even and odd places are two vectors, so that nothing is interleaved. Products have
+ * 16 bits. Coefficients are read from a table: constants would be multiplied with by shifts and
+ * additions, four of them for a multiplication that processors make at once. */
 #include "gamut.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -15,6 +16,43 @@ typedef int64_t v4l __attribute__((vector_size(32)));
 
 struct gamut_ycc {
     v16s y, cb, cr;
+};
+struct gamut_rgb {
+    v16s r, g, b;
+};
+/* Between the levels of the planes and 0 to 255 in RGB. */
+struct gamut_levels {
+    v16s y_least, y_more, y_less; /* brightness that is black; 256ths to stretch and shrink it */
+    v16s red_cr, green_cb, green_cr, blue_cb; /* 256ths of colour, beside the whole ones */
+    struct gamut_rgb y_of, cb_of, cr_of;      /* 128ths */
+};
+#define EACH(x)                                                                                    \
+    {                                                                                              \
+        x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x                                             \
+    }
+static const struct gamut_levels FULL = {
+    .y_least = EACH(0),
+    .y_more = EACH(0),
+    .y_less = EACH(0),
+    .red_cr = EACH(103),
+    .green_cb = EACH(88),
+    .green_cr = EACH(183),
+    .blue_cb = EACH(58),
+    .y_of = {EACH(38), EACH(75), EACH(15)},
+    .cb_of = {EACH(-22), EACH(-42), EACH(64)},
+    .cr_of = {EACH(64), EACH(-54), EACH(-10)},
+};
+static const struct gamut_levels NARROW = {
+    .y_least = EACH(16),
+    .y_more = EACH(42),
+    .y_less = EACH(36),
+    .red_cr = EACH(153),
+    .green_cb = EACH(100),
+    .green_cr = EACH(208),
+    .blue_cb = EACH(-4),
+    .y_of = {EACH(33), EACH(65), EACH(12)},
+    .cb_of = {EACH(-19), EACH(-37), EACH(56)},
+    .cr_of = {EACH(56), EACH(-47), EACH(-9)},
 };
 /* Where a block's pixels and samples are; colour is read from one sample before it to one after. */
 struct block {
@@ -32,24 +70,23 @@ static int samples_of(const struct gamut_rows *g)
     return (g->w + g->form.sub_x - 1) / g->form.sub_x;
 }
 
-static int inside(int x, int n)
+/* count values of a row of n from `from` on; before and after the row its first and last. */
+static void copy_repeated(const uint8_t *row, int n, int from, int count, uint8_t *out)
 {
-    return MIN(MAX(x, 0), n - 1);
+    int before = from < 0 ? -from : 0;
+    int inside = MIN(count - before, n - from - before);
+    memset(out, row[0], (size_t)before);
+    memcpy(out + before, row + from + before, (size_t)inside);
+    memset(out + before + inside, row[n - 1], (size_t)(count - before - inside));
 }
 
 static __attribute__((noinline)) void copy_edge(const struct gamut_rows *g, int at,
                                                 struct edge_block *edge)
 {
-    int n = samples_of(g);
-    int first = at * g->form.sub_x;
     for (int i = 0; i < 2; i++) {
-        for (int x = 0; x < 2 * N; x++) {
-            edge->y[i][x] = g->y[MIN(i, g->y_n - 1)][inside(first + x, g->w)];
-        }
+        copy_repeated(g->y[MIN(i, g->y_n - 1)], g->w, at * g->form.sub_x, 2 * N, edge->y[i]);
         for (int k = 0; k < 3; k++) {
-            for (int x = 0; x < N + 2; x++) {
-                edge->c[i][k][x] = g->c[i][k][inside(at - 1 + x, n)];
-            }
+            copy_repeated(g->c[i][k], samples_of(g), at - 1, N + 2, edge->c[i][k]);
         }
     }
 }
@@ -109,51 +146,36 @@ INLINE bool any_negative(const v16s *v)
 }
 
 /* What colour adds to brightness in RGB: levels 0 to 255, whatever those of the planes are. */
-INLINE void added(const v16s *cb, const v16s *cr, bool narrow, v16s rgb[3])
+INLINE void added(const v16s *cb, const v16s *cr, const struct gamut_levels *l,
+                  struct gamut_rgb *ret)
 {
-    if (narrow) {
-        rgb[0] = *cr + (*cr * 153 >> 8);
-        rgb[1] = -(*cb * 100 >> 8) - (*cr * 208 >> 8);
-        rgb[2] = *cb * 2 + (*cb * 4 >> 8);
-    } else {
-        rgb[0] = *cr + (*cr * 103 >> 8);
-        rgb[1] = -(*cb * 88 >> 8) - (*cr * 183 >> 8);
-        rgb[2] = *cb * 2 - (*cb * 58 >> 8);
-    }
-}
-
-INLINE void full_range(bool narrow, v16s *y)
-{
-    if (narrow) {
-        *y -= 16;
-        *y += *y * 42 >> 8;
-    }
+    ret->r = *cr + (*cr * l->red_cr >> 8);
+    ret->g = -(*cb * l->green_cb >> 8) - (*cr * l->green_cr >> 8);
+    ret->b = *cb * 2 - (*cb * l->blue_cb >> 8);
 }
 
 /* y[2] and c[2]: of a block. Colour is taken as the sample has it. */
 INLINE bool block_exceeds(const uint8_t *const y[2], const uint8_t *const c[2], int sub_x,
-                          bool narrow)
+                          const struct gamut_levels *l)
 {
     v16s cb;
     v16s cr;
-    v16s rgb[3];
+    struct gamut_rgb rgb;
     bytes(c[0], &cb);
     bytes(c[1], &cr);
     cb -= GREY;
     cr -= GREY;
-    added(&cb, &cr, narrow, rgb);
-    v16s most = rgb[0];
-    v16s least = rgb[0];
-    for (int i = 1; i < 3; i++) {
-        larger(&most, &rgb[i]);
-        smaller(&least, &rgb[i]);
-    }
+    added(&cb, &cr, l, &rgb);
+    v16s most = rgb.r;
+    v16s least = rgb.r;
+    larger(&most, &rgb.g);
+    larger(&most, &rgb.b);
+    smaller(&least, &rgb.g);
+    smaller(&least, &rgb.b);
     v16s light = LIGHT + GAMUT_TOLERATED - most; /* brightness that would be too much */
     v16s dark = -GAMUT_TOLERATED - least;
-    if (narrow) {
-        light = light - (light * 36 >> 8) + 16;
-        dark = dark - (dark * 36 >> 8) + 16;
-    }
+    light += l->y_least - (light * l->y_less >> 8);
+    dark += l->y_least - (dark * l->y_less >> 8);
     v16s beyond = {0}; /* negative where a pixel is outside */
     for (int i = 0; i < 2; i++) {
         v16s even;
@@ -165,7 +187,8 @@ INLINE bool block_exceeds(const uint8_t *const y[2], const uint8_t *const c[2], 
 }
 
 /* The same of the block at sample `at`. */
-INLINE bool exceeds_at(const struct gamut_rows *g, int at, int n, int sub_x, bool narrow)
+INLINE bool exceeds_at(const struct gamut_rows *g, int at, int n, int sub_x,
+                       const struct gamut_levels *l)
 {
     struct edge_block edge;
     int from = MIN(at, MAX(g->w / sub_x - N, 0)); /* the last block overlaps the one before it */
@@ -178,7 +201,16 @@ INLINE bool exceeds_at(const struct gamut_rows *g, int at, int n, int sub_x, boo
             c[i] = edge.c[i][1] + 1;
         }
     }
-    return block_exceeds(y, c, sub_x, narrow);
+    return block_exceeds(y, c, sub_x, l);
+}
+
+/* Three quarters of a sample and one of that in the row above or below: four times its colour. */
+INLINE void of_both_rows(const uint8_t *near, const uint8_t *far, v16s *ret)
+{
+    v16s other;
+    bytes(near, ret);
+    bytes(far, &other);
+    *ret = *ret * 3 + other;
 }
 
 /* Colour at the even and odd pixels of a row, as decoders make it: in each direction three quarters
@@ -186,52 +218,54 @@ INLINE bool exceeds_at(const struct gamut_rows *g, int at, int n, int sub_x, boo
 INLINE void blown_up(const uint8_t *const c[3], int sub_x, int sub_y, int row, v16s *ret_even,
                      v16s *ret_odd)
 {
-    v16s at[3]; /* the sample before, this one, the next */
+    v16s before;
+    v16s here;
+    v16s after;
     const uint8_t *far = sub_y == 1 ? c[1] : c[2 * row];
-    for (int i = 0; i < 3; i++) {
-        v16s other;
-        bytes(c[1] + i - 1, &at[i]);
-        bytes(far + i - 1, &other);
-        at[i] = at[i] * 3 + other;
-    }
+    of_both_rows(c[1], far, &here);
     if (sub_x == 1) {
-        *ret_even = *ret_odd = (at[1] + 2) >> 2;
+        *ret_even = *ret_odd = (here + 2) >> 2;
     } else {
-        *ret_even = (at[1] * 3 + at[0] + 8) >> 4;
-        *ret_odd = (at[1] * 3 + at[2] + 7) >> 4;
+        of_both_rows(c[1] - 1, far - 1, &before);
+        of_both_rows(c[1] + 1, far + 1, &after);
+        here *= 3;
+        *ret_even = (here + before + 8) >> 4;
+        *ret_odd = (here + after + 7) >> 4;
     }
 }
 
 /* By how much a value must move into 0 to 255. */
 INLINE void into_range(const v16s *v, v16s *ret)
 {
-    v16s over = *v > LIGHT;
-    v16s under = *v < 0;
-    *ret = ((LIGHT - *v) & over) | (-*v & under);
+    v16s over = LIGHT - *v;
+    *ret = (over & over >> 15) - (*v & *v >> 15);
+}
+
+INLINE void sum_of(const struct gamut_rgb *d, const struct gamut_rgb *parts, v16s *ret)
+{
+    *ret = (parts->r * d->r + parts->g * d->g + parts->b * d->b + 64) >> 7;
 }
 
 /* What clipping in RGB does to pixels: the differences in the levels of the planes. */
-INLINE void differences(const struct gamut_ycc *p, bool narrow, struct gamut_ycc *ret)
+INLINE void differences(const struct gamut_ycc *p, const struct gamut_levels *l,
+                        struct gamut_ycc *ret)
 {
     v16s cb = p->cb - GREY;
     v16s cr = p->cr - GREY;
-    v16s y = p->y;
-    v16s rgb[3];
-    v16s d[3];
-    full_range(narrow, &y);
-    added(&cb, &cr, narrow, rgb);
-    for (int i = 0; i < 3; i++) {
-        rgb[i] += y;
-        into_range(&rgb[i], &d[i]);
-    }
-    ret->y = (19 * d[0] + 38 * d[1] + 7 * d[2] + 32) >> 6;
-    ret->cb = (-11 * d[0] - 21 * d[1] + 32 * d[2] + 32) >> 6;
-    ret->cr = (32 * d[0] - 27 * d[1] - 5 * d[2] + 32) >> 6;
-    if (narrow) {
-        ret->y -= (ret->y * 36 + 128) >> 8;
-        ret->cb -= (ret->cb * 31 + 128) >> 8;
-        ret->cr -= (ret->cr * 31 + 128) >> 8;
-    }
+    v16s y = p->y - l->y_least;
+    struct gamut_rgb rgb;
+    struct gamut_rgb d;
+    y += y * l->y_more >> 8;
+    added(&cb, &cr, l, &rgb);
+    rgb.r += y;
+    rgb.g += y;
+    rgb.b += y;
+    into_range(&rgb.r, &d.r);
+    into_range(&rgb.g, &d.g);
+    into_range(&rgb.b, &d.b);
+    sum_of(&d, &l->y_of, &ret->y);
+    sum_of(&d, &l->cb_of, &ret->cb);
+    sum_of(&d, &l->cr_of, &ret->cr);
 }
 
 INLINE void to_byte(v16s *v)
@@ -247,37 +281,42 @@ INLINE void put_bytes(const v16s *v, uint8_t *out)
     memcpy(out, &b, sizeof b);
 }
 
-/* Clip one row of brightness; add the differences of its colours to sum. */
-INLINE void row_clip(const struct block *b, int sub_x, int sub_y, bool narrow, int row, uint8_t *y,
-                     v16s sum[2])
+/* Clip the brightness of pixels; add the differences of their colours to sum. */
+INLINE void pixels_clip(struct gamut_ycc *p, const struct gamut_levels *l, v16s sum[2])
 {
-    struct gamut_ycc p[2]; /* even, odd */
     struct gamut_ycc d;
-    pixels(b->y[row], sub_x, &p[0].y, &p[1].y);
-    blown_up(b->c[0], sub_x, sub_y, row, &p[0].cb, &p[1].cb);
-    blown_up(b->c[1], sub_x, sub_y, row, &p[0].cr, &p[1].cr);
-    for (int i = 0; i < sub_x; i++) {
-        differences(&p[i], narrow, &d);
-        p[i].y += d.y;
-        to_byte(&p[i].y);
-        sum[0] += d.cb;
-        sum[1] += d.cr;
-    }
+    differences(p, l, &d);
+    p->y += d.y;
+    to_byte(&p->y);
+    sum[0] += d.cb;
+    sum[1] += d.cr;
+}
+
+INLINE void row_clip(const struct block *b, int sub_x, int sub_y, const struct gamut_levels *l,
+                     int row, uint8_t *y, v16s sum[2])
+{
+    struct gamut_ycc even;
+    struct gamut_ycc odd;
+    pixels(b->y[row], sub_x, &even.y, &odd.y);
+    blown_up(b->c[0], sub_x, sub_y, row, &even.cb, &odd.cb);
+    blown_up(b->c[1], sub_x, sub_y, row, &even.cr, &odd.cr);
+    pixels_clip(&even, l, sum);
     if (sub_x == 1) {
-        put_bytes(&p[0].y, y);
+        put_bytes(&even.y, y);
     } else {
-        v16u both = (v16u)p[0].y | (v16u)p[1].y << 8;
+        pixels_clip(&odd, l, sum);
+        v16u both = (v16u)even.y | (v16u)odd.y << 8;
         memcpy(y, &both, sizeof both);
     }
 }
 
-INLINE void block_clip(const struct block *b, int sub_x, int sub_y, int y_n, bool narrow,
-                       uint8_t *const y[2], uint8_t *const c[2])
+INLINE void block_clip(const struct block *b, int sub_x, int sub_y, int y_n,
+                       const struct gamut_levels *l, uint8_t *const y[2], uint8_t *const c[2])
 {
     v16s sum[2] = {0};
     int shift = (sub_x == 2) + (y_n == 2);
     for (int i = 0; i < y_n; i++) {
-        row_clip(b, sub_x, sub_y, narrow, i, y[i], sum);
+        row_clip(b, sub_x, sub_y, l, i, y[i], sum);
     }
     for (int i = 0; i < 2; i++) {
         v16s v;
@@ -290,7 +329,8 @@ INLINE void block_clip(const struct block *b, int sub_x, int sub_y, int y_n, boo
 
 /* The block at sample `at` into the rows y, c. */
 INLINE void put_block(const struct gamut_rows *g, const struct block *b, int at, int n, int sub_x,
-                      int sub_y, bool narrow, uint8_t *const y[2], uint8_t *const c[2])
+                      int sub_y, const struct gamut_levels *l, uint8_t *const y[2],
+                      uint8_t *const c[2])
 {
     int first = at * sub_x;
     struct edge_block out;
@@ -298,7 +338,7 @@ INLINE void put_block(const struct gamut_rows *g, const struct block *b, int at,
                               b->whole ? y[1] + first : out.y[1]};
     uint8_t *const c_to[2] = {b->whole ? c[0] + at : out.c[0][0],
                               b->whole ? c[1] + at : out.c[1][0]};
-    block_clip(b, sub_x, sub_y, g->y_n, narrow, y_to, c_to);
+    block_clip(b, sub_x, sub_y, g->y_n, l, y_to, c_to);
     for (int i = 0; i < 2 && !b->whole; i++) {
         if (i < g->y_n) {
             memcpy(y[i] + first, out.y[i], (size_t)MIN(N * sub_x, g->w - first));
@@ -307,26 +347,33 @@ INLINE void put_block(const struct gamut_rows *g, const struct block *b, int at,
     }
 }
 
-INLINE bool exceeds_form(const struct gamut_rows *g, int sub_x, bool narrow)
+INLINE const struct gamut_levels *levels_of(const struct gamut_rows *g)
+{
+    return g->form.narrow ? &NARROW : &FULL;
+}
+
+INLINE bool exceeds_form(const struct gamut_rows *g, int sub_x)
 {
     int n = samples_of(g);
+    const struct gamut_levels *l = levels_of(g);
     for (int at = 0; at < n; at += N) {
-        if (exceeds_at(g, at, n, sub_x, narrow)) {
+        if (exceeds_at(g, at, n, sub_x, l)) {
             return true;
         }
     }
     return false;
 }
 
-INLINE bool clip_form(const struct gamut_rows *g, int sub_x, int sub_y, bool narrow,
-                      uint8_t *const y[2], uint8_t *const c[2])
+INLINE bool clip_form(const struct gamut_rows *g, int sub_x, int sub_y, uint8_t *const y[2],
+                      uint8_t *const c[2])
 {
     int n = samples_of(g);
+    const struct gamut_levels *l = levels_of(g);
     bool clipped = false;
     for (int at = 0; at < n; at += N) {
         struct edge_block edge;
         struct block b;
-        if (!exceeds_at(g, at, n, sub_x, narrow)) {
+        if (!exceeds_at(g, at, n, sub_x, l)) {
             continue;
         }
         for (int i = 0; !clipped && i < 2; i++) {
@@ -335,7 +382,7 @@ INLINE bool clip_form(const struct gamut_rows *g, int sub_x, int sub_y, bool nar
         }
         clipped = true;
         block_at(g, at, sub_x, n, &edge, &b);
-        put_block(g, &b, at, n, sub_x, sub_y, narrow, y, c);
+        put_block(g, &b, at, n, sub_x, sub_y, l, y, c);
     }
     return clipped;
 }
@@ -343,18 +390,14 @@ INLINE bool clip_form(const struct gamut_rows *g, int sub_x, int sub_y, bool nar
 /* The compiler makes a loop of its own for the usual forms. */
 INLINE bool exceeds(const struct gamut_rows *g)
 {
-    const struct plane_form *f = &g->form;
-    return f->sub_x == 2 && !f->narrow ? exceeds_form(g, 2, false)
-           : f->sub_x == 2             ? exceeds_form(g, 2, true)
-                                       : exceeds_form(g, 1, f->narrow);
+    return g->form.sub_x == 2 ? exceeds_form(g, 2) : exceeds_form(g, 1);
 }
 
 INLINE bool clip(const struct gamut_rows *g, uint8_t *const y[2], uint8_t *const c[2])
 {
     const struct plane_form *f = &g->form;
-    return f->sub_x == 2 && f->sub_y == 2 && !f->narrow ? clip_form(g, 2, 2, false, y, c)
-           : f->sub_x == 2 && f->sub_y == 2             ? clip_form(g, 2, 2, true, y, c)
-                                            : clip_form(g, f->sub_x, f->sub_y, f->narrow, y, c);
+    return f->sub_x == 2 && f->sub_y == 2 ? clip_form(g, 2, 2, y, c)
+                                          : clip_form(g, f->sub_x, f->sub_y, y, c);
 }
 
 #define GAMUT_FOR(X, suffix, attributes)                                                           \
