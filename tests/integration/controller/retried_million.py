@@ -12,7 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, postgres, wait_for, wait_moving
+from kit import Tap, patience, postgres, wait_for, wait_moving
 from kit.stack import Stack
 
 PARTS = int(os.environ.get("PARTS", "1000000"))
@@ -72,9 +72,14 @@ def holds(s, n):
 
 
 def ms(s, path, method="GET"):
-    began = time.monotonic()
-    status, text, _ = s.raw(method, path, timeout=60)
-    took = (time.monotonic() - began) * 1000
+    """How long an answer takes. The API gives up after seconds, and says so; a busy machine is then asked again."""
+    for _ in range(int(patience(5))):
+        began = time.monotonic()
+        status, text, _ = s.raw(method, path, timeout=60)
+        took = (time.monotonic() - began) * 1000
+        if status != 504:
+            break
+        print(f"# {path}: not answered in {took:.0f} ms", flush=True)
     if status // 100 != 2:
         raise RuntimeError(f"{path}: {status} {text[:300]}")
     return took

@@ -127,16 +127,23 @@ INLINE void pixels(const uint8_t *y, int sub_x, v16s *ret_even, v16s *ret_odd)
     *ret_odd = (both >> 8) & 255;
 }
 
+/* Loops over elements: compilers make the processor's maximum and minimum of them. */
 INLINE void larger(v16s *a, const v16s *b)
 {
-    v16s m = *a > *b;
-    *a = (*a & m) | (*b & ~m);
+    v16s v;
+    for (int i = 0; i < N; i++) {
+        v[i] = MAX((*a)[i], (*b)[i]);
+    }
+    *a = v;
 }
 
 INLINE void smaller(v16s *a, const v16s *b)
 {
-    v16s m = *a < *b;
-    *a = (*a & m) | (*b & ~m);
+    v16s v;
+    for (int i = 0; i < N; i++) {
+        v[i] = MIN((*a)[i], (*b)[i]);
+    }
+    *a = v;
 }
 
 INLINE bool any_negative(const v16s *v)
@@ -152,6 +159,23 @@ INLINE void added(const v16s *cb, const v16s *cr, const struct gamut_levels *l,
     ret->r = *cr + (*cr * l->red_cr >> 8);
     ret->g = -(*cb * l->green_cb >> 8) - (*cr * l->green_cr >> 8);
     ret->b = *cb * 2 - (*cb * l->blue_cb >> 8);
+}
+
+/* The brightest and the darkest of each sample's pixels. */
+INLINE void brightness(const uint8_t *const y[2], int sub_x, v16s *ret_most, v16s *ret_least)
+{
+    v16s odd;
+    v16s below_even;
+    v16s below_odd;
+    pixels(y[0], sub_x, ret_most, &odd);
+    pixels(y[1], sub_x, &below_even, &below_odd);
+    *ret_least = *ret_most;
+    larger(ret_most, &odd);
+    larger(ret_most, &below_even);
+    larger(ret_most, &below_odd);
+    smaller(ret_least, &odd);
+    smaller(ret_least, &below_even);
+    smaller(ret_least, &below_odd);
 }
 
 /* y[2] and c[2]: of a block. Colour is taken as the sample has it. */
@@ -176,13 +200,10 @@ INLINE bool block_exceeds(const uint8_t *const y[2], const uint8_t *const c[2], 
     v16s dark = -GAMUT_TOLERATED - least;
     light += l->y_least - (light * l->y_less >> 8);
     dark += l->y_least - (dark * l->y_less >> 8);
-    v16s beyond = {0}; /* negative where a pixel is outside */
-    for (int i = 0; i < 2; i++) {
-        v16s even;
-        v16s odd;
-        pixels(y[i], sub_x, &even, &odd);
-        beyond |= (light - even) | (even - dark) | (light - odd) | (odd - dark);
-    }
+    v16s y_most;
+    v16s y_least;
+    brightness(y, sub_x, &y_most, &y_least);
+    v16s beyond = (light - y_most) | (y_least - dark); /* negative where a pixel is outside */
     return any_negative(&beyond);
 }
 
@@ -234,11 +255,21 @@ INLINE void blown_up(const uint8_t *const c[3], int sub_x, int sub_y, int row, v
     }
 }
 
+INLINE void to_byte(v16s *v)
+{
+    v16s r;
+    for (int i = 0; i < N; i++) {
+        r[i] = MIN(MAX((*v)[i], 0), LIGHT);
+    }
+    *v = r;
+}
+
 /* By how much a value must move into 0 to 255. */
 INLINE void into_range(const v16s *v, v16s *ret)
 {
-    v16s over = LIGHT - *v;
-    *ret = (over & over >> 15) - (*v & *v >> 15);
+    *ret = *v;
+    to_byte(ret);
+    *ret -= *v;
 }
 
 INLINE void sum_of(const struct gamut_rgb *d, const struct gamut_rgb *parts, v16s *ret)
@@ -266,13 +297,6 @@ INLINE void differences(const struct gamut_ycc *p, const struct gamut_levels *l,
     sum_of(&d, &l->y_of, &ret->y);
     sum_of(&d, &l->cb_of, &ret->cb);
     sum_of(&d, &l->cr_of, &ret->cr);
-}
-
-INLINE void to_byte(v16s *v)
-{
-    v16s d;
-    into_range(v, &d);
-    *v += d;
 }
 
 INLINE void put_bytes(const v16s *v, uint8_t *out)
