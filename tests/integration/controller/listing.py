@@ -131,16 +131,28 @@ def plan(s, pattern):
     return status, got["stages"][0]["parts"] if status == 200 else got, took
 
 
+def answered(s3, ask):
+    """What ask() gives. A busy machine may list less in the time of a request than it has to: then it is asked again."""
+    for _ in range(int(patience(2))):
+        got = ask()
+        if got[0] != 504:
+            break
+        print(f"# not answered in {got[2]:.1f} s", flush=True)
+        wait_for(s3.is_quiet, 20, "the end of the listing")
+        s3.n = s3.most = s3.given = 0
+    return got
+
+
 def listed_whole(s, s3):
     s3.reset([f"meta/part-{i:07d}.parquet" for i in range(KEYS)] + ["meta0", "a"], seconds=PAGE_SECONDS)
-    status, got, took = post(s, campaign(s, "meta/*.parquet"))
+    status, got, took = answered(s3, lambda: post(s, campaign(s, "meta/*.parquet")))
     tap.ok(status == 201 and got["parts"]["total"] == KEYS, f"{KEYS} objects in pages of 1,000 that take {PAGE_SECONDS} s: {took:.1f} s, {s3.n} requests, at most {s3.most} at once, "
            f"{s3.given} keys", (status, got))
     s.api("POST", f"/campaigns/{got['id']}:cancel")
     tap.ok(s3.most <= 16 and s3.n <= 2 * KEYS / 1000 + 60, "at most 16 requests at once, few for nothing")
     sent = []
     s3.reset(s3.keys, seconds=0.02, refuse=lambda n: sent.append(n) or (503, error("SlowDown")) if n % 7 == 0 else None)
-    status, parts, took = plan(s, "meta/*.parquet")
+    status, parts, took = answered(s3, lambda: plan(s, "meta/*.parquet"))
     tap.ok((status, parts) == (200, KEYS) and sent, f"every seventh page is refused once, {len(sent)} in all: {took:.1f} s", (status, parts))
 
 
