@@ -520,6 +520,10 @@ def check_patches(files):
             run = subprocess.run(["patch", "-p1", "-s", "-f", "-F", fuzz, "--dry-run", "-i", path], cwd=TOP, capture_output=True, text=True)
             if run.returncode != 0:
                 wrong.append("%s does not apply" % path)
+    known = {os.path.basename(path)[: -len(".patch")] for path in files if path.endswith(".patch")}
+    for path in files:
+        if re.search(r"/mutants/\w+\.txt$", path):
+            wrong += ["%s: no patch %s" % (path, name) for name in read(path).splitlines() if name[:1] != "#" and name not in known]
     check("every planted bug fits the code", wrong)
 
 
