@@ -206,11 +206,44 @@ static void test_worker_gamut__colours_of_rgb_stay(void **state UNUSED)
     }
 }
 
+static void beyond(struct rows *r, uint8_t value)
+{
+    size_t w = (size_t)r->g.w;
+    size_t n = (size_t)samples(&r->g);
+    for (int i = 0; i < 3; i++) {
+        memset(r->y[i % 2] + w, value, W_MAX - w);
+        memset(r->c[0][i] + n, value, W_MAX - n);
+        memset(r->c[1][i] + n, value, W_MAX - n);
+    }
+}
+
+/* Decoders' rows end where the picture ends, or the next row begins there. */
+static void test_worker_gamut__what_is_beyond_a_row_is_not_read(void **state UNUSED)
+{
+    static struct rows r;
+    for (int i = 0; i < 800; i++) {
+        uint8_t out[2][4][W_MAX];
+        bool strong = i >= 400;
+        fill(&r, 1 + i / 4 % 100, 1 + (i & 1), 1 + (i >> 1 & 1), false, strong, (uint64_t)i);
+        memset(out, 0, sizeof out);
+        for (int v = 0; v < 2; v++) {
+            uint8_t *const y[2] = {out[v][0], out[v][1]};
+            uint8_t *const c[2] = {out[v][2], out[v][3]};
+            beyond(&r, v == 0 ? 128 : 255);
+            bool clipped = gamut_pick(false)->clip(&r.g, y, c);
+            assert_true(strong || !clipped);
+            assert_int_equal(gamut_pick(true)->exceeds(&r.g), clipped);
+        }
+        assert_memory_equal(out[0], out[1], sizeof out[0]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worker_gamut__pixels_are_clipped_as_in_rgb),
         cmocka_unit_test(test_worker_gamut__colours_of_rgb_stay),
+        cmocka_unit_test(test_worker_gamut__what_is_beyond_a_row_is_not_read),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

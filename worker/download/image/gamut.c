@@ -215,7 +215,7 @@ INLINE bool exceeds_at(const struct gamut_rows *g, int at, int n, int sub_x,
     int from = MIN(at, MAX(g->w / sub_x - N, 0)); /* the last block overlaps the one before it */
     const uint8_t *y[2] = {g->y[0] + from * sub_x, g->y[g->y_n - 1] + from * sub_x};
     const uint8_t *c[2] = {g->c[0][1] + from, g->c[1][1] + from};
-    if (from + N < MIN(at + N, n)) { /* narrow, or an odd pixel at the end */
+    if (g->w / sub_x < N || from + N < MIN(at + N, n)) { /* narrow, or an odd pixel at the end */
         copy_edge(g, at, &edge);
         for (int i = 0; i < 2; i++) {
             y[i] = edge.y[i];
