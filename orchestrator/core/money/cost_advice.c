@@ -1,10 +1,10 @@
 /* See cost_advice.h. */
 #include "cost_advice.h"
 
-static bool is_part(int64_t v, int64_t of, int64_t ppm)
+static bool is_much(int64_t v, int64_t of, int64_t ppm, int64_t floor)
 {
     int64_t least;
-    return v > 0 && muldiv_i64(MAX(of, 0), ppm, 1000000, &least) && v >= least;
+    return v >= floor && muldiv_i64(MAX(of, 0), ppm, 1000000, &least) && v >= least;
 }
 
 static bool goes_before(const struct cost_advice *a, const struct cost_advice *b)
@@ -17,8 +17,9 @@ static void add(const struct cost_advice_facts *f, enum cost_phase phase, const 
 {
     struct cost_phase_total all = cost_phase_total(&f->sums, false);
     struct cost_advice one = {phase, text, f->sums.musd[phase], f->sums.elapsed_ms[phase]};
-    if (*n == COST_ADVICE_MAX || (!is_part(one.musd, all.musd, COST_ADVICE_MUSD_PPM) &&
-                                  !is_part(one.elapsed_ms, all.elapsed_ms, COST_ADVICE_TIME_PPM))) {
+    if (*n == COST_ADVICE_MAX ||
+        (!is_much(one.musd, all.musd, COST_ADVICE_MUSD_PPM, COST_ADVICE_LEAST_MUSD) &&
+         !is_much(one.elapsed_ms, all.elapsed_ms, COST_ADVICE_TIME_PPM, COST_ADVICE_LEAST_MS))) {
         return;
     }
     int at = (*n)++;

@@ -6,6 +6,9 @@
 /* Below these parts of a stage's bill or time nothing is said. */
 #define COST_ADVICE_MUSD_PPM 30000
 #define COST_ADVICE_TIME_PPM 100000
+/* And nothing below this money or time, whatever its part is. */
+#define COST_ADVICE_LEAST_MUSD 10000
+#define COST_ADVICE_LEAST_MS   60000
 
 struct cost_advice_facts { /* of a stage */
     struct cost_phase_sums sums;

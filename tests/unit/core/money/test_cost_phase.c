@@ -195,6 +195,11 @@ static void test_cost_phase__advice_for_what_is_worth_it(void **state)
     assert_null(strstr(a[2].text, "instance_type: ["));
     f.sums = (struct cost_phase_sums){{0}, {0}, {0}};
     assert_int_equal(cost_advise(&f, a), 0); /* nothing was spent */
+    f.sums.musd[COST_PHASE_IMAGE] = 9999; /* all of the bill, but less than a cent and a minute */
+    f.sums.elapsed_ms[COST_PHASE_IMAGE] = 59999;
+    assert_int_equal(cost_advise(&f, a), 0);
+    f.sums.musd[COST_PHASE_IMAGE] = 10000;
+    assert_int_equal(cost_advise(&f, a), 1);
 }
 
 int main(void)
