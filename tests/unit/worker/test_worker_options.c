@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "download/part/img2dataset.h"
 #include "download/part/options.h"
+#include "download/part/pipeline.h"
 #include "job/setting_value.h"
 #include <math.h>
 #include <setjmp.h>
@@ -326,6 +327,18 @@ static void test_worker_options__bounds(void **state UNUSED)
     buf_done(&faults);
 }
 
+/* An eighth, 32 to 64; a sixteenth where that is more. */
+static void test_worker_options__a_host_has_a_share_of_the_transfers(void **state UNUSED)
+{
+    static const struct {
+        int64_t transfers, share;
+    } cases[] = {{1, 32},   {256, 32},  {264, 33},  {511, 63},  {512, 64},
+                 {520, 64}, {1024, 64}, {1039, 64}, {1040, 65}, {18432, 1152}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(pipeline_host_share(cases[i].transfers), cases[i].share);
+    }
+}
+
 static void test_worker_options__all_faults_in_one_message(void **state UNUSED)
 {
     struct download_options o;
@@ -498,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_worker_options__none_means_not_given),
         cmocka_unit_test(test_worker_options__flags_in_every_spelling),
         cmocka_unit_test(test_worker_options__bounds),
+        cmocka_unit_test(test_worker_options__a_host_has_a_share_of_the_transfers),
         cmocka_unit_test(test_worker_options__all_faults_in_one_message),
         cmocka_unit_test(test_worker_options__help_tells_of_all),
         cmocka_unit_test(test_worker_options__the_table_of_img2datasets_is_true),

@@ -267,11 +267,11 @@ static void test_worker_silence__rows_come_back_behind_the_others(void **state U
     struct host *h;
     struct row rows[3] = {{.v = 0}, {.v = 1}, {.v = 2}};
     assert_int_equal(hosts_enter(hs, "a", 80, S, NULL, &h), HOST_GO);
-    assert_int_equal(hosts_stalled(hs, h, S), HOST_STALL_LIVES); /* alone */
+    assert_int_equal(hosts_stalled(hs, h, S, S), HOST_STALL_YIELDS); /* alone */
     assert_int_equal(hosts_enter(hs, "a", 80, S, NULL, &h), HOST_GO);
-    assert_int_equal(hosts_stalled(hs, h, S), HOST_STALL_HOLDS);
+    assert_int_equal(hosts_stalled(hs, h, S, S), HOST_STALL_COUNTS);
     (void)hosts_look(hs, true, 4 * S);
-    assert_int_equal(hosts_stalled(hs, h, S), HOST_STALL_GIVE);
+    assert_int_equal(hosts_stalled(hs, h, S, 4 * S), HOST_STALL_GIVE);
     assert_int_equal(hosts_enter(hs, "a", 80, 4 * S, &rows[1].item, &h), HOST_REST);
     rows[2].item.bytes = HOSTS_PARKED_BYTES_MAX;
     assert_int_equal(hosts_enter(hs, "a", 80, 4 * S, &rows[2].item, &h), HOST_REST);
@@ -288,8 +288,33 @@ static void test_worker_silence__rows_come_back_behind_the_others(void **state U
     hosts_count(hs, &n);
     assert_int_equal(n.silent_n, 2);
     (void)hosts_look(hs, true, 61 * S); /* the question is on its way still */
-    assert_int_equal(hosts_stalled(hs, h, 12 * S), HOST_STALL_OVER);
+    assert_int_equal(hosts_stalled(hs, h, 12 * S, 61 * S), HOST_STALL_OVER);
     hosts_free(hs, nothing);
+}
+
+/* Another transfer begins for one that waits only where the host is known to be no use, and only
+ * while somebody else answers. */
+static void test_worker_silence__who_waits_counts_as_open(void **state UNUSED)
+{
+    const struct hosts_rules r = {.per_host = 4, .timeout_us = 10 * S, .patience_us = 60 * S};
+    struct hosts *hs = hosts_new(&r);
+    struct host *slow;
+    struct host *dead;
+    struct host *well;
+    assert_int_equal(hosts_enter(hs, "slow", 80, S, NULL, &slow), HOST_GO);
+    assert_int_equal(hosts_enter(hs, "dead", 80, S, NULL, &dead), HOST_GO);
+    assert_int_equal(hosts_enter(hs, "well", 80, S, NULL, &well), HOST_GO);
+    hosts_heard(hs, slow, S, 2 * S);
+    (void)hosts_look(hs, true, 3 * S);
+    hosts_heard(hs, well, S, 3 * S);
+    assert_int_equal(hosts_stalled(hs, dead, S, 3 * S), HOST_STALL_YIELDS); /* never heard */
+    assert_int_equal(hosts_stalled(hs, slow, S, 3 * S), HOST_STALL_COUNTS); /* it has answered */
+    assert_int_equal(hosts_stalled(hs, slow, 2 * S + 1, 3 * S), HOST_STALL_COUNTS);
+    assert_int_equal(hosts_stalled(hs, dead, S, 4 * S), HOST_STALL_COUNTS); /* nobody answers */
+    (void)hosts_look(hs, true, 6 * S);
+    hosts_heard(hs, well, S, 6 * S);
+    assert_int_equal(hosts_stalled(hs, slow, S, 6 * S), HOST_STALL_YIELDS); /* silent by now */
+    hosts_free(hs, NULL);
 }
 
 int main(void)
@@ -306,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_worker_silence__a_forgiven_host_brings_the_network_back),
         cmocka_unit_test(test_worker_silence__an_idle_host_brings_the_network_back),
         cmocka_unit_test(test_worker_silence__rows_come_back_behind_the_others),
+        cmocka_unit_test(test_worker_silence__who_waits_counts_as_open),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

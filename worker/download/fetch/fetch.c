@@ -63,7 +63,7 @@ bool fetch_new(struct pipeline *run, int fetch_thread, struct fetch_shared *shar
                    token[0] != '\0' ? "; " : "", token);
     f->active_max = run->transfers / run->fetch_threads_n +
                     (fetch_thread < run->transfers % run->fetch_threads_n ? 1 : 0);
-    f->transfers_n = f->active_max * FETCH_STALLED_FACTOR;
+    f->transfers_n = f->active_max * FETCH_YIELDING_FACTOR;
     f->transfers = xcalloc((size_t)f->transfers_n, sizeof *f->transfers);
     for (int i = f->transfers_n - 1; i >= 0; i--) {
         struct transfer *t = &f->transfers[i];
@@ -197,19 +197,19 @@ static void act(struct fetch *f, struct transfer *t, const struct verdict *v)
     }
 }
 
-/* Transfers that receive nothing do not count against the limit of active ones. */
+/* A stalled transfer counts as open, unless it yields (hosts_stalled). */
 static bool has_slot(const struct fetch *f)
 {
-    return f->free != NULL && f->active - f->stalled < f->active_max;
+    return f->free != NULL && f->active - f->yielding < f->active_max;
 }
 
 /* True when there is room for the bodies in progress (half of each still to come), so that they
  * need not pause. */
 static bool has_room(const struct fetch *f)
 {
-    size_t coming = (size_t)(f->active - f->stalled) * (f->mean_body / 2);
+    size_t coming = (size_t)(f->active - f->yielding) * (f->mean_body / 2);
     return f->bytes < PIPELINE_BODIES_BYTES_MAX &&
-           (f->active == f->stalled || f->bytes + coming < PIPELINE_BODIES_BYTES_MAX);
+           (f->active == f->yielding || f->bytes + coming < PIPELINE_BODIES_BYTES_MAX);
 }
 
 static bool take_rows(struct fetch *f)
@@ -328,18 +328,18 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
     }
 }
 
-/* True when t receives nothing and should leave the limit of active transfers. One of several that
- * wait for a possibly silent host keeps its place, so that no more than allowed wait in vain. Once
- * the host is known to be silent, all but one give up their place. */
-static bool is_exempt(struct fetch *f, struct transfer *t, int64_t now)
+/* True when t receives nothing and another may begin meanwhile. Only a host's one transfer yields:
+ * however many hosts fall silent at once, no more transfers wait for them than are allowed. Once a
+ * host is known to be silent, all but one give up their place. */
+static bool yields(struct fetch *f, struct transfer *t, int64_t now)
 {
     if (!transfer_is_stalled(t, now)) {
         return false;
     }
-    switch (hosts_stalled(f->hosts, t->host, t->hop_us)) {
-    case HOST_STALL_LIVES:
+    switch (hosts_stalled(f->hosts, t->host, t->hop_us, now)) {
+    case HOST_STALL_YIELDS:
         return true;
-    case HOST_STALL_HOLDS:
+    case HOST_STALL_COUNTS:
         return false;
     case HOST_STALL_GIVE:
         cancel(f, t);
@@ -388,12 +388,12 @@ static void tick(struct fetch *f)
     starved_us = MIN(MAX(starved_us, past_us - TICK_US - worked_us), past_us - worked_us);
     starved_us = MAX(starved_us, 0);
     f->unpark = true;
-    f->stalled = 0;
+    f->yielding = 0;
     fetch_rows_tick(f, now);
     for (int i = 0; i < f->transfers_n; i++) {
         excuse(f, &f->transfers[i], starved_us, worked_us);
         tick_one(f, &f->transfers[i], now);
-        f->stalled += is_exempt(f, &f->transfers[i], now) ? 1 : 0;
+        f->yielding += yields(f, &f->transfers[i], now) ? 1 : 0;
     }
     f->last_tick_us = now;
     f->next_tick_us = now + TICK_US;

@@ -5,13 +5,13 @@
 #include "download/part/pipeline.h"
 
 #define FETCH_REDIRECTS_MAX 10
-/* maximum of all transfers, stalled ones included, as a multiple of the limit of active ones */
-#define FETCH_STALLED_FACTOR 3
-#define FETCH_STALLED_US     (1 * USEC_PER_SEC)
-#define FETCH_FILES_SPARE    512  /* descriptors for everything else */
-#define FETCH_EXCUSED_FACTOR 5    /* maximum extension, in timeouts, for delays of this thread */
-#define FETCH_SPEED_MIN      1024 /* minimum bytes per second of a body ... */
-#define FETCH_SPEED_AFTER_US (3 * USEC_PER_SEC) /* ... measured from here on */
+/* maximum of all transfers, those that yield included, as a multiple of thread_count */
+#define FETCH_YIELDING_FACTOR 3
+#define FETCH_STALLED_US      (1 * USEC_PER_SEC)
+#define FETCH_FILES_SPARE     512  /* descriptors for everything else */
+#define FETCH_EXCUSED_FACTOR  5    /* maximum extension, in timeouts, for delays of this thread */
+#define FETCH_SPEED_MIN       1024 /* minimum bytes per second of a body ... */
+#define FETCH_SPEED_AFTER_US  (3 * USEC_PER_SEC) /* ... measured from here on */
 /* bytes of headers, including those of 1xx answers */
 #define FETCH_HEADERS_MAX (128u << 10)
 /* pieces of a body, when they are smaller on average than ... */

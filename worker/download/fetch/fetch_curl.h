@@ -20,7 +20,7 @@ struct fetch {
     struct transfer *free;
     int active, active_max;
     int shown;                   /* of active, as shown in the progress of the run */
-    int stalled;                 /* of active, at the last tick */
+    int yielding;                /* of active, at the last tick: another may begin meanwhile */
     struct transfer *privileged; /* may exceed the byte budget */
     _Atomic size_t bytes;        /* bodies held by any stage */
     size_t mean_body;            /* moving average */

@@ -41,7 +41,7 @@ bool fetch_threads_new(struct pipeline *run, struct fetch_threads **ret, struct 
                                       .retries = run->o->retries > 0};
     l->shared.hosts = hosts_new(&rules);
     l->shared.running = run->fetch_threads_n;
-    raise_open_files(run->transfers * FETCH_STALLED_FACTOR + FETCH_FILES_SPARE);
+    raise_open_files(run->transfers * FETCH_YIELDING_FACTOR + FETCH_FILES_SPARE);
     for (; l->n < run->fetch_threads_n; l->n++) {
         if (!fetch_new(run, l->n, &l->shared, &l->at[l->n], err)) {
             fetch_threads_free(l);

@@ -259,6 +259,11 @@ static struct queue_item *unpark(struct hosts *hs, int64_t now_us)
     return NULL;
 }
 
+static bool is_still(const struct hosts *hs, int64_t now_us)
+{
+    return hs->heard_us != 0 && now_us - hs->heard_us > STILL_US;
+}
+
 struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
 {
     (void)pthread_mutex_lock(&hs->lock);
@@ -267,15 +272,22 @@ struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
     return i;
 }
 
-enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us)
+/* While nobody is heard nothing yields: it may be our network, and each that began instead would be
+ * one more that waits in vain. */
+enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us,
+                              int64_t now_us)
 {
     (void)pthread_mutex_lock(&hs->lock);
     const struct silence *s = &h->silence;
-    enum host_stall stall = HOST_STALL_LIVES;
-    if (s->heard_us < begun_us && s->given_up_us > begun_us && silence_is_given_up(s)) {
+    bool unheard = s->heard_us < begun_us;
+    bool silent = silence_is_silent(s);
+    enum host_stall stall = HOST_STALL_COUNTS;
+    if (unheard && s->given_up_us > begun_us && silence_is_given_up(s)) {
         stall = HOST_STALL_OVER;
-    } else if (s->heard_us < begun_us && h->open_n > 1) {
-        stall = silence_is_silent(s) ? HOST_STALL_GIVE : HOST_STALL_HOLDS;
+    } else if (unheard && silent && h->open_n > 1) {
+        stall = HOST_STALL_GIVE;
+    } else if (h->open_n == 1 && (silent || s->heard_us == 0) && !is_still(hs, now_us)) {
+        stall = HOST_STALL_YIELDS;
     }
     (void)pthread_mutex_unlock(&hs->lock);
     return stall;
@@ -351,7 +363,7 @@ bool hosts_network_is_away(struct hosts *hs)
 bool hosts_is_still(struct hosts *hs, int64_t now_us)
 {
     (void)pthread_mutex_lock(&hs->lock);
-    bool still = hs->heard_us != 0 && now_us - hs->heard_us > STILL_US;
+    bool still = is_still(hs, now_us);
     (void)pthread_mutex_unlock(&hs->lock);
     return still;
 }

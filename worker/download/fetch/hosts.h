@@ -64,12 +64,13 @@ struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us);
 
 /* What to do with a transfer that receives nothing. */
 enum host_stall {
-    HOST_STALL_LIVES, /* wait: the host answers others, or this is its only transfer */
-    HOST_STALL_HOLDS, /* wait: the host may be silent, and several transfers wait for it */
-    HOST_STALL_GIVE,  /* park the row: the host is silent and being probed */
-    HOST_STALL_OVER,  /* fail the row: the host was given up */
+    HOST_STALL_COUNTS, /* wait: it counts as open like any other */
+    HOST_STALL_YIELDS, /* wait, but another may begin: the only one of a host known to be no use */
+    HOST_STALL_GIVE,   /* park the row: the host is silent and being probed */
+    HOST_STALL_OVER,   /* fail the row: the host was given up */
 };
-enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us);
+enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us,
+                              int64_t now_us);
 
 /* Detect silence, give hosts up, judge the network; call often. rows_left: more rows will come.
  * Returns how long the network has been down, 0: it is up. */

@@ -88,7 +88,7 @@ static const struct setting rows[] = {
     {"fetch_threads", NULL, SETTING_INT, "0", 0, 32, AT(fetch_threads),
      "fetching threads; 0: one per eight decoding processes"},
     {"host_connections", NULL, SETTING_INT, "0", 0, 1024, AT(host_connections),
-     "transfers at once per host, its other rows wait; 0: a sixteenth of all, at least 32"},
+     "transfers at once per host, its other rows wait; 0: an eighth of all, 32 to 64, or 1 in 16"},
     {"processes_count", NULL, SETTING_INT, "0", 0, 256, AT(processes_count),
      "decoding processes; 0: one per processor"},
     {"incremental_mode", NULL, SETTING_TEXT, "incremental", 0, 0, AT(incremental_mode),

@@ -112,10 +112,17 @@ bool pipeline_stopping(const struct pipeline *r)
     return r->stop != STOP_NO;
 }
 
+int64_t pipeline_host_share(int64_t transfers)
+{
+    int64_t few =
+        MIN(MAX(transfers / PIPELINE_HOST_SHARE, PIPELINE_HOST_MIN), PIPELINE_HOST_ENOUGH);
+    return MAX(few, transfers / PIPELINE_HOST_SHARE_OF_MANY);
+}
+
 int64_t pipeline_host_connections(const struct pipeline *r)
 {
     int64_t asked = r->o->host_connections;
-    return asked != 0 ? asked : MAX(r->transfers / PIPELINE_HOST_SHARE, PIPELINE_HOST_MIN);
+    return asked != 0 ? asked : pipeline_host_share(r->transfers);
 }
 
 int64_t pipeline_shards(const struct pipeline *r)

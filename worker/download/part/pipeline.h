@@ -10,11 +10,15 @@
 #include <stdatomic.h>
 
 #define PIPELINE_FETCH_THREADS_MAX      32
-#define PIPELINE_FETCH_THREAD_PROCESSES 8  /* decoding processes one fetching thread can feed */
-#define PIPELINE_HOST_SHARE             16 /* share of all transfers per host ... */
-#define PIPELINE_HOST_MIN               32 /* ... at least this many */
-#define PIPELINE_TRANSFERS_MAX          32768
-#define PIPELINE_ROWS_BYTES_MAX         (8u << 20) /* of all fetch threads */
+#define PIPELINE_FETCH_THREAD_PROCESSES 8 /* decoding processes one fetching thread can feed */
+/* Transfers at once per host: an eighth of all, but 32 to 64; a sixteenth where that is more. The
+ * largest host of a part like LAION's has an eighth of its rows: with less all wait for it. */
+#define PIPELINE_HOST_SHARE         8
+#define PIPELINE_HOST_MIN           32
+#define PIPELINE_HOST_ENOUGH        64
+#define PIPELINE_HOST_SHARE_OF_MANY 16
+#define PIPELINE_TRANSFERS_MAX      32768
+#define PIPELINE_ROWS_BYTES_MAX     (8u << 20) /* of all fetch threads */
 /* of a fetch thread: bodies arriving and waiting for a decoder */
 #define PIPELINE_BODIES_BYTES_MAX   (64u << 20)
 #define PIPELINE_RESULTS_BYTES_MAX  (32u << 20)
@@ -85,7 +89,8 @@ bool pipeline_stopping(const struct pipeline *r);
 int64_t pipeline_shards(const struct pipeline *r); /* of the part */
 int64_t pipeline_shard_rows(const struct pipeline *r,
                             int64_t shard_i); /* the last one of a file may be short */
-/* Maximum of transfers at once per host. */
+/* Maximum of transfers at once per host; host_share: of so many, when nothing is asked. */
+int64_t pipeline_host_share(int64_t transfers);
 int64_t pipeline_host_connections(const struct pipeline *r);
 /* Wait until one more shard may be open. False when stopping. */
 bool pipeline_shard_open(struct pipeline *r) MUST_CHECK;
