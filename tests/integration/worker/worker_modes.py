@@ -303,8 +303,8 @@ def test_settings(d):
             "resize_only_if_bigger": "False", "upscale_interpolation": "lanczos", "downscale_interpolation": "area",
             "encode_quality": 95, "encode_format": "jpg", "output_format": "webdataset", "input_format": "parquet",
             "url_col": "url", "caption_col": "None", "thread_count": 256, "number_sample_per_shard": 10000,
-            "extract_exif": "True", "save_additional_columns": '["a"]', "timeout": 10, "enable_wandb": "False",
-            "wandb_project": "img2dataset", "oom_shard_count": 5, "compute_hash": "sha256", "distributor":
+            "extract_exif": "True", "save_additional_columns": '["a"]', "timeout": 10, "enable_wandb": "True",
+            "wandb_project": "mine", "oom_shard_count": 5, "compute_hash": "sha256", "distributor":
             "multiprocessing", "incremental_mode": "incremental", "max_shard_retry": 1, "user_agent_token": "t",
             "disallowed_header_directives": '["noai"]', "min_image_size": 0, "max_image_area": "inf",
             "max_aspect_ratio": "inf", "retries": 0, "skip_reencode": "False", "disable_all_reencoding": "False",
@@ -326,7 +326,7 @@ def test_settings(d):
     tap.ok(rc == 65 and "no column 'b', 'c', 'alt' (caption_col), 'url' or 'URL' (set url_col), 'sum' (verify_hash); its columns: a" in se,
            "all columns that are not there are named, and those that are", "%d %s" % (rc, se))
     refused = {"input_format": "xlsx", "output_format": "zip", "subjob_size": 500,
-               "distributor": "pyspark", "max_shard_retry": 3, "enable_wandb": "True", "wandb_project": "mine",
+               "distributor": "pyspark", "max_shard_retry": 3,
                "incremental_mode": "sometimes", "compute_hash": "crc"}
     rc, so, se = run(["--output", d + "/o"] + [x for k, v in refused.items() for x in ("--" + k, v)])
     lines = se.splitlines()

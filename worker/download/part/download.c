@@ -558,6 +558,10 @@ int download_main(int argc, char *const *argv)
     if (d->o.processes_count == 0) {
         d->o.processes_count = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
     }
+    if (d->o.enable_wandb) {
+        log_event(LOG_WARN, "nothing_is_sent_to_wandb",
+                  LF_S("figures", "_progress.json, _stats.json, drover's metrics"));
+    }
     if (d->o.rules.n > 0) {
         log_event(LOG_WARN, "private_addresses_opened", LF_S("allow_net", d->o.allow_net));
     }

@@ -106,6 +106,10 @@ static const struct setting rows[] = {
     {"hosts_patience", NULL, SETTING_INT, "600", 1, 86400, AT(hosts_patience_s),
      "where several hosts share a part: seconds another host may report no progress before the "
      "first one gives up; progress_interval should be a tenth of it"},
+    {"enable_wandb", NULL, SETTING_FLAG, "False", 0, 0, AT(enable_wandb),
+     "taken from img2dataset's commands, with a warning: nothing is sent to wandb"},
+    {"wandb_project", NULL, SETTING_TEXT, "img2dataset", 0, 0, AT(wandb_project),
+     "the same: no effect"},
     {"stop_seconds", NULL, SETTING_INT, "90", 2, 115, AT(stop_s),
      "maximum seconds from SIGTERM to the end; open shards are discarded after half of it"},
     {"dns", NULL, SETTING_OPTIONAL, "", 0, 0, AT(dns),

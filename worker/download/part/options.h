@@ -34,6 +34,7 @@ struct download_options { /* free with options_done */
     char *allow_net;
     char *dns;
     char *progress; /* text, json, none */
+    char *wandb_project;
     int64_t image_size, encode_quality, number_sample_per_shard, oom_shard_count;
     int64_t timeout_s, retries, min_image_size, thread_count, fetch_threads, processes_count,
         progress_interval_s;
@@ -42,7 +43,7 @@ struct download_options { /* free with options_done */
     double max_image_area, max_aspect_ratio;
     int64_t host_connections;
     bool extract_exif, resize_only_if_bigger, exif_orientation, fast_decode, ignore_ssl_certificate;
-    bool retry_failed, skip_reencode, disable_all_reencoding;
+    bool retry_failed, skip_reencode, disable_all_reencoding, enable_wandb;
 
     /* Derived from the above. */
     enum incremental_mode mode;

@@ -136,9 +136,9 @@ char *second_pass_folder(const char *output)
 bool second_pass_command(const struct download_options *o, const char *program, size_t columns,
                          struct buf *out)
 {
-    static const char *const replaced[] = {"url_list",         "output_folder", "input_format",
-                                           "url_col",          "caption_col",   "verify_hash",
-                                           "incremental_mode", "retry_failed"};
+    static const char *const replaced[] = {
+        "url_list",    "output_folder",    "input_format", "url_col",      "caption_col",
+        "verify_hash", "incremental_mode", "retry_failed", "enable_wandb", "wandb_project"};
     size_t n;
     const struct setting *rows = options_rows(&n);
     size_t begin = out->n;
