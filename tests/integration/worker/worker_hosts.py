@@ -153,6 +153,18 @@ def test_minimum_speed(d):
     tap.ok(len(dripped) < 40, "long before the deadline of 60 s: after %d bytes" % len(dripped))
 
 
+def test_many_drip(d):
+    """Hosts that drip do send: however many of them are all that is left, the network is not down."""
+    live, bad = Server("127.0.0.1"), [Server("127.0.7.%d" % (i + 1)) for i in range(12)]
+    live.serve("/x", PHOTO)
+    for s in bad:
+        s.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
+    got, took = download(d, [live.url("/x")] * 20 + [s.url("/drip") for s in bad], "--thread_count", 4, "--processes_count", 1,
+                         "--timeout", 20, allow=[s.net for s in [live] + bad])
+    tap.eq((got[:20].count("success"), set(got[20:])), (20, {"timed out: less than 1 kB a second"}), "12 hosts that drip, four at a time: each fails")
+    tap.eq(sum(s.hits["/drip"] for s in bad), 12, "and was asked once")
+
+
 def test_host_down(d):
     dead = socket.socket()
     dead.bind(("127.0.0.3", 0))
@@ -201,7 +213,7 @@ def test_neighbours(d):
     tap.eq(crowd.most, 8, "dead and dripping hosts take no place from the others")
 
 
-TESTS = (test_limit_per_host, test_lanes, test_retry_after, test_minimum_speed, test_host_down, test_neighbours)
+TESTS = (test_limit_per_host, test_lanes, test_retry_after, test_minimum_speed, test_many_drip, test_host_down, test_neighbours)
 with Folder() as d:
     for test in TESTS:
         if len(sys.argv) == 1 or test.__name__ in sys.argv[1:]:

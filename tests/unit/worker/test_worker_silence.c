@@ -250,6 +250,24 @@ static void test_worker_silence__an_idle_host_brings_the_network_back(void **sta
     hosts_free(hs, NULL);
 }
 
+/* A host that drips is useless but heard. */
+static void test_worker_silence__hosts_that_drip_are_no_network_failure(void **state UNUSED)
+{
+    const struct hosts_rules r = {.per_host = 1, .timeout_us = 10 * S, .patience_us = 60 * S};
+    struct hosts *hs = hosts_new(&r);
+    struct host *h;
+    char name[16];
+    for (int i = 0; i < 2 * NETWORK_HOSTS_MIN; i++) {
+        (void)snprintf(name, sizeof name, "h%d", i);
+        assert_int_equal(hosts_enter(hs, name, 80, S, NULL, &h), HOST_GO);
+        hosts_heard(hs, h, S, S);
+        assert_int_equal(hosts_failed(hs, h, true, S, 4 * S), HOST_FAULT_HOST);
+        hosts_leave(hs, h, false, NULL, 4 * S);
+    }
+    assert_int_equal(hosts_look(hs, true, 5 * S), 0);
+    hosts_free(hs, NULL);
+}
+
 struct row {
     struct queue_item item;
     int v;
@@ -330,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_worker_silence__a_table_of_hosts_loses_its_network),
         cmocka_unit_test(test_worker_silence__a_forgiven_host_brings_the_network_back),
         cmocka_unit_test(test_worker_silence__an_idle_host_brings_the_network_back),
+        cmocka_unit_test(test_worker_silence__hosts_that_drip_are_no_network_failure),
         cmocka_unit_test(test_worker_silence__rows_come_back_behind_the_others),
         cmocka_unit_test(test_worker_silence__who_waits_counts_as_open),
     };

@@ -299,7 +299,7 @@ static void count_in(const struct hosts *hs, const struct host *h, int64_t now_u
     const struct silence *s = &h->silence;
     if (!silence_is_silent(s)) {
         c->heard += s->heard_us != 0 && now_us - s->heard_us < hs->silence.quiet_us ? 1 : 0;
-    } else if (s->given_up_us == 0 &&
+    } else if (!s->drips && s->given_up_us == 0 && /* one that drips sends */
                s->since_us >= hs->heard_us - AT_ONCE * hs->silence.quiet_us) {
         c->known += s->heard_us != 0 ? 1 : 0;
         c->unknown += s->heard_us == 0 ? 1 : 0;
