@@ -9,21 +9,25 @@
 /* of a Content-Length, for one allocation without further checks */
 #define BODY_GUESS_MAX (1u << 20)
 
-/* Useful data arrived. */
-static void hear(struct transfer *t)
+static void hear(struct transfer *t, bool drips)
 {
     int64_t now = clock_mono_us();
-    if (t->host != NULL && now - t->heard_us >= HEARD_US) {
-        hosts_heard(t->fetch->hosts, t->host, t->hop_us, now);
-        t->heard_us = now;
+    if (t->host == NULL || now - t->heard_us < HEARD_US) {
+        return;
     }
+    if (drips) {
+        hosts_dripped(t->fetch->hosts, t->host, now);
+    } else {
+        hosts_heard(t->fetch->hosts, t->host, t->hop_us, now);
+    }
+    t->heard_us = now;
 }
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is curl's */
 static size_t on_header(char *p, size_t size UNUSED, size_t n, void *ctx)
 {
     struct transfer *t = ctx;
-    hear(t);
+    hear(t, false);
     t->header_n += n;
     if (t->header_n > FETCH_HEADERS_MAX) {
         return 0;
@@ -72,9 +76,7 @@ static size_t on_data(char *p, size_t size UNUSED, size_t n, void *ctx)
     buf_add(&t->body, p, n);
     atomic_fetch_add(&f->bytes, n);
     f->run->progress.fetched += (int64_t)n;
-    if (!transfer_is_stalled(t, clock_mono_us())) {
-        hear(t);
-    }
+    hear(t, transfer_is_stalled(t, clock_mono_us()));
     return n;
 }
 

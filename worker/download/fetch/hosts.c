@@ -17,6 +17,7 @@ struct host {
     int64_t open_n;
     int pauses_n; /* pauses in a row */
     int64_t pauses_from_us, not_before_us;
+    int64_t dripped_us; /* last useless bytes */
     bool answers; /* it answered when the network went down, so it says nothing about its return */
     struct silence silence;
     struct queue_item *parked;
@@ -179,15 +180,28 @@ static void forgive_all(struct hosts *hs)
     }
 }
 
-void hosts_heard(struct hosts *hs, struct host *h, int64_t begun_us, int64_t now_us)
+static void hear_network(struct hosts *hs, const struct host *h, int64_t now_us)
 {
-    (void)pthread_mutex_lock(&hs->lock);
-    silence_hear(&h->silence, begun_us, now_us);
     hs->heard_us = MAX(hs->heard_us, now_us);
     if (network_hear(&hs->network, !h->answers)) {
         hs->back_us = now_us;
         forgive_all(hs);
     }
+}
+
+void hosts_heard(struct hosts *hs, struct host *h, int64_t begun_us, int64_t now_us)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    silence_hear(&h->silence, begun_us, now_us);
+    hear_network(hs, h, now_us);
+    (void)pthread_mutex_unlock(&hs->lock);
+}
+
+void hosts_dripped(struct hosts *hs, struct host *h, int64_t now_us)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    h->dripped_us = now_us;
+    hear_network(hs, h, now_us);
     (void)pthread_mutex_unlock(&hs->lock);
 }
 
@@ -293,13 +307,20 @@ enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t be
     return stall;
 }
 
+/* True when a silent host sends none the less, or did until its body was given up. */
+static bool drips(const struct host *h, int64_t now_us)
+{
+    return h->silence.drips ||
+           (h->dripped_us > h->silence.since_us && now_us - h->dripped_us < SILENCE_QUIET_MIN_US);
+}
+
 static void count_in(const struct hosts *hs, const struct host *h, int64_t now_us,
                      struct network_census *c)
 {
     const struct silence *s = &h->silence;
     if (!silence_is_silent(s)) {
         c->heard += s->heard_us != 0 && now_us - s->heard_us < hs->silence.quiet_us ? 1 : 0;
-    } else if (!s->drips && s->given_up_us == 0 && /* one that drips sends */
+    } else if (!drips(h, now_us) && s->given_up_us == 0 &&
                s->since_us >= hs->heard_us - AT_ONCE * hs->silence.quiet_us) {
         c->known += s->heard_us != 0 ? 1 : 0;
         c->unknown += s->heard_us == 0 ? 1 : 0;

@@ -44,6 +44,8 @@ enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t
                            struct queue_item *item, struct host **ret);
 /* Bytes of an answer arrived for a transfer begun at begun_us. */
 void hosts_heard(struct hosts *hs, struct host *h, int64_t begun_us, int64_t now_us);
+/* Bytes arrived, too slowly to be of use: the network works. */
+void hosts_dripped(struct hosts *hs, struct host *h, int64_t now_us);
 /* A transfer failed without an answer, or its body dripped. Returns who is at fault; call
  * hosts_leave as well. */
 enum host_fault {
