@@ -9,7 +9,7 @@ first_image_s_18m_rows: seconds from the worker's start to the first image in a 
 18 million rows in row groups of DuckDB's size; and the memory it then has beside that of a part
 with 100,000 rows. rss_mb_4m_row_group: peak memory on a part of one row group of 4 million rows.
 Lines go to build/bench.jsonl like bench.py's.
-Usage: bench_rows.py [--images 1500] [--rows 3000] [--runs 3] [--only hosts,start,group]"""
+Usage: bench_rows.py [--images 500] [--rows 1500] [--runs 2] [--only hosts,start,group]"""
 import argparse
 import os
 import shutil
@@ -200,16 +200,16 @@ class Rows:
             big = self.part("rows-18m", 18000000, 122880)
             firsts, peaks, small_peaks = [], [], []
             for _ in range(self.a.runs):
-                s, peak = self.begin(big, 5)
+                s, peak = self.begin(big, 3)
                 firsts.append(s)
                 peaks.append(peak)
-                small_peaks.append(self.begin(small, 5)[1])
+                small_peaks.append(self.begin(small, 3)[1])
             bench.put("first_image_s_18m_rows", round(statistics.median(firsts), 3), "s", self.a.runs,
                       "slowest %.2f s; part of %.2f GB; memory %.0f MB, of a part of 100,000 rows %.0f MB" % (
                           max(firsts), os.path.getsize(big) / 1e9, max(peaks), max(small_peaks)),
                       limit=2.0, ratio_to_limit=round(statistics.median(firsts) / 2, 3))
         if "group" in self.a.only:
-            got = [self.begin(self.part("rows-4m-group", 4000000, 4200000), 5) for _ in range(self.a.runs)]
+            got = [self.begin(self.part("rows-4m-group", 4000000, 4200000), 3) for _ in range(self.a.runs)]
             peak = max(m for _, m in got)
             bench.put("rss_mb_4m_row_group", round(peak, 1), "MB", self.a.runs,
                       "one row group of 4 million rows, 8 columns, 5 of them read; first image after %.2f s"
@@ -218,9 +218,9 @@ class Rows:
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--images", type=int, default=1500)
-    p.add_argument("--rows", type=int, default=3000)
-    p.add_argument("--runs", type=int, default=3)
+    p.add_argument("--images", type=int, default=500)
+    p.add_argument("--rows", type=int, default=1500)
+    p.add_argument("--runs", type=int, default=2)
     p.add_argument("--only", default="hosts,start,group")
     p.add_argument("--corpus", default=os.path.join(bench.ROOT, "build", "bench", "corpus"))
     a = p.parse_args()

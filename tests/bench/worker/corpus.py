@@ -3,6 +3,7 @@
 7 % PNG, 7 % WebP, sides from 300 to 1600 pixels, about 105 kB an image: what a crawl of the web's
 photographs looks like to a decoder. The same seed gives the same pictures; a finished folder is
 left as it is. list.txt names the files."""
+import multiprocessing
 import os
 import sys
 
@@ -69,19 +70,23 @@ def one(i, colour=0.45):
                                 [cv2.IMWRITE_WEBP_QUALITY, 82])[1]
 
 
+def write_one(folder, i, colour):
+    cv2.setNumThreads(1)
+    ext, data = one(i, colour)
+    name = "%05d.%s" % (i, ext)
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(data.tobytes())
+    return name
+
+
 def make(folder, n, colour=0.45):
     """colour: 0.45 as in photographs; 1.3 as in graphics, half of whose JPEGs RGB would clip."""
     done = os.path.join(folder, "done-%d-%d" % (VERSION, n))
     if os.path.exists(done):
         return
     os.makedirs(folder, exist_ok=True)
-    cv2.setNumThreads(1)
-    names = []
-    for i in range(n):
-        ext, data = one(i, colour)
-        names.append("%05d.%s" % (i, ext))
-        with open(os.path.join(folder, names[-1]), "wb") as f:
-            f.write(data.tobytes())
+    with multiprocessing.Pool() as pool:
+        names = pool.starmap(write_one, [(folder, i, colour) for i in range(n)], 10)
     with open(os.path.join(folder, "list.txt"), "w") as f:
         f.write("".join(n + "\n" for n in names))
     open(done, "w").close()

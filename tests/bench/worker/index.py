@@ -14,7 +14,7 @@ after the other or eight at once, whichever is faster. Worker and limit take tur
 every other round, after one warm-up; what is put down is the median of the rounds' ratios, for a
 storage that is slower for a minute is slower for both. Lines go to
 build/bench.jsonl, replacing older ones of the same names.
-Usage: index.py [--shards 32] [--links 10] [--runs 5] [--only warm,caption,stream,s3]"""
+Usage: index.py [--shards 32] [--links 10] [--runs 3] [--only warm,caption,stream,s3]"""
 import argparse
 import datetime
 import io
@@ -238,7 +238,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--shards", type=int, default=32)
     p.add_argument("--links", type=int, default=10)
-    p.add_argument("--runs", type=int, default=5)
+    p.add_argument("--runs", type=int, default=3)
     p.add_argument("--only", default="warm,caption,stream,s3")
     a = p.parse_args()
     corpus = os.path.join(ROOT, "build", "bench", "index-%d" % a.shards)
