@@ -15,13 +15,14 @@
 #define BRIDGE_TYPE_MAX     129                 /* a media type and its NUL */
 
 enum bridge_kind {
-    BRIDGE_S3_LIST,  /* objects that match a glob */
-    BRIDGE_LOG_TAIL, /* a page of a job's log */
-    BRIDGE_INVOKE,   /* what the model of an endpoint answers */
-    BRIDGE_S3_PUT,   /* a file becomes an object */
-    BRIDGE_IDENTITY, /* whose credentials droverd has */
-    BRIDGE_IMAGE,    /* the digest of an image in ECR */
-    BRIDGE_SUBNETS,  /* zones and free addresses of subnets */
+    BRIDGE_S3_LIST,   /* objects that match a glob */
+    BRIDGE_LOG_TAIL,  /* a page of a job's log */
+    BRIDGE_INVOKE,    /* what the model of an endpoint answers */
+    BRIDGE_S3_PUT,    /* a file becomes an object */
+    BRIDGE_S3_DELETE, /* an object goes */
+    BRIDGE_IDENTITY,  /* whose credentials droverd has */
+    BRIDGE_IMAGE,     /* the digest of an image in ECR */
+    BRIDGE_SUBNETS,   /* zones and free addresses of subnets */
 };
 struct bridge_object {
     char *uri; /* s3://bucket/key */
@@ -44,14 +45,14 @@ bool bridge_listing_move(struct bridge_listing *l, struct bridge_listing *from) 
 struct bridge_question {
     int64_t id;
     enum bridge_kind kind;
-    /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT: object; IMAGE: repository; SUBNETS: ids by
-     * commas */
+    /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT, S3_DELETE: object; IMAGE: repository; SUBNETS:
+     * ids by commas */
     char uri[1200];
     int64_t max;       /* S3_LIST: objects; LOG_TAIL: lines */
     char job[64];      /* LOG_TAIL: training job; IMAGE: registry */
     char token[1024];  /* LOG_TAIL: the page to read, "" = the newest page; IMAGE: tag or digest */
     char endpoint[64]; /* INVOKE */
-    char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of the body */
+    char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of the body; S3_PUT: "" is gzip */
     struct str body;                    /* INVOKE: copied when it is asked */
     int fd;                             /* S3_PUT: the file; duplicated when it is asked */
     int64_t size;                       /* S3_PUT: its bytes, at least one */

@@ -435,7 +435,6 @@ UNCALLED = {
     " private_cluster_pid queue_bytes warm_pool_status_name",
     "tests do one step of what the program does in many": "image_decode image_resize source_open_memory",
     "the vectors of the standard": "sigv4_canonical sigv4_presign",
-    "tests of the loop's own calls of S3, of which the program makes others": "s3_delete",
     "for a sweep of endpoints and for their change, which the leader does not do yet": "hosting_list hosting_update",
     "simulators draw with them": "duration_draw_us rng_split",
 }

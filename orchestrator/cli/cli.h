@@ -24,8 +24,9 @@ struct cli {
     int args_n;
     struct client *client;
     bool out_tty, talk_tty, color, utf8;
-    bool draws;   /* lines on standard output can be drawn over */
-    bool patient; /* keep retrying while the server is unreachable */
+    bool draws;         /* lines on standard output can be drawn over */
+    bool patient;       /* keep retrying while the server is unreachable */
+    int64_t blocked_us; /* following ends when nothing can run for so long; 0: it waits */
     int width;
     bool begun;           /* the id is printed; progress_follow prints the rest */
     bool csv, wide, yaml; /* -o csv and wide: tables; yaml: what json prints */

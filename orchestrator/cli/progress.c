@@ -77,7 +77,7 @@ struct follow {
     int drawn;
     json_t *last; /* the campaign as it was seen last; NULL: not yet */
     bool told;    /* last is printed */
-    int64_t began_us, forecast_us;
+    int64_t began_us, forecast_us, blocked_since_us;
     json_t *forecast;
 };
 
@@ -273,6 +273,17 @@ static int follow_end(struct follow *f, const json_t *c, int status)
     return status;
 }
 
+/* Nothing of it runs or can start, and it was so for as long as is waited. */
+static bool is_blocked(struct follow *f, const json_t *c)
+{
+    bool blocked = guidance_blocked(c) || strcmp(jstr(c, "state"), "held") == 0;
+    f->blocked_since_us = !blocked                   ? 0
+                          : f->blocked_since_us == 0 ? clock_mono_us()
+                                                     : f->blocked_since_us;
+    return blocked && f->cli->blocked_us > 0 &&
+           clock_mono_us() - f->blocked_since_us > f->cli->blocked_us;
+}
+
 static int follow(struct follow *f)
 {
     int64_t timeout_us;
@@ -297,6 +308,9 @@ static int follow(struct follow *f)
         status = end_status(f->cli, r.json);
         if (status >= 0) {
             return follow_end(f, r.json, status);
+        }
+        if (is_blocked(f, r.json)) {
+            return EXIT_REFUSED;
         }
         if (timeout_us >= 0 && clock_mono_us() - f->began_us > timeout_us) {
             return fail(EXIT_WAIT_TIMEOUT, "drover watch continues waiting",

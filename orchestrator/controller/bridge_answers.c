@@ -101,8 +101,33 @@ static void ask_put(struct controller *c, struct bridge_call *a)
         free(a);
         return;
     }
-    s3_put_lent(c->aws_plain, &u, (struct str){a->mapped, (size_t)a->q.size}, "application/gzip",
-                on_put, a);
+    s3_put_lent(c->aws_plain, &u, (struct str){a->mapped, (size_t)a->q.size},
+                a->q.content_type[0] != '\0' ? a->q.content_type : "application/gzip", on_put, a);
+}
+
+static void on_delete(void *ctx, const struct s3_result *r)
+{
+    struct bridge_call *a = ctx;
+    struct bridge_reply reply = {0};
+    if (r->outcome == AWS_OK || r->status == 404) {
+        bridge_answer(a->bridge, a->q.id, &reply);
+    } else {
+        struct err err = r->err;
+        bridge_refuse(a->bridge, a->q.id, &err);
+    }
+    free(a);
+}
+
+static void ask_delete(struct controller *c, struct bridge_call *a)
+{
+    struct s3_uri u;
+    struct err err = ERR_INIT;
+    if (s3_parse_uri(str_of(a->q.uri), &u, &err)) {
+        s3_delete(c->aws_plain, &u, on_delete, a);
+        return;
+    }
+    bridge_refuse(a->bridge, a->q.id, &err);
+    free(a);
 }
 
 static void on_identity(void *ctx, const struct aws_identity *who, const struct aws_failure *f)
@@ -213,6 +238,9 @@ static void on_question(void *ctx, int fd, uint32_t events)
             break;
         case BRIDGE_S3_PUT:
             ask_put(c, a);
+            break;
+        case BRIDGE_S3_DELETE:
+            ask_delete(c, a);
             break;
         case BRIDGE_IDENTITY:
             identity_get(c->aws_plain, on_identity, a);

@@ -87,7 +87,7 @@ def world(a):
              "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "filesystem": ["d-1-volume-0-a1-00"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
              "attempt": [0, 1], "tag": ["team"], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
              "cause": ["disk_full", "oom"], "filter": ["state=failed", "attempts>=1"], "what_if": ["parts=3"], "live_name": ["refuse"], "who": ["token file", "spare"], "action": ["campaign", "campaign.submit"],
-             "instance_type": ["ml.c5.xlarge"], "sha256": [digest], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
+             "instance_type": ["ml.c5.xlarge"], "sha256": [digest], "smoke": ["0a1b2c3d4e5f"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
     trained = {"campaign": [runs], "stage": ["train-1", "train-2"], "part": [0], "attempt": [0, 1]}
     of = {"parts_post": {"campaign": ["c-4"]}, "campaign_archive": {"campaign": ["c-3"]}, "campaign_override": {"campaign": ["c-2"]}, "campaign_cancel": {"campaign": ["c-2"]},
           "delivery_resend": {"webhook": ["w-1"]}, "webhook_delete": {"webhook": ["w-5", "w-6"]}, "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]}, "endpoint_delete": {"endpoint": ["d-1-serve-0-a2-00"]},

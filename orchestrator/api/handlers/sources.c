@@ -8,6 +8,7 @@
 #include "common/hash.h"
 #include "core/spec/source_uri.h"
 #include "default_bucket.h"
+#include "refused.h"
 #include "store/api/sources.h"
 #include "store/pg/tx.h"
 #include <errno.h>
@@ -44,17 +45,6 @@ static bool read_body(const struct api_req *r, char ret[static SHA256_HEX_N], st
            err_set(err, ERR_INVALID, "the body is no gzip; send a tar archive in gzip");
 }
 
-/* What S3 refuses is no fault of the request, and no other token helps. */
-static bool refused(const struct err *why, const char *action, struct err *err)
-{
-    if (why->code == ERR_FORBIDDEN || why->code == ERR_NOT_FOUND) {
-        return err_set(err, ERR_AWS, "%s; the bucket must be there, and droverd's role needs %s",
-                       why->message, action);
-    }
-    *err = *why;
-    return false;
-}
-
 /* True when S3 has an object of that size there. */
 static bool is_there(struct api_req *r, const char *uri, int64_t size, bool *ret, struct err *err)
 {
@@ -65,7 +55,7 @@ static bool is_there(struct api_req *r, const char *uri, int64_t size, bool *ret
     (void)snprintf(q.uri, sizeof q.uri, "%s", uri);
     *ret = false;
     if (!req_bridge(r, &q, SOURCE_LIST_US, &reply, &why)) {
-        return why.code == ERR_NOT_FOUND || refused(&why, "s3:ListBucket", err);
+        return why.code == ERR_NOT_FOUND || refused_by_s3(&why, "s3:ListBucket", err);
     }
     *ret = reply.listing.n == 1 && reply.listing.at[0].size == size;
     return true;
@@ -130,7 +120,8 @@ static bool upload(struct api_req *r, const char *uri, struct err *err)
     struct bridge_reply reply = {0};
     struct err why = ERR_INIT;
     (void)snprintf(q.uri, sizeof q.uri, "%s", uri);
-    return req_bridge(r, &q, SOURCE_UPLOAD_US, &reply, &why) || refused(&why, "s3:PutObject", err);
+    return req_bridge(r, &q, SOURCE_UPLOAD_US, &reply, &why) ||
+           refused_by_s3(&why, "s3:PutObject", err);
 }
 
 bool source_put(struct api_req *r, struct err *err)
