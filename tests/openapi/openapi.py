@@ -144,7 +144,7 @@ def check_rules(t, a, document, known, of):
         allowed = {m.upper() for m in methods} | {"OPTIONS"} | ({"HEAD"} if "get" in methods else set())
         if status != 204 or text or set(head["allow"].split(", ")) != allowed:
             wrong.append(("OPTIONS", path, status, head.get("allow")))
-        other = next(m for m in ("PUT", "DELETE") if m not in allowed)
+        other = next(m for m in ("PUT", "DELETE", "PATCH") if m not in allowed)
         status, _, head = a.raw(other, path)
         if status != 405 or set(head["allow"].split(", ")) != allowed:
             wrong.append((other, path, status, head.get("allow")))
