@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make a Debian 12 ready. `deps.sh run`: what building and `make run` need; `deps.sh test`: what the
-# tests need besides. Quiet when nothing is missing; without the right to install it prints the
-# exact command and fails.
+# tests need besides; `deps.sh droverd` and `deps.sh worker`: what the installed programs need to run.
+# Quiet when nothing is missing; without the right to install it prints the exact command and fails.
 set -eu
 what=${1:-run}
 run_pkgs="gcc libc6-dev make pkg-config libpq-dev libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
@@ -10,8 +10,20 @@ run_pkgs="gcc libc6-dev make pkg-config libpq-dev libcurl4-openssl-dev libssl-de
   util-linux procps"
 test_pkgs="libcmocka-dev awscli python3 python3-botocore python3-opencv python3-numpy python3-pil python3-yaml
   chromium clang libclang-rt-14-dev clang-format clang-tidy cppcheck shellcheck gcovr valgrind nginx-light openssl
-  strace libarchive-tools python3-exifread libimage-exiftool-perl libavif-bin file git curl mandoc"
-if [ "$what" = test ]; then pkgs=$test_pkgs; else pkgs=$run_pkgs; fi
+  strace libarchive-tools python3-exifread libimage-exiftool-perl libavif-bin file git curl mandoc debootstrap"
+droverd_pkgs="ca-certificates libcurl4 libssl3 libjansson4 libyaml-0-2 libpcre2-8-0 zlib1g libmicrohttpd12 libpq5"
+worker_pkgs="ca-certificates libcurl4 libssl3 libjansson4 zlib1g libjpeg62-turbo libspng0 libwebp7 libavif15
+  libtiff6 libc-ares2 libseccomp2 libgif7 libstdc++6 libgcc-s1"
+case $what in
+    run) pkgs=$run_pkgs ;;
+    test) pkgs=$test_pkgs ;;
+    droverd) pkgs=$droverd_pkgs ;;
+    worker) pkgs=$worker_pkgs ;;
+    *)
+        echo "usage: deps.sh run|test|droverd|worker" >&2
+        exit 2
+        ;;
+esac
 
 # node and npm are taken as found when recent enough; Debian's own only otherwise.
 if [ "$what" = run ]; then
@@ -37,7 +49,7 @@ if [ -n "$missing" ]; then
         fi
     fi
     # No cluster of Debian's on port 5432: drover makes its own.
-    if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    if [ "$what" = run ] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
         $sudo mkdir -p /etc/postgresql-common
         echo "create_main_cluster = false" |
             $sudo tee /etc/postgresql-common/createcluster.conf >/dev/null
@@ -71,7 +83,7 @@ fetch() {
 if [ "$what" = run ]; then
     fetch worker/deps build/deps
     if [ -e orchestrator/web/package-lock.json ]; then fetch orchestrator/web build/web; fi
-else
+elif [ "$what" = test ]; then
     if [ -e tests/e2e/package-lock.json ]; then fetch tests/e2e build/e2e; fi
     fetch tests/lint build/eslint
     fetch tests/openapi build/openapi
