@@ -166,9 +166,10 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
     AUTO_FREE char *text =
         none > 0 ? xasprintf("%zu instance types known, %zu of them with quota 0", known, none)
                  : xasprintf("%zu instance types known", known);
-    note(c, known > 0, "quotas", text,
-         "they are read when a campaign needs them; if none comes, allow "
-         "servicequotas:ListServiceQuotas");
+    tell(c, true, "quotas", known > 0 ? text : "none is read yet",
+         known > 0 ? ""
+                   : "they are read when a campaign needs them; if none comes, allow "
+                     "servicequotas:ListServiceQuotas");
     check_warm(c, known, warm);
 }
 

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """Aim: the Dockerfiles' own steps make images that work. Method: each step is carried out without an engine, RUN in a chroot of a Debian that
-debootstrap made; the build stage is one for droverd and drover-worker. Then what ENTRYPOINT names runs in its root alone: droverd as its user
-on a private PostgreSQL outside, the worker on a file of URLs, the training image by SageMaker's files. Needs root and Debian's mirror.
+debootstrap made; the build stage is one for droverd and drover-worker. Then what ENTRYPOINT names runs in its root alone: droverd as its user, the worker on a file of URLs, the training image by SageMaker's files. Needs root and Debian's mirror.
 """
 import json
 import os
@@ -13,6 +12,8 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import TOP, Tap, dockerfile
 
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+MACHINE = "/usr/local/share/machine.pem"  # what this machine trusts: a proxy's certificate may be among it
 tap = Tap()
 
 
@@ -26,11 +27,23 @@ def mirror():
     return found[0] if found else "http://deb.debian.org/debian"
 
 
+def npm_settings():
+    """Where this machine's npm finds its packages."""
+    found = {}
+    for name in ("registry", "https-proxy"):
+        value = subprocess.run(["npm", "config", "get", name], capture_output=True, text=True, check=True).stdout.strip()
+        found.update({} if value in ("", "null", "undefined") else {"npm_config_" + name.replace("-", "_"): value})
+    return {**found, "npm_config_cafile": MACHINE, "NODE_EXTRA_CA_CERTS": MACHINE}
+
+
 class Bases:
     """A Debian for each FROM, copied from one; the build stage is made once."""
 
     def __init__(self, folder, log):
         self.folder, self.log, self.first = folder, log, folder + "/debian"
+        if os.environ.get("DEBIAN"):  # one that was kept
+            self.first = os.environ["DEBIAN"]
+            return
         subprocess.run(["debootstrap", "--variant=minbase", "bookworm", self.first, mirror()], stdout=log, stderr=log, check=True)
         for name in ("sources.list", "sources.list.d", "apt.conf.d", "trusted.gpg.d", "auth.conf.d"):
             at, to = f"/etc/apt/{name}", f"{self.first}/etc/apt/{name}"
@@ -40,6 +53,7 @@ class Bases:
                 shutil.copy2(at, to)
         shutil.copytree("/usr/share/keyrings", self.first + "/usr/share/keyrings", dirs_exist_ok=True)
         shutil.copy2("/etc/resolv.conf", self.first + "/etc/resolv.conf")
+        shutil.copy2(CERTIFICATES, self.first + MACHINE)
 
     def __call__(self, name, root):
         if name != "debian:12-slim":
@@ -100,7 +114,6 @@ def check_training(b, folder):
 def main():
     folder = tempfile.mkdtemp(prefix="drover-images-", dir=TOP + "/build")
     os.chmod(folder, 0o755)
-    registry = subprocess.run(["npm", "config", "get", "registry"], capture_output=True, text=True, check=True).stdout.strip()
     with open(f"{TOP}/build/images.log", "wb") as log:
         try:
             dockerfile.context(TOP, folder + "/context")
@@ -108,7 +121,7 @@ def main():
             builds = {}
             for name in ("worker", "droverd", "training"):
                 steps = steps_of(name)
-                b = builds[name] = dockerfile.Build(TOP, folder, bases, {"npm_config_registry": registry}, log)
+                b = builds[name] = dockerfile.Build(TOP, folder, bases, npm_settings(), log)
                 if name == "droverd":  # its build stage is the worker's
                     last = max(i for i, s in enumerate(steps) if s[0] == "FROM")
                     tap.eq(steps[:last], steps_of("worker")[:last], "the build stage is one for both")
