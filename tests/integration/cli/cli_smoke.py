@@ -63,6 +63,9 @@ def check_lacking(s, tap):
     tap.ok(r.returncode == 0 and json.loads(r.stdout)["worst_case_micro_usd"] <= 100000, "--dry-run prints the plan", r)
     r = s.smoke("-y", "--instance-type", "ml.p4d.24xlarge")
     tap.ok(r.returncode == 6 and "ml.p4d.24xlarge: no price is known" in r.stderr, "a type of one's own is judged as well", r)
+    wait_for(lambda: any(q["instance_type"] == "ml.m5.large" and q["limit"] == 0 for q in s.api("GET", "/quotas")["quotas"]), 60, "the quota", step=0.1)
+    r = s.smoke("-y", "--instance-type", "ml.m5.large")
+    tap.ok(r.returncode == 6 and "ml.m5.large: its quota is 0" in r.stderr and "  next: ask Service Quotas" in r.stderr, "as is its quota", r)
     tap.eq((s.made(), s.states()), ([], []), "nothing was made by all of that")
 
 
