@@ -5,8 +5,7 @@
 
 static unsigned three_of(const char *p)
 {
-    return ((unsigned char)p[0] * 961U + (unsigned char)p[1] * 31U + (unsigned char)p[2]) %
-           CAUSE_THREES_MAX;
+    return CAUSE_THREE(p[0], p[1], p[2]);
 }
 
 void cause_fold(struct str text, struct folded *ret)
@@ -68,13 +67,35 @@ bool cause_has(const struct folded *f, const char *pattern)
     if (p[0] == '\0') {
         return true;
     }
-    if (p[1] != '\0' && p[2] != '\0') {
-        unsigned k = three_of(p);
-        if ((f->threes[k / 64] >> (k % 64) & 1) == 0) {
+    for (const char *q = p; q[1] != '\0' && q[2] != '\0'; q++) {
+        if (!cause_may_have(f, three_of(q))) {
             return false;
         }
     }
     return whole ? cause_find_word(f->s, f->s, p) != NULL : strstr(f->s, p) != NULL;
+}
+
+static const char *find(const struct folded *f, const char *from, const char *pattern)
+{
+    return pattern[0] == '~' ? cause_find_word(f->s, from, pattern + 1) : strstr(from, pattern);
+}
+
+bool cause_has_near(const struct folded *f, const char *a, const char *b, size_t reach)
+{
+    if (!cause_has(f, a) || !cause_has(f, b)) {
+        return false;
+    }
+    if (a[0] == '\0' || b[0] == '\0') {
+        return true;
+    }
+    for (const char *p = f->s; (p = find(f, p, a)) != NULL; p++) {
+        size_t back = MIN((size_t)(p - f->s), reach);
+        const char *q = find(f, p - back, b);
+        if (q != NULL && (q <= p || (size_t)(q - p) <= reach)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool cause_number_at(const char *p, int *ret)

@@ -7,6 +7,15 @@
 /* FailureReason has at most 1024 characters, API texts a few hundred. */
 #define CAUSE_TEXT_MAX   4096
 #define CAUSE_THREES_MAX 16384
+/* The place in `threes` of three characters, and of the first three of a pattern that is written
+ * out, which costs nothing when the program runs; none: the pattern is shorter. */
+#define CAUSE_THREE(a, b, c)                                                                       \
+    (((unsigned char)(a)*961U + (unsigned char)(b)*31U + (unsigned char)(c)) % CAUSE_THREES_MAX)
+#define CAUSE_NO_THREE CAUSE_THREES_MAX
+#define CAUSE_FIRST_THREE(s)                                                                       \
+    (sizeof(s) < 5   ? CAUSE_NO_THREE                                                              \
+     : (s)[0] == '~' ? CAUSE_THREE((s)[1], (s)[2], (s)[3])                                         \
+                     : CAUSE_THREE((s)[0], (s)[1], (s)[2]))
 
 struct folded {
     struct str text;                        /* with its lines */
@@ -17,6 +26,13 @@ struct folded {
 void cause_fold(struct str text, struct folded *ret);
 /* Lower case; "~word" finds it as a whole word only, "" is everywhere. */
 bool cause_has(const struct folded *f, const char *pattern);
+/* False: a pattern that begins with these three is not there. */
+static inline bool cause_may_have(const struct folded *f, unsigned three)
+{
+    return three == CAUSE_NO_THREE || (f->threes[three / 64] >> (three % 64) & 1) != 0;
+}
+/* Both, within `reach` characters of each other: in one sentence. */
+bool cause_has_near(const struct folded *f, const char *a, const char *b, size_t reach);
 /* Where `word` stands as a whole word at or behind `from`; NULL when nowhere. */
 const char *cause_find_word(const char *s, const char *from, const char *word);
 /* A number of at most 5 digits behind blanks and separators; false when there is none. */

@@ -175,6 +175,29 @@ static bool names_exception(const char *s, const char *end, size_t suffix_n)
     return told && !code && (size_t)(end - p) > suffix_n && !is_frame(p, (size_t)(end - p));
 }
 
+/* Does a client tell what a service answered? Botocore, and the SDKs for Go, Java, C++, Ruby, Rust
+ * and JavaScript, each in its own words. */
+bool cause_is_refusal(const struct folded *f)
+{
+    static const char *const frames[] = {"an error occurred (",
+                                         "botocore.errorfactory.",
+                                         "api error ",
+                                         "(service: ",
+                                         "https response error statuscode: 4",
+                                         "::errors::",
+                                         "aws error ",
+                                         "<error><code>",
+                                         "serviceerror(",
+                                         "awserr",
+                                         "\"__type\":"};
+    for (size_t i = 0; i < ARRAY_LEN(frames); i++) {
+        if (cause_has(f, frames[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Exceptions by which clients of the service tell that a job has failed, not why. */
 static bool tells_of_job(const char *behind)
 {
@@ -201,7 +224,9 @@ bool cause_has_exception(const struct folded *f)
     }
     for (size_t i = 0; i < ARRAY_LEN(modules); i++) {
         const char *p = cause_has(f, modules[i]) ? strstr(f->s, modules[i]) : NULL;
-        if (p != NULL && isupper((unsigned char)f->raw[(size_t)(p - f->s) + strlen(modules[i])])) {
+        size_t at = p == NULL ? 0 : (size_t)(p - f->s) + strlen(modules[i]);
+        size_t n = strspn(f->s + at, "abcdefghijklmnopqrstuvwxyz");
+        if (p != NULL && isupper((unsigned char)f->raw[at]) && !is_frame(f->s + at, n)) {
             return true;
         }
     }

@@ -59,7 +59,7 @@ enum cause cause_by_errno(const struct folded *f)
 /* "curl: (28)", "cuda runtime error (2)": a library's own number. */
 enum cause cause_by_library_number(const struct folded *f)
 {
-    enum library { CURL, CUDA, NCCL };
+    enum library { CURL, CUDA, NCCL, AWS };
     static const struct {
         enum library library;
         const char *mark;
@@ -72,7 +72,8 @@ enum cause cause_by_library_number(const struct folded *f)
                  {CUDA, "cuda runtime error ("},
                  {CUDA, "cuda failure "},
                  {CUDA, "cudagetdevicecount(). error "},
-                 {NCCL, "nccl error "}};
+                 {NCCL, "nccl error "},
+                 {AWS, "aws error [code "}};
     static const struct {
         enum library library;
         int number;
@@ -102,6 +103,7 @@ static enum cause of_http_status(int status)
     switch (status) {
     case 401:
     case 403:
+    case 451:
         return CAUSE_ACCESS_DENIED;
     case 404:
     case 410:
@@ -113,6 +115,8 @@ static enum cause of_http_status(int status)
         return CAUSE_NETWORK;
     case 429:
         return CAUSE_THROTTLED;
+    case 501: /* what was asked for is not there, and will not be the next time */
+        return CAUSE_BAD_REQUEST;
     default:
         return status >= 500 && status < 600   ? CAUSE_INTERNAL
                : status >= 400 && status < 500 ? CAUSE_BAD_REQUEST
@@ -132,6 +136,8 @@ enum cause cause_by_http_status(const struct folded *f)
                                          "response code",
                                          "status",
                                          "http",
+                                         "http code",
+                                         "http error code",
                                          "response",
                                          "returned",
                                          "responded with",

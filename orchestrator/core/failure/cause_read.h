@@ -14,5 +14,7 @@ bool cause_find_exit_code(const struct folded *f, int *ret);
 enum cause cause_of_exit(int code, bool silent);
 /* cause_name.c: a service's error code or an exception by the parts of its name. */
 enum cause cause_by_name(const struct folded *f);
+/* A client of a service tells what it answered. */
+bool cause_is_refusal(const struct folded *f);
 /* An exception that is no frame, or a traceback. */
 bool cause_has_exception(const struct folded *f);

@@ -2,20 +2,26 @@
  * What no reader knows is UNKNOWN, because a wrong cause wastes retries or denies them. */
 #include "cause_text.h"
 #include "cause_read.h"
+#include "cause_said.h"
+#include <ctype.h>
+
+#define REACH 120 /* two words of a rule stand in one sentence */
 
 struct rule {
     enum cause cause;
+    unsigned three; /* CAUSE_FIRST_THREE of a */
     const char *a;
     const char *b;
 };
 static const struct rule rules[] = {
-#define X(c, a, b) {CAUSE_##c, a, b},
+#define X(c, a, b) {CAUSE_##c, CAUSE_FIRST_THREE(a), a, b},
+#include "cause_locale.def"
 #include "cause_platform.def"
 #include "cause_program.def"
 #undef X
 };
 static const struct rule last_rules[] = {
-#define X(c, a, b) {CAUSE_##c, a, b},
+#define X(c, a, b) {CAUSE_##c, CAUSE_FIRST_THREE(a), a, b},
 #include "cause_last.def"
 #undef X
 };
@@ -23,7 +29,7 @@ static const struct rule last_rules[] = {
 static enum cause first_rule(const struct folded *f, const struct rule *r, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (cause_has(f, r[i].a) && cause_has(f, r[i].b)) {
+        if (cause_may_have(f, r[i].three) && cause_has_near(f, r[i].a, r[i].b, REACH)) {
             return r[i].cause;
         }
     }
@@ -46,7 +52,7 @@ static enum cause by_agent(const struct folded *f)
     static const char *const verbs[] = {"stopped by ",     "terminated by ", "cancelled by ",
                                         "canceled by ",    "aborted by ",    "killed by ",
                                         "interrupted by ", "deleted by ",    "ended by "};
-    static const char *const agents[] = {"user", "operator", "admin", "owner", "request"};
+    static const char *const agents[] = {"user", "operator", "admin", "owner", "request", "root"};
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
         const char *p = cause_has(f, verbs[i]) ? strstr(f->s, verbs[i]) : NULL;
         if (p == NULL) {
@@ -86,7 +92,7 @@ static bool complains(const struct folded *f)
         "~incorrect", "~unexpected",  "~required", "~exceeds",  "~empty",      "ensure",
         "~expected",  "~expecting",   "~but",      "unrecogni", "recognised",  "~broken",
         "~unseen",    "inconsistent", "duplicate", "premature", "~has to be",  "~contains",
-        "~require"};
+        "~require",   "conflict",     "refused",   "reject",    "denied",      "~illegal"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         if (cause_has(f, words[i])) {
             return true;
@@ -121,7 +127,7 @@ static enum cause by_subject(const struct folded *f)
 }
 
 /* Exceptions of these kinds are a program's own fault, whatever they speak of. */
-static bool may_tell_of_data(const struct folded *f)
+static bool is_of_program(const struct folded *f)
 {
     static const char *const own[] = {
         "typeerror",   "attributeerror", "nameerror",        "importerror",    "modulenotfound",
@@ -129,10 +135,16 @@ static bool may_tell_of_data(const struct folded *f)
         "cuda",        "state_dict",     "analysisexception"};
     for (size_t i = 0; i < ARRAY_LEN(own); i++) {
         if (cause_has(f, own[i])) {
-            return false;
+            return true;
         }
     }
-    return !cause_has(f, "keyerror") || complains(f); /* a key alone says nothing of data */
+    return false;
+}
+
+static bool may_tell_of_data(const struct folded *f)
+{
+    /* a key alone says nothing of data */
+    return !is_of_program(f) && (!cause_has(f, "keyerror") || complains(f));
 }
 
 /* Told in passing: a line of a log at the level of information. What it says of the job's end
@@ -141,7 +153,9 @@ static bool is_information(const struct folded *f)
 {
     static const char *const graver[] = {"~error", "error:",   "~warn",     "~warning",
                                          "~fatal", "critical", "exception", "killed "};
-    bool info = cause_has(f, ":info]") || cause_has(f, "[info]") || cause_has(f, "level=info");
+    const char *plain = strstr(f->s, " info "); /* "17:07:30 INFO Saving" */
+    bool info = (plain > f->s && isdigit((unsigned char)plain[-1])) || cause_has(f, ":info]") ||
+                cause_has(f, "[info]") || cause_has(f, "level=info");
     for (size_t i = 0; info && i < ARRAY_LEN(graver); i++) {
         info = !cause_has(f, graver[i]);
     }
@@ -153,38 +167,22 @@ static bool ends_job(enum cause c)
     return c == CAUSE_STOPPED || c == CAUSE_SPOT_INTERRUPTED || c == CAUSE_TIMEOUT;
 }
 
-/* The line that a traceback ends with: a name at its beginning that is told as an exception's. The
- * last of several, since what was raised last ended the program. */
-static struct str last_raised(struct str text)
+/* "exit code 137": killed from outside, which says more than general words. */
+static enum cause by_killing_exit(const struct folded *f)
 {
-    struct str found = {NULL, 0};
-    bool inside = false;
-    while (text.n > 0) {
-        struct str line = str_split(&text, '\n');
-        size_t n = 0;
-        if (str_find(line, STR("Traceback (most recent call last)")) >= 0) {
-            inside = true;
-            continue;
-        }
-        while (n < line.n && (cause_is_word(line.p[n]) || line.p[n] == '.')) {
-            n++;
-        }
-        if (inside && n > 3 && (n == line.n || line.p[n] == ':')) {
-            found = line;
-            inside = false;
-        }
-    }
-    return found;
+    int code = 0;
+    enum cause c = cause_find_exit_code(f, &code) ? cause_of_exit(code, false) : CAUSE_UNKNOWN;
+    return c == CAUSE_OOM || c == CAUSE_STOPPED || c == CAUSE_TIMEOUT ? c : CAUSE_UNKNOWN;
 }
 
 /* A name that says who is refused or slowed down is surer than words, which may be of an address.
  */
 static enum cause by_readers(const struct folded *f)
 {
-    static enum cause (*const before[])(const struct folded *) = {by_words, cause_by_errno,
-                                                                  cause_by_library_number};
-    static enum cause (*const behind[])(const struct folded *) = {cause_by_http_status, by_agent,
-                                                                  cause_by_signal, by_last_words};
+    static enum cause (*const before[])(const struct folded *) = {cause_by_library_number, by_words,
+                                                                  cause_by_errno};
+    static enum cause (*const behind[])(const struct folded *) = {
+        cause_by_http_status, by_agent, cause_by_signal, by_killing_exit, by_last_words};
     enum cause named = cause_by_name(f);
     enum cause c = CAUSE_UNKNOWN;
     if (named == CAUSE_ACCESS_DENIED || named == CAUSE_THROTTLED) {
@@ -197,31 +195,78 @@ static enum cause by_readers(const struct folded *f)
     for (size_t i = 0; i < ARRAY_LEN(behind) && c == CAUSE_UNKNOWN; i++) {
         c = behind[i](f);
     }
-    return c;
+    /* What a service refuses without a word that is known is wrong itself. */
+    return c == CAUSE_UNKNOWN && cause_is_refusal(f) ? CAUSE_BAD_REQUEST : c;
 }
 
-/* What the last exception of a traceback says, when it says more than that a program failed. */
-static enum cause by_last_raised(struct str text)
+/* The exception of a program that is wrong itself, whatever was printed before it. */
+static bool is_own_fault(struct str raised)
 {
-    struct str line = last_raised(text);
-    struct folded f;
-    if (line.n == 0) {
-        return CAUSE_UNKNOWN;
+    static const char *const own[] = {
+        "TypeError:",       "AttributeError:",    "NameError:",
+        "ImportError:",     "SyntaxError:",       "ModuleNotFoundError:",
+        "IndentationError", "UnboundLocalError:", "ZeroDivisionError"};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (str_starts(raised, own[i])) {
+            return true;
+        }
     }
-    cause_fold(line, &f);
+    return false;
+}
+
+static enum cause by_readers_of(struct str text)
+{
+    struct folded f;
+    cause_fold(text, &f);
     enum cause c = by_readers(&f);
     return c == CAUSE_USER_CODE ? CAUSE_UNKNOWN : c;
 }
 
+/* What the exceptions of a traceback say, the last one first, since it ended the program; of each
+ * the first line before what it goes on with. User code when the last says no more than that. */
+static enum cause by_raised(const struct said *said)
+{
+    for (size_t i = said->raised_n; i-- > 0;) {
+        struct str rest = said->raised[i];
+        struct str first = str_split(&rest, '\n');
+        enum cause c = by_readers_of(first);
+        if (c == CAUSE_UNKNOWN && str_trim(rest).n > 0) {
+            c = by_readers_of(said->raised[i]);
+        }
+        if (c != CAUSE_UNKNOWN) {
+            return c;
+        }
+    }
+    bool own = said->raised_n > 0 && is_own_fault(said->raised[said->raised_n - 1]);
+    return own ? CAUSE_USER_CODE : CAUSE_UNKNOWN;
+}
+
+/* An exception that no reader knows: of the data, by its words or by the library that raised it, or
+ * of the program. */
+static struct cause_text of_exception(const struct folded *f, const struct said *said)
+{
+    enum cause raised_in = said->raised_in;
+    bool data = (may_tell_of_data(f) && by_subject(f) == CAUSE_BAD_INPUT) ||
+                (said->maps_rows && cause_has(f, "keyerror:")); /* a row without the column */
+    if (data || (raised_in != CAUSE_UNKNOWN && !is_of_program(f))) {
+        bool in_library = raised_in != CAUSE_UNKNOWN && !is_of_program(f);
+        return (struct cause_text){.cause = in_library ? raised_in : CAUSE_BAD_INPUT,
+                                   .by = CAUSE_BY_SUBJECT};
+    }
+    return (struct cause_text){.cause = CAUSE_USER_CODE, .by = CAUSE_BY_EXCEPTION};
+}
+
 struct cause_text cause_of_text(struct str text)
 {
+    struct said said;
     struct folded f;
     struct cause_text ret = {.cause = CAUSE_UNKNOWN, .by = CAUSE_BY_WORDS};
     int code = 0;
-    cause_fold(text, &f);
+    cause_said(text, &said);
+    cause_fold((struct str){said.s, said.n}, &f);
     bool has_code = cause_find_exit_code(&f, &code);
     ret.killed = has_code && (code == 137 || code == -9 || code == 143 || code == -15);
-    ret.cause = by_last_raised(f.text);
+    ret.cause = by_raised(&said);
     if (ret.cause == CAUSE_UNKNOWN) {
         ret.cause = by_readers(&f);
     }
@@ -232,10 +277,7 @@ struct cause_text cause_of_text(struct str text)
         return ret;
     }
     if (cause_has_exception(&f) && !ret.killed) {
-        if (may_tell_of_data(&f) && by_subject(&f) == CAUSE_BAD_INPUT) {
-            return (struct cause_text){.cause = CAUSE_BAD_INPUT, .by = CAUSE_BY_SUBJECT};
-        }
-        return (struct cause_text){.cause = CAUSE_USER_CODE, .by = CAUSE_BY_EXCEPTION};
+        return of_exception(&f, &said);
     }
     ret.by = CAUSE_BY_NOTHING;
     ret.cause = ret.killed || !complains(&f) ? CAUSE_UNKNOWN : by_subject(&f);

@@ -4,13 +4,14 @@
  * hosts the one whose sign came first. */
 #include "log_tail.h"
 #include "cause.h"
+#include "cause_said.h"
 #include "cause_text.h"
 #include <ctype.h>
 #include <stdio.h>
 
 #define HOSTS_MAX   64
 #define QUIET_LINES 8 /* so many ordinary lines behind a sign: the program went on */
-#define JOINED_MAX  1000
+#define JOINED_MAX  4000
 
 enum strength { NO_SIGN, AFTERMATH, WORDS, ERROR_LINE, LAST_WORDS };
 struct sign {
@@ -22,7 +23,8 @@ struct sign {
 struct tail_host {
     struct str name;
     bool in_traceback;
-    int quiet; /* ordinary lines since the last sign */
+    size_t started_at; /* index of the first line of the traceback */
+    int quiet;         /* ordinary lines since the last sign */
     struct sign best;
 };
 
@@ -41,12 +43,27 @@ static bool has_any(struct str text, const char *const *parts, size_t n)
     return false;
 }
 
-/* "[rank0]: ", "[1,3]<stderr>:", "(RayTask pid=12) ": up to its end, 0 when there is none. */
+/* "(RayTrainWorker pid=12, ip=10.0.0.1) ", "algo-1-x7  | ", "stderr: ". */
+static size_t other_mark_n(struct str t)
+{
+    struct str head = {t.p, MIN(t.n, (size_t)80)};
+    ptrdiff_t pid = str_starts(t, "(") ? str_find(head, STR(" pid=")) : -1;
+    ptrdiff_t end = pid > 0 ? str_find(head, STR(")")) : -1;
+    ptrdiff_t bar = str_starts(t, "algo-") ? str_find(head, STR("| ")) : -1;
+    if (end > pid) {
+        size_t n = (size_t)end + 1;
+        n += cause_colour_n((struct str){t.p + n, t.n - n});
+        return n < t.n && t.p[n] == ' ' ? n + 1 : n;
+    }
+    return bar > 0 ? (size_t)bar + 2 : str_starts(t, "stderr: ") ? 8 : 0;
+}
+
+/* "[rank0]: ", "[1,3]<stderr>:": up to its end, 0 when there is none. */
 static size_t mark_n(struct str t)
 {
     static const char *const marks[] = {"rank", "1,", "0,", "algo-", "default"};
     if (t.n < 3 || t.p[0] != '[') {
-        return 0;
+        return cause_colour_n(t) > 0 ? cause_colour_n(t) : other_mark_n(t);
     }
     bool known = false;
     for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
@@ -68,7 +85,7 @@ static size_t mark_n(struct str t)
 
 static struct str without_marks(struct str t)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         size_t n = mark_n(t);
         if (n == 0) {
             break;
@@ -76,8 +93,13 @@ static struct str without_marks(struct str t)
         t.p += n;
         t.n -= n;
     }
-    while (t.n > 0 && isspace((unsigned char)t.p[t.n - 1])) {
-        t.n--;
+    static const char reset[] = "\x1b[0m"; /* ends a coloured line */
+    for (bool more = true; more;) {
+        while (t.n > 0 && isspace((unsigned char)t.p[t.n - 1])) {
+            t.n--;
+        }
+        more = str_ends(t, reset);
+        t.n -= more ? sizeof reset - 1 : 0;
     }
     return t;
 }
@@ -89,10 +111,9 @@ static bool is_traceback_start(struct str t)
 
 static bool is_frame(struct str t)
 {
-    static const char *const chained[] = {"During handling of the above exception",
-                                          "The above exception was the direct cause"};
     return t.n == 0 || isspace((unsigned char)t.p[0]) || t.p[0] == '^' ||
-           str_starts(t, "frame #") || has_any(t, chained, ARRAY_LEN(chained));
+           str_starts(t, "frame #") || has(t, "During handling of the above exception") ||
+           has(t, "The above exception was the direct cause");
 }
 
 /* Printed because some other process has died, or to say that one has. */
@@ -138,6 +159,7 @@ static bool is_aftermath(struct str t)
                                         "slurmstepd: error: *** STEP",
                                         "srun: error:",
                                         "Job step aborted",
+                                        "terminate called after throwing",
                                         "ORTE has lost communication",
                                         "unexpectedly disconnected",
                                         "ProcessRaisedException",
@@ -195,14 +217,29 @@ static bool is_last_words(struct str t)
     return n >= 3 && (n == t.n || t.p[n] == ':') && !isdigit((unsigned char)t.p[0]);
 }
 
-/* The line with those behind it that go on with it: of the same host, up to a traceback or a
- * mark. */
-static void join(const struct log_line *lines, size_t n, size_t at, char out[static JOINED_MAX + 1])
+static size_t add(char out[static JOINED_MAX + 1], size_t used, struct str t)
 {
-    struct str t = without_marks(lines[at].text);
-    int len = snprintf(out, JOINED_MAX + 1, STR_FMT, STR_ARG(t));
-    size_t used = MIN((size_t)MAX(len, 0), (size_t)JOINED_MAX);
+    int len = snprintf(out + used, JOINED_MAX + 1 - used, STR_FMT "\n", STR_ARG(t));
+    return MIN(used + (size_t)MAX(len, 0), (size_t)JOINED_MAX);
+}
+
+/* The traceback from `from` on that ends with the line `at`, with the lines behind it that go on
+ * with it: all of the same host, up to a traceback or a mark. */
+static void join(const struct log_line *lines, size_t n, size_t from, size_t at,
+                 char out[static JOINED_MAX + 1])
+{
+    size_t used = 0;
     int more = 0;
+    size_t left = 0;
+    for (size_t i = at + 1; i-- > from && left < JOINED_MAX / 2;) { /* its end, when it is long */
+        left += str_eq(lines[i].host, lines[at].host) ? lines[i].text.n + 1 : 0;
+        from = left < JOINED_MAX / 2 ? from : i;
+    }
+    for (size_t i = from; i <= at; i++) {
+        if (str_eq(lines[i].host, lines[at].host)) {
+            used = add(out, used, without_marks(lines[i].text));
+        }
+    }
     for (size_t i = at + 1; i < n && more < 4 && used < JOINED_MAX; i++) {
         if (!str_eq(lines[i].host, lines[at].host)) {
             continue;
@@ -212,8 +249,7 @@ static void join(const struct log_line *lines, size_t n, size_t at, char out[sta
             next.p[0] == '[' || next.p[0] == '=' || next.p[0] == '-' || is_talk(next)) {
             break;
         }
-        len = snprintf(out + used, JOINED_MAX + 1 - used, "\n" STR_FMT, STR_ARG(next));
-        used = MIN(used + (size_t)MAX(len, 0), (size_t)JOINED_MAX);
+        used = add(out, used, next);
         more++;
     }
 }
@@ -264,6 +300,7 @@ static void read_line(struct tail_host *h, const struct log_line *lines, size_t 
 {
     struct str t = without_marks(lines[at].text);
     if (is_traceback_start(t)) {
+        h->started_at = h->in_traceback ? h->started_at : at;
         h->in_traceback = true;
         return;
     }
@@ -275,7 +312,7 @@ static void read_line(struct tail_host *h, const struct log_line *lines, size_t 
     s.said = cause_of_text(t);
     s.strength = strength_of(h, t, &s.said);
     if (s.strength == LAST_WORDS && s.said.by != CAUSE_BY_WORDS) {
-        join(lines, n, at, joined);
+        join(lines, n, h->started_at, at, joined);
         s.said = cause_of_text(str_of(joined));
     }
     h->in_traceback = false;

@@ -189,6 +189,88 @@ static void test_cause__names_numbers_and_what_was_raised_last(void **state)
     assert_rows(rows, ARRAY_LEN(rows));
 }
 
+/* Only what was said counts: not the colours, boxes and progress of a terminal, nor the code and
+ * the command lines that stand around it. */
+static void test_cause__what_stands_around_the_words_is_not_read(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"\x1b[31mOut\x1b[0m of mem\x1b[1mory\x1b[0m", "oom"},
+        {"step 1\rstep 2, no space left on device\rdone", "unknown"},
+        {"Traceback (most recent call last):\n  File \"t.py\", line 3, in main\n"
+         "    raise_on(\"no space left on device\")\nValueError: bad shape",
+         "user_code"},
+        {"[rank0]: Traceback (most recent call last):\n[rank0]:   File \"t.py\", line 3, in main\n"
+         "[rank0]:     wait(\"connection refused\")\n[rank0]: ValueError: bad shape",
+         "user_code"},
+        {"Command \"python train.py --on-error 'connection refused'\"\nValueError: bad shape",
+         "user_code"},
+        {"CalledProcessError: Command '['/bin/sh', 'out of memory']' returned non-zero exit status "
+         "1.",
+         "user_code"},
+        {"java.lang.Exception: x\n\tat net.Socket.connectionRefused(AccessDenied.java:7)\n"
+         "Caused by: java.lang.OutOfMemoryError: Java heap space",
+         "oom"},
+        {"Error for Training job ecc-socket-1: Failed. Reason: ValueError: bad shape", "user_code"},
+        {"2026-01-01 00:00:00 INFO out of memory is handled\nValueError: bad shape", "user_code"},
+    };
+    assert_rows(rows, ARRAY_LEN(rows));
+}
+
+static void test_cause__a_chain_is_read_from_its_end(void **state)
+{
+    (void)state;
+#define RAISED(words) "Traceback (most recent call last):\n  File \"a.py\", line 1\n" words "\n\n"
+#define THEN          "During handling of the above exception, another exception occurred:\n\n"
+    static const char *const rows[][2] = {
+        /* the last that says why, and no line before the traceback */
+        {RAISED("OSError: [Errno 28] No space left on device") THEN RAISED("RuntimeError: save"),
+         "disk_full"},
+        {"WARN [Errno 104] Connection reset by peer, retried\n" RAISED(
+             "TypeError: 'int' object is not callable"),
+         "user_code"},
+        {RAISED("ConnectionResetError: [Errno 104] Connection reset by peer")
+             THEN RAISED("TypeError: 'int' object is not callable"),
+         "network"},
+        {RAISED("MemoryError") THEN RAISED("OSError: [Errno 28] No space left on device"),
+         "disk_full"},
+    };
+    assert_rows(rows, ARRAY_LEN(rows));
+#undef RAISED
+#undef THEN
+}
+
+/* What a program says by its words, where the same word elsewhere says nothing. */
+static void test_cause__words_count_where_they_stand(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        /* a pair of words, near and far apart */
+        {"walltime of the job was exceeded", "timeout"},
+        {"the hardware will fail", "internal"},
+        {"the hardware of 1 is up, and of 2, and of 3, and of 4, and of 5, and of 6, and of 7, and "
+         "of 8, and of 9, and of 10, and of 11, and of 12, or else it would fail",
+         "unknown"},
+        /* a service refuses: by a code that is known, or by none */
+        {"An error occurred (ValidationException) when calling the CreateModel operation: new "
+         "words",
+         "bad_request"},
+        {"An error occurred (BrandNewProblem) when calling the CreateModel operation: new words",
+         "bad_request"},
+        {"AWS Error [code 99]: words", "network"},
+        /* a column that is not there: the data's fault while its rows are gone through */
+        {"Traceback (most recent call last):\n  File \"/x/datasets/arrow_dataset.py\", line 1, in "
+         "apply\n    f()\n  File \"t.py\", line 3, in f\n    row['url']\nKeyError: 'url'",
+         "bad_input"},
+        {"Traceback (most recent call last):\n  File \"t.py\", line 3, in f\n    env['url']\n"
+         "KeyError: 'url'",
+         "user_code"},
+        {"Auf dem Ger\xc3\xa4t ist kein Speicherplatz mehr verf\xc3\xbcgbar", "disk_full"},
+        {"Failed to copy: NotImplemented: status code: 501", "bad_request"},
+    };
+    assert_rows(rows, ARRAY_LEN(rows));
+}
+
 static void test_cause__our_workers_words_stand_alone(void **state)
 {
     static const char *const rows[][2] = {
@@ -405,6 +487,9 @@ int main(void)
         cmocka_unit_test(test_cause__corpus_is_classified),
         cmocka_unit_test(test_cause__further_wordings),
         cmocka_unit_test(test_cause__names_numbers_and_what_was_raised_last),
+        cmocka_unit_test(test_cause__what_stands_around_the_words_is_not_read),
+        cmocka_unit_test(test_cause__a_chain_is_read_from_its_end),
+        cmocka_unit_test(test_cause__words_count_where_they_stand),
         cmocka_unit_test(test_cause__our_workers_words_stand_alone),
         cmocka_unit_test(test_cause__our_workers_word_wins),
         cmocka_unit_test(test_cause__exit_codes_speak_when_words_do_not),

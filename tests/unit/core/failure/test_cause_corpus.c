@@ -143,8 +143,8 @@ static void test_cause_corpus__texts_found_since(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_found.tsv", &f);
     print_figures("texts found since", &f);
-    /* The aim, 950, is not reached: 301 of 340 when measured. Raise it, never lower it. */
-    assert_share(&f, 1080, 885);
+    /* The aim, 950, is not reached: 306 of 340 when measured. Raise it, never lower it. */
+    assert_share(&f, 1080, 900);
 }
 
 static void test_cause_corpus__texts_as_people_paste_them(void **state)
@@ -157,6 +157,16 @@ static void test_cause_corpus__texts_as_people_paste_them(void **state)
     assert_share(&f, 230, 920);
 }
 
+static void test_cause_corpus__texts_of_public_issues(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_issues.tsv", &f);
+    print_figures("texts of public issues", &f);
+    /* The aim, 950, is not reached: 17 of 21 when measured. Raise it, never lower it. */
+    assert_share(&f, 440, 800);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -164,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_cause_corpus__texts_of_programs_and_services),
         cmocka_unit_test(test_cause_corpus__texts_as_people_paste_them),
         cmocka_unit_test(test_cause_corpus__texts_found_since),
+        cmocka_unit_test(test_cause_corpus__texts_of_public_issues),
     };
     return cmocka_run_group_tests_name("cause_corpus", tests, NULL, NULL);
 }
