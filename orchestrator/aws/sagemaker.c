@@ -20,13 +20,6 @@ struct sagemaker_call {
     } cb;
     void *ctx;
     char key[129]; /* of the tag asked for */
-    /* list */
-    char prefix[64];
-    usec_t created_after;
-    char token[8193];
-    int pages;
-    struct job_summary *jobs;
-    size_t jobs_n;
 };
 
 void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret)
@@ -48,17 +41,11 @@ static struct sagemaker_call *call_new(struct aws_client *c, struct aws_gate gat
     return call;
 }
 
-static void call_free(struct sagemaker_call *call)
-{
-    free(call->jobs);
-    free(call);
-}
-
 void sagemaker_cancel(struct sagemaker_call *call)
 {
     if (call != NULL) {
         aws_cancel(call->req);
-        call_free(call);
+        free(call);
     }
 }
 
@@ -137,7 +124,7 @@ static void on_create(void *ctx, const struct aws_reply *r)
         const char *arn = json_string_value(json_object_get(o, "TrainingJobArn"));
         if (arn != NULL) {
             call->cb.create(call->ctx, arn, NULL);
-            call_free(call);
+            free(call);
             return;
         }
     }
@@ -147,7 +134,7 @@ static void on_create(void *ctx, const struct aws_reply *r)
         (void)snprintf(f.message, sizeof f.message, "unreadable answer to CreateTrainingJob");
     }
     call->cb.create(call->ctx, NULL, &f);
-    call_free(call);
+    free(call);
 }
 
 struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate gate,
@@ -234,7 +221,7 @@ static void on_describe(void *ctx, const struct aws_reply *r)
         read_description(o, &job);
         if (job.status[0] != '\0') {
             call->cb.describe(call->ctx, &job, false, NULL);
-            call_free(call);
+            free(call);
             return;
         }
     }
@@ -244,7 +231,7 @@ static void on_describe(void *ctx, const struct aws_reply *r)
     } else {
         call->cb.describe(call->ctx, NULL, false, &f);
     }
-    call_free(call);
+    free(call);
 }
 
 static void name_body(const char *name, struct buf *body)
@@ -282,7 +269,7 @@ static void on_stop(void *ctx, const struct aws_reply *r)
         aws_failure_from(r, &f);
         call->cb.stop(call->ctx, false, false, &f);
     }
-    call_free(call);
+    free(call);
 }
 
 struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate, const char *name,
@@ -320,7 +307,7 @@ static void on_update(void *ctx, const struct aws_reply *r)
         aws_failure_from(r, &f);
         call->cb.update(call->ctx, false, false, &f);
     }
-    call_free(call);
+    free(call);
 }
 
 struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct aws_gate gate,
@@ -353,7 +340,7 @@ static void on_tag(void *ctx, const struct aws_reply *r)
     if (r->outcome != AWS_OK || !json_parse(r->body, r->body.n, &o, NULL)) {
         aws_failure_from(r, &f);
         call->cb.tag(call->ctx, NULL, &f);
-        call_free(call);
+        free(call);
         return;
     }
     const char *value = "";
@@ -364,7 +351,7 @@ static void on_tag(void *ctx, const struct aws_reply *r)
         value = key != NULL && v != NULL && strcmp(key, call->key) == 0 ? v : value;
     }
     call->cb.tag(call->ctx, value, NULL);
-    call_free(call);
+    free(call);
 }
 
 struct sagemaker_call *sagemaker_tag(struct aws_client *c, struct aws_gate gate, const char *arn,
@@ -415,7 +402,7 @@ static void on_metrics(void *ctx, const struct aws_reply *r)
         aws_failure_from(r, &f);
         call->cb.metrics(call->ctx, NULL, 0, &f);
     }
-    call_free(call);
+    free(call);
 }
 
 struct sagemaker_call *sagemaker_final_metrics(struct aws_client *c, struct aws_gate gate,
@@ -429,36 +416,12 @@ struct sagemaker_call *sagemaker_final_metrics(struct aws_client *c, struct aws_
     return call;
 }
 
-static void on_list(void *ctx, const struct aws_reply *r);
-
-static void list_send(struct sagemaker_call *call)
+static struct job_summary *read_summaries(const json_t *rows, size_t n)
 {
-    AUTO_BUF struct buf body = BUF_INIT(16384);
-    struct json_out w;
-    json_out_init(&w, &body);
-    json_out_object(&w, NULL);
-    json_out_str(&w, "NameContains", call->prefix);
-    if (call->created_after > 0) {
-        json_out_i64(&w, "CreationTimeAfter", call->created_after / USEC_PER_SEC);
-    }
-    json_out_str(&w, "SortBy", "CreationTime");
-    json_out_str(&w, "SortOrder", "Descending");
-    json_out_i64(&w, "MaxResults", 100);
-    if (call->token[0] != '\0') {
-        json_out_str(&w, "NextToken", call->token);
-    }
-    json_out_end_object(&w);
-    send_call(call, "ListTrainingJobs", buf_str(&body), false, on_list);
-}
-
-static void list_add(struct sagemaker_call *call, const json_t *rows)
-{
-    size_t n = json_array_size(rows);
-    call->jobs = xrealloc(call->jobs, (call->jobs_n + n + 1) * sizeof *call->jobs);
+    struct job_summary *jobs = xcalloc(n + 1, sizeof *jobs);
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(rows, i);
-        struct job_summary *job = &call->jobs[call->jobs_n++];
-        memset(job, 0, sizeof *job);
+        struct job_summary *job = &jobs[i];
         copy_str(row, "TrainingJobName", job->name, sizeof job->name);
         copy_str(row, "TrainingJobStatus", job->status, sizeof job->status);
         copy_str(row, "SecondaryStatus", job->secondary, sizeof job->secondary);
@@ -467,41 +430,58 @@ static void list_add(struct sagemaker_call *call, const json_t *rows)
         job->modified = copy_epoch(row, "LastModifiedTime");
         read_pool(row, &job->pool);
     }
+    return jobs;
 }
 
 static void on_list(void *ctx, const struct aws_reply *r)
 {
     struct sagemaker_call *call = ctx;
     AUTO_JSON json_t *o = NULL;
-    call->req = NULL;
     if (r->outcome != AWS_OK || !json_parse(r->body, r->body.n, &o, NULL)) {
         struct aws_failure f;
         aws_failure_from(r, &f);
-        call->cb.list(call->ctx, NULL, 0, &f);
-        call_free(call);
+        f.outcome = r->outcome == AWS_OK ? AWS_UNKNOWN : f.outcome;
+        call->cb.list(call->ctx, NULL, 0, "", &f);
+        free(call);
         return;
     }
-    list_add(call, json_object_get(o, "TrainingJobSummaries"));
-    const char *token = json_string_value(json_object_get(o, "NextToken"));
-    bool more = token != NULL && token[0] != '\0' && strlen(token) < sizeof call->token &&
-                strcmp(token, call->token) != 0 && ++call->pages < SAGEMAKER_LIST_PAGES_MAX;
-    if (more) {
-        (void)snprintf(call->token, sizeof call->token, "%s", token);
-        list_send(call);
-        return;
+    const json_t *rows = json_object_get(o, "TrainingJobSummaries");
+    const char *next = json_string_value(json_object_get(o, "NextToken"));
+    size_t n = json_array_size(rows);
+    AUTO_FREE struct job_summary *jobs = read_summaries(rows, n);
+    bool fits = next != NULL && strlen(next) < JOB_LIST_TOKEN_MAX;
+    call->cb.list(call->ctx, jobs, n, fits ? next : "", NULL);
+    free(call);
+}
+
+static void put_filter(struct json_out *w, const char *key, const char *value)
+{
+    if (value[0] != '\0') {
+        json_out_str(w, key, value);
     }
-    call->cb.list(call->ctx, call->jobs, call->jobs_n, NULL);
-    call_free(call);
 }
 
 struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate,
-                                      const char *prefix, usec_t created_after,
-                                      sagemaker_list_cb cb, void *ctx)
+                                      const struct job_list_query *q, sagemaker_list_cb cb,
+                                      void *ctx)
 {
     struct sagemaker_call *call = call_new(c, gate, ctx);
-    (void)snprintf(call->prefix, sizeof call->prefix, "%s", prefix);
-    call->created_after = created_after;
+    AUTO_BUF struct buf body = BUF_INIT(2 * JOB_LIST_TOKEN_MAX);
+    struct json_out w;
+    json_out_init(&w, &body);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "NameContains", q->contains);
+    put_filter(&w, "StatusEquals", q->status);
+    put_filter(&w, "WarmPoolStatusEquals", q->pool);
+    if (q->created_after > 0) {
+        json_out_i64(&w, "CreationTimeAfter", q->created_after / USEC_PER_SEC);
+    }
+    json_out_str(&w, "SortBy", "CreationTime");
+    json_out_str(&w, "SortOrder", "Descending");
+    json_out_i64(&w, "MaxResults", JOB_LIST_PAGE);
+    put_filter(&w, "NextToken", q->token);
+    json_out_end_object(&w);
     call->cb.list = cb;
-    list_send(call);
+    send_call(call, "ListTrainingJobs", buf_str(&body), false, on_list);
     return call;
 }

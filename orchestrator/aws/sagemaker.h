@@ -15,14 +15,13 @@ void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret);
 /* Text for logs, AWS' own spelling; "" for WARM_POOL_NONE. */
 const char *warm_pool_status_name(enum warm_pool_status s);
 
-#define SAGEMAKER_LIST_PAGES_MAX 50
-
 /* Each cb runs once. On success failure is NULL. */
 typedef void (*sagemaker_create_cb)(void *ctx, const char *arn, const struct aws_failure *failure);
 typedef void (*sagemaker_describe_cb)(void *ctx, const struct job_description *job, bool not_found,
                                       const struct aws_failure *failure);
+/* next: the token of the page after it, "" when it is the last. */
 typedef void (*sagemaker_list_cb)(void *ctx, const struct job_summary *jobs, size_t n,
-                                  const struct aws_failure *failure);
+                                  const char *next, const struct aws_failure *failure);
 typedef void (*sagemaker_stop_cb)(void *ctx, bool ended_already, bool not_found,
                                   const struct aws_failure *failure);
 /* no_pool: the job has no pool in status Available, so nothing was changed. */
@@ -36,11 +35,11 @@ struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate ga
                                         struct str request, sagemaker_create_cb cb, void *ctx);
 struct sagemaker_call *sagemaker_describe(struct aws_client *c, struct aws_gate gate,
                                           const char *name, sagemaker_describe_cb cb, void *ctx);
-/* List jobs whose name contains `prefix`, created at or after `created_after`, newest first, over
- * all pages (bounded; a repeated token ends the list). */
+/* One page. AWS applies the filters after it has cut the page, so that a page may be short, even
+ * empty, and not be the last: core/leader/list_round.h. */
 struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate,
-                                      const char *prefix, usec_t created_after,
-                                      sagemaker_list_cb cb, void *ctx);
+                                      const struct job_list_query *q, sagemaker_list_cb cb,
+                                      void *ctx);
 struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate, const char *name,
                                       sagemaker_stop_cb cb, void *ctx);
 /* Set how long the pool of an ended job is kept, counted from the end of the job; 0 ends it now.

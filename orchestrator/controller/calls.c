@@ -1,6 +1,7 @@
 /* See calls.h. */
 #include "calls.h"
 #include "aws/job_log.h"
+#include "common/clock.h"
 #include "output_check.h"
 
 void attempt_attach_io(struct controller *c, struct live_attempt *a)
@@ -46,11 +47,27 @@ void pool_remove(struct controller *c, struct live_pool *p)
     leader_state_remove_pool(&c->state, p);
 }
 
-struct job_summary *job_summaries_dup(const struct job_summary *jobs, size_t n)
+struct listed_page *listed_page_new(const struct job_summary *jobs, size_t n, const char *next,
+                                    const struct aws_failure *f)
 {
-    struct job_summary *ret = xmalloc((n + 1) * sizeof *ret);
+    struct listed_page *p = xcalloc(1, sizeof *p);
+    p->at_us = clock_boot_us();
+    p->failed = f != NULL;
+    p->failure = f != NULL ? *f : (struct aws_failure){.outcome = AWS_OK};
+    p->jobs = xcalloc(n + 1, sizeof *p->jobs);
     if (n > 0) {
-        memcpy(ret, jobs, n * sizeof *ret);
+        memcpy(p->jobs, jobs, n * sizeof *jobs);
     }
-    return ret;
+    p->n = n;
+    p->next = xstrdup(next);
+    return p;
+}
+
+void listed_page_free(struct listed_page *p)
+{
+    if (p != NULL) {
+        free(p->jobs);
+        free(p->next);
+        free(p);
+    }
 }

@@ -2,8 +2,19 @@
 #pragma once
 #include "shell.h"
 
-/* A copy of what a callback was given, so that the next tick can take it. Malloc'd, never NULL. */
-struct job_summary *job_summaries_dup(const struct job_summary *jobs, size_t n);
+/* A copy of what the callback of a List was given, so that the next tick can take it. */
+struct listed_page {
+    bool failed;
+    struct aws_failure failure;
+    struct job_summary *jobs;
+    size_t n;
+    char *next;
+    int64_t at_us; /* boot */
+};
+/* Never NULL. */
+struct listed_page *listed_page_new(const struct job_summary *jobs, size_t n, const char *next,
+                                    const struct aws_failure *f);
+void listed_page_free(struct listed_page *p);
 
 struct progress_look { /* outlives its attempt when that ends while the answer is under way */
     struct live_attempt *attempt; /* NULL: nobody waits for it any more */

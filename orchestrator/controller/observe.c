@@ -1,5 +1,5 @@
-/* Observe: one ListTrainingJobs in place of a hundred Describes. What differs from what we hold is
- * looked at by Describe. Quotas are read here too: unreadable means nothing is intended. */
+/* Observe: one ListTrainingJobs in place of a hundred Describes (core/leader/list_round.h); what
+ * differs from what we hold is looked at by Describe. Quotas are read here too: unreadable means nothing is intended. */
 #include "observe.h"
 #include "attempt.h"
 #include "calls.h"
@@ -15,56 +15,102 @@
 #include "shell.h"
 #include <stdio.h>
 
-static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
+#define FIRST_WAIT_US (50 * USEC_PER_MSEC)
+
+static void note_failed(const struct aws_failure *f)
+{
+    metric_add(METRIC_AWS_ERRORS, 1);
+    metric_add(METRIC_AWS_THROTTLED, f->outcome == AWS_THROTTLED);
+    if (log_allow("list_failed")) {
+        log_event(LOG_WARN, "list_failed", LF_S("code", f->code), LF_I("status", f->status),
+                  LF_S("text", f->message));
+    }
+}
+
+static void on_list(void *ctx, const struct job_summary *jobs, size_t n, const char *next,
                     const struct aws_failure *f)
 {
     struct controller *c = ctx;
     c->listing = NULL;
+    c->listed = listed_page_new(jobs, n, next, f);
     if (f != NULL) {
-        metric_add(METRIC_AWS_ERRORS, 1);
-        metric_add(METRIC_AWS_THROTTLED, f->outcome == AWS_THROTTLED);
-        if (log_allow("list_failed")) {
-            log_event(LOG_WARN, "list_failed", LF_S("code", f->code), LF_I("status", f->status),
-                      LF_S("text", f->message));
-        }
+        note_failed(f);
         return;
     }
     atomic_store(&c->status->aws_ok, true);
     c->state.act |= call_pace_answered(&c->pace, clock_mono_us());
-    free(c->listed);
-    c->listed = job_summaries_dup(jobs, n);
-    c->listed_n = n;
-    c->listed_us = clock_boot_us();
 }
 
-void list_tick(struct controller *c)
+static void take_page(struct controller *c, const struct listed_page *page)
 {
-    AUTO_FREE struct job_summary *jobs = TAKE(c->listed);
-    if (jobs == NULL) {
-        return;
-    }
-    orphan_sweep_listed(c, jobs, c->listed_n);
-    for (size_t i = 0; i < c->listed_n && c->leading; i++) {
+    orphan_sweep_listed(c, page->jobs, page->n);
+    for (size_t i = 0; i < page->n && c->leading; i++) {
         struct live_attempt *a;
         struct fact fact;
-        if (leader_listed(&c->state, &jobs[i], c->listed_us, &a, &fact)) {
+        if (leader_listed(&c->state, &page->jobs[i], page->at_us, &a, &fact)) {
             attempt_fact(a, &fact);
+        }
+    }
+    if (c->leading) {
+        bool late = c->round.late;
+        list_round_page(&c->round, &c->state, page->jobs, page->n, page->next, page->at_us);
+        if (c->round.late != late) {
+            log_event(LOG_INFO, "list_filters_late",
+                      LF_S("why", "pages of ListTrainingJobs are cut before they are filtered"));
         }
     }
 }
 
-void observe_start(struct controller *c)
+/* What no page has shown is described. */
+static void look_at_absent(struct controller *c)
 {
-    usec_t since =
-        leader_list_from(leader_list_since(&c->state, clock_boot_us()), aws_client_skew_us(c->aws));
-    char prefix[JOB_PREFIX_MAX + 2];
-    if (c->listing != NULL || since == USEC_NEVER) {
+    struct live_attempt *a;
+    while (c->leading && (a = list_round_absent(&c->round, &c->state, clock_boot_us())) != NULL) {
+        const struct fact fact = {.kind = FACT_HINT, .at_us = clock_boot_us()};
+        attempt_fact(a, &fact);
+    }
+}
+
+void list_tick(struct controller *c)
+{
+    struct listed_page *page = TAKE(c->listed);
+    if (page == NULL) {
         return;
     }
-    leader_list_prefix(c->cfg.job_prefix, prefix);
+    if (page->failed) {
+        list_round_refused(&c->round, &page->failure, page->at_us);
+    } else {
+        take_page(c, page);
+    }
+    listed_page_free(page);
+    look_at_absent(c);
+    if (c->leading) {
+        loop_timer_set(c->observe_timer, 0);
+    }
+}
+
+void observe_go_on(struct controller *c)
+{
+    struct job_list_query q;
+    int64_t skew_us = aws_client_skew_us(c->aws);
+    int64_t boot_us = clock_boot_us();
+    if (c->listing != NULL || c->listed != NULL) {
+        return; /* the tick that takes it goes on */
+    }
+    int64_t wait_us = list_round_wait_us(&c->round, &c->state, clock_wall_us(), skew_us, boot_us);
+    if (wait_us == 0 && !orphan_sweep_asked(c)) { /* which goes first: intents wait for it */
+        wait_us = FIRST_WAIT_US;
+    }
+    if (wait_us > 0) {
+        loop_timer_set(c->observe_timer, wait_us);
+        return;
+    }
     metric_add(METRIC_AWS_REQUESTS, 1);
-    call_pace_first(&c->pace);
-    c->listing = sagemaker_list(c->aws, lease_gate(c), prefix, since, on_list, c);
+    if (c->round.walk.failures == 0) {
+        call_pace_first(&c->pace);
+    }
+    list_round_query(&c->round, &c->state, c->cfg.job_prefix, skew_us, boot_us, &q);
+    c->listing = sagemaker_list(c->aws, lease_gate(c), &q, on_list, c);
 }
 
 struct quota_arg {
@@ -167,8 +213,8 @@ void observe_cancel(struct controller *c)
 {
     sagemaker_cancel(c->listing);
     c->listing = NULL;
-    free(c->listed);
-    c->listed = NULL;
+    listed_page_free(TAKE(c->listed));
+    list_round_clear(&c->round);
     quotas_cancel(c->quota_reading);
     c->quota_reading = NULL;
     quotas_forget(c);

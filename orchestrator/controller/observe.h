@@ -2,9 +2,9 @@
 #pragma once
 #include "shell.h"
 
-/* Sends a List, unless one is under way or nothing of ours is at AWS. */
-void observe_start(struct controller *c);
-/* What a List has shown since the last tick. */
+/* Asks for the next page of a List that is due, or sets the timer for it. */
+void observe_go_on(struct controller *c);
+/* What a page of a List has shown since the last tick. */
 void list_tick(struct controller *c);
 /* Asks for the quotas, unless that is under way. */
 void quota_start(struct controller *c);

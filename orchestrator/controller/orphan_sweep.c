@@ -14,7 +14,8 @@
 #include "store/leader/strays.h"
 #include <stdio.h>
 
-#define BATCH 500
+#define BATCH     500
+#define PAGES_MAX 1000 /* of the first list */
 
 struct sweep_answer { /* of the question that was under way */
     enum { NO_ANSWER, TAG_ANSWER, DESCRIBE_ANSWER } kind;
@@ -28,9 +29,10 @@ struct orphan_sweep {
     struct sagemaker_call *list, *call;
     struct sweep s;
     size_t at;                  /* of the question under way */
-    struct job_summary *listed; /* the first list, noted; malloc'd */
-    size_t listed_n;
-    bool list_answered, list_failed;
+    struct list_walk walk;      /* the first list, page by page */
+    usec_t since_us;            /* of it */
+    bool asked;                 /* for a page of it */
+    struct listed_page *listed; /* a page, noted; NULL: none */
     struct sweep_answer answer;
 };
 
@@ -43,7 +45,7 @@ void orphan_sweep_cancel(struct controller *c)
     sagemaker_cancel(o->list);
     sagemaker_cancel(o->call);
     sweep_clear(&o->s);
-    free(o->listed);
+    listed_page_free(o->listed);
     free(o);
     c->sweep = NULL;
 }
@@ -59,6 +61,11 @@ static struct orphan_sweep *sweep_of(struct controller *c)
 bool orphan_sweep_lets_intend(struct controller *c)
 {
     return sweep_lets_intend(&sweep_of(c)->s, &c->state);
+}
+
+bool orphan_sweep_asked(struct controller *c)
+{
+    return sweep_of(c)->asked;
 }
 
 struct sweep_write {
@@ -289,35 +296,49 @@ void orphan_sweep_listed(struct controller *c, const struct job_summary *jobs, s
     (void)look_through(c, jobs, n); /* else with the next List */
 }
 
-static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
+static void on_list(void *ctx, const struct job_summary *jobs, size_t n, const char *next,
                     const struct aws_failure *f)
 {
+    static const struct aws_failure broken = {.outcome = AWS_UNKNOWN};
     struct controller *c = ctx;
     struct orphan_sweep *o = c->sweep;
     o->list = NULL;
-    o->list_answered = c->state.act = true;
-    o->list_failed = f != NULL || FP("sweep.after_list");
-    if (o->list_failed) {
+    c->state.act = true;
+    f = f == NULL && FP("sweep.after_list") ? &broken : f;
+    o->listed = listed_page_new(jobs, n, next, f);
+    if (f != NULL) {
         metric_add(METRIC_AWS_ERRORS, 1);
         if (log_allow("sweep_failed")) {
-            log_event(LOG_WARN, "sweep_failed", LF_S("code", f != NULL ? f->code : ""));
+            log_event(LOG_WARN, "sweep_failed", LF_S("code", f->code));
         }
-        return;
     }
-    o->listed = job_summaries_dup(jobs, n);
-    o->listed_n = n;
+}
+
+static enum list_walk_then take_page(struct controller *c, const struct listed_page *page)
+{
+    struct orphan_sweep *o = c->sweep;
+    if (page->failed) {
+        return list_walk_refused(&o->walk, &page->failure, c->cfg.observe_interval_us, page->at_us);
+    }
+    if (!look_through(c, page->jobs, page->n)) {
+        return LIST_WALK_CUT;
+    }
+    return list_walk_page(&o->walk, page->next, PAGES_MAX);
 }
 
 static void take_list(struct controller *c)
 {
     struct orphan_sweep *o = c->sweep;
-    if (o->list_answered) {
-        o->list_answered = false;
-        bool through = !o->list_failed && look_through(c, o->listed, o->listed_n);
-        sweep_list_answered(&o->s, through, clock_boot_us());
-        free(o->listed);
-        o->listed = NULL;
+    struct listed_page *page = TAKE(o->listed);
+    if (page == NULL) {
+        return;
     }
+    enum list_walk_then then = take_page(c, page);
+    if (then != LIST_WALK_ON) {
+        o->walk = (struct list_walk){.pages = 0};
+        sweep_list_answered(&o->s, then == LIST_WALK_OVER, clock_boot_us());
+    }
+    listed_page_free(page);
 }
 
 static bool read_newest(struct controller *c, void *arg, struct err *err)
@@ -325,21 +346,37 @@ static bool read_newest(struct controller *c, void *arg, struct err *err)
     return newest_intent(c->store, arg, err);
 }
 
+/* False: the rows could not be read. */
+static bool list_begins(struct controller *c, int64_t boot_us)
+{
+    usec_t newest = 0;
+    if (!leader_tx(c, read_newest, &newest)) {
+        return false;
+    }
+    c->sweep->since_us = sweep_list_begins(&c->state, newest, c->cfg.lease_length_us,
+                                           c->cfg.signature_window_us, boot_us);
+    return true;
+}
+
 static void list(struct controller *c)
 {
-    char prefix[JOB_PREFIX_MAX + 2];
-    usec_t newest = 0;
     struct orphan_sweep *o = c->sweep;
-    if (o->list != NULL || !sweep_list_due(&o->s, clock_boot_us()) ||
-        !leader_tx(c, read_newest, &newest)) {
+    int64_t boot_us = clock_boot_us();
+    bool first = o->walk.pages == 0 && o->walk.failures == 0;
+    if (o->list != NULL || !sweep_list_due(&o->s, boot_us) || boot_us < o->walk.next_us ||
+        list_round_urgent_wait_us(&c->round, boot_us) > 0 || (first && !list_begins(c, boot_us))) {
         return;
     }
-    leader_list_prefix(c->cfg.job_prefix, prefix);
-    usec_t since = sweep_list_begins(&c->state, newest, c->cfg.lease_length_us,
-                                     c->cfg.signature_window_us, clock_boot_us());
+    struct job_list_query q = {.status = "",
+                               .pool = "",
+                               .created_after =
+                                   leader_list_from(o->since_us, aws_client_skew_us(c->aws))};
+    leader_list_prefix(c->cfg.job_prefix, q.contains);
+    (void)snprintf(q.token, sizeof q.token, "%s", o->walk.token);
     metric_add(METRIC_AWS_REQUESTS, 1);
-    since = leader_list_from(since, aws_client_skew_us(c->aws));
-    o->list = sagemaker_list(c->aws, lease_gate(c), prefix, since, on_list, c);
+    list_round_sent(&c->round, boot_us);
+    o->asked = true;
+    o->list = sagemaker_list(c->aws, lease_gate(c), &q, on_list, c);
 }
 
 /* One question at a time. */

@@ -7,6 +7,8 @@
 void orphan_sweep_tick(struct controller *c);
 /* False: before all that the first list of this epoch has shown is decided. */
 bool orphan_sweep_lets_intend(struct controller *c);
-/* A List has come. */
+/* A page of its first list was asked for. */
+bool orphan_sweep_asked(struct controller *c);
+/* A page of a List has come. */
 void orphan_sweep_listed(struct controller *c, const struct job_summary *jobs, size_t n);
 void orphan_sweep_cancel(struct controller *c);

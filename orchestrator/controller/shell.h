@@ -14,6 +14,7 @@
 #include "core/leader/job_list.h"
 #include "core/leader/leader_state.h"
 #include "core/leader/lease_watch.h"
+#include "core/leader/list_round.h"
 #include "core/leader/prices_file.h"
 #include "core/leader/quota_learning.h"
 #include "core/leader/sched_view.h"
@@ -75,13 +76,12 @@ struct controller {
     int64_t acted_until_us; /* boot: earliest wake of any attempt */
 
     struct call_pace pace;
+    struct list_round round;
     struct sagemaker_call *listing;
+    struct listed_page *listed; /* waits for the tick; NULL: nothing does */
     struct stray_answer *stray; /* of the question that was under way about a stray */
     struct sagemaker_call *stray_call;
     struct model_look *model_looks; /* of endpoints that wait for their model */
-    struct job_summary *listed;     /* waits for the tick; NULL: nothing does */
-    size_t listed_n;
-    int64_t listed_us; /* boot */
     struct quotas_call *quota_reading;
     struct prices_file prices_file;
     struct quota_reading *quotas_read;                /* waits for the tick; NULL: nothing does */

@@ -146,9 +146,8 @@ static void on_observe_timer(void *ctx)
 {
     struct controller *c = ctx;
     if (c->leading) {
-        observe_start(c);
+        observe_go_on(c);
     }
-    loop_timer_set(c->observe_timer, c->cfg.observe_interval_us);
 }
 
 static void on_housekeeping_timer(void *ctx)
@@ -180,6 +179,7 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->bridge = bridge;
     c->status = status;
     call_pace_init(&c->pace, cfg->create_rate, cfg->create_burst, clock_mono_us());
+    list_round_init(&c->round, cfg->observe_interval_us, clock_boot_us());
     atomic_store(&status->creates_per_s_u, c->pace.creates.rate_per_s_u);
     if (!aws_client_new(loop, &aws, &c->aws, err)) {
         goto fail;

@@ -51,6 +51,7 @@ static const char *const known_keys[] = {"quotas",
                                          "signature_window_seconds",
                                          "kill_jobs_on_exit",
                                          "log_bodies",
+                                         "list_filters_late",
                                          NULL};
 
 bool settings_seconds(const json_t *o, const char *key, int64_t dflt_us, int64_t *ret_us,
@@ -214,7 +215,8 @@ static bool scalars_load(struct local_settings *s, struct err *err)
            settings_seconds(a, "signature_window_seconds", 900 * USEC_PER_SEC,
                             &s->signature_window_us, err) &&
            json_get_bool(a, "kill_jobs_on_exit", false, &s->kill_jobs_on_exit, err) &&
-           json_get_bool(a, "log_bodies", false, &s->log_bodies, err);
+           json_get_bool(a, "log_bodies", false, &s->log_bodies, err) &&
+           json_get_bool(a, "list_filters_late", false, &s->list_filters_late, err);
 }
 
 bool settings_load(const char *file, struct local_settings *ret, struct err *err)

@@ -50,6 +50,7 @@ struct local_settings {
     int64_t fsx_task_us;         /* of an association or a task */
     int64_t signature_window_us; /* accepted clock difference of a signature */
     bool kill_jobs_on_exit;      /* kill the jobs when drover-local ends */
+    bool list_filters_late;      /* ListTrainingJobs cuts a page, then filters it, as AWS does */
     bool log_bodies;             /* the wire log has the bodies of JSON requests */
 };
 

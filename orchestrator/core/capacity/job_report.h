@@ -45,3 +45,12 @@ struct job_summary {
     /* Compare this, not `modified`, to notice a change of the pool. */
     struct warm_pool_report pool;
 };
+#define JOB_LIST_PAGE      100 /* what SageMaker gives at most */
+#define JOB_LIST_TOKEN_MAX 8193
+struct job_list_query { /* one page of a List, newest first */
+    char contains[64];
+    const char *status;             /* "" any */
+    const char *pool;               /* status of the warm pool, "" any */
+    usec_t created_after;           /* 0: from the beginning */
+    char token[JOB_LIST_TOKEN_MAX]; /* of the page; "": the first */
+};

@@ -84,6 +84,7 @@ struct live_pool { /* a warm pool, from the intent of the attempt that leaves it
     int64_t next_us;       /* boot: no call before this */
     int64_t described_us;  /* boot */
     int64_t first_look_us; /* boot: this leader's first Describe of it was answered; 0 not yet */
+    int64_t listed_round;  /* the last round of Lists that showed it as Available; 0: none */
 };
 struct live_attempt {
     struct attempt_row row;
@@ -111,6 +112,10 @@ struct live_attempt {
     struct attempt_io *io;    /* the shell's calls; never looked into here */
     int64_t wake_us;          /* boot: when protocol_next wants to be asked */
     int64_t describe_sent_us; /* boot */
+    int64_t listed_round;     /* the last round of Lists that showed it (list_round.h); 0: none */
+    int64_t listed_us;        /* boot: then */
+    int absent;               /* so often in a row a Describe was asked for as no List showed it */
+    int64_t absent_due_us;    /* boot: and again not before */
     bool recording;           /* a record of it waits for its transaction */
     int facts_n;
     bool reread; /* memory is ahead of its row, which is read first */

@@ -74,7 +74,7 @@ static void on_update(void *ctx, bool no_pool, bool not_found, const struct aws_
     g->not_found = not_found;
 }
 
-static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
+static void on_list(void *ctx, const struct job_summary *jobs, size_t n, const char *next,
                     const struct aws_failure *f)
 {
     struct got *g = ctx;
@@ -82,6 +82,7 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
     assert_true(n <= ARRAY_LEN(g->jobs));
     memcpy(g->jobs, jobs, n * sizeof jobs[0]);
     g->jobs_n = n;
+    assert_string_equal(next, "");
 }
 
 static struct quota_value *copy_values(const struct quota_value *v, size_t n)
@@ -245,7 +246,8 @@ static void test_list__carries_the_pools(void **state)
     create("list-3", 0, false, &g);
     describe_ended("list-3", &g);
     g = (struct got){.n = 0};
-    (void)sagemaker_list(c, open_gate, "list-", 0, on_list, &g);
+    struct job_list_query q = {.contains = "list-", .status = "", .pool = ""};
+    (void)sagemaker_list(c, open_gate, &q, on_list, &g);
     run_until_answered(&g);
     assert_int_equal(g.jobs_n, 3);
     assert_string_equal(g.jobs[2].name, "list-1");
@@ -255,6 +257,18 @@ static void test_list__carries_the_pools(void **state)
     assert_int_equal(g.jobs[1].pool.status, WARM_POOL_TERMINATED);
     assert_int_equal(g.jobs[0].pool.status, WARM_POOL_NONE);
     assert_string_equal(g.jobs[0].pool.reused_by, "");
+    q.status = "InProgress";
+    g = (struct got){.n = 0};
+    (void)sagemaker_list(c, open_gate, &q, on_list, &g);
+    run_until_answered(&g);
+    assert_int_equal(g.jobs_n, 0);
+    q.status = "Completed";
+    q.pool = "Terminated";
+    g = (struct got){.n = 0};
+    (void)sagemaker_list(c, open_gate, &q, on_list, &g);
+    run_until_answered(&g);
+    assert_int_equal(g.jobs_n, 1);
+    assert_string_equal(g.jobs[0].name, "list-2");
 }
 
 static void test_describe__a_status_we_do_not_know_is_kept_apart(void **state)

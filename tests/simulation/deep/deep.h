@@ -246,7 +246,15 @@ struct job *job_find(const char *name);
 /* Fills *f when refused, else the job exists. */
 bool aws_create(struct str body, usec_t signed_us, char ret_arn[static 257], struct aws_failure *f);
 void aws_describe(const struct job *j, bool stale, struct job_description *ret);
-void aws_summary(const struct job *j, bool stale, struct job_summary *ret);
+struct list_asked {
+    usec_t created_after;
+    const char *status, *pool; /* "" any */
+    size_t from;               /* so many are passed over */
+};
+/* A page of a List into jobs[JOB_LIST_PAGE], and the token of the next. Every other world cuts it
+ * before it is filtered, as AWS documents. */
+size_t aws_list(const struct list_asked *q, const char *contains, struct job_summary *jobs,
+                char next[257]);
 void aws_quotas(struct quota_reading *ret);
 PRINTF(4, 5)
 void aws_refuse(struct aws_failure *f, enum aws_outcome o, const char *code, const char *fmt, ...);

@@ -268,7 +268,7 @@ void aws_describe(const struct job *j, bool stale, struct job_description *ret)
     pool_report(j, &ret->pool);
 }
 
-void aws_summary(const struct job *j, bool stale, struct job_summary *ret)
+static void summary(const struct job *j, bool stale, struct job_summary *ret)
 {
     *ret = (struct job_summary){.created = j->created, .modified = j->modified};
     stale = stale && j->old_status != NULL;
@@ -282,6 +282,41 @@ void aws_summary(const struct job *j, bool stale, struct job_summary *ret)
     } else {
         pool_report(j, &ret->pool);
     }
+}
+
+/* False: no filter lets it through. */
+static bool list_shows(const struct list_asked *q, const char *contains, const struct job *j,
+                       struct job_summary *ret)
+{
+    bool young = wall_now() - j->created < 10 * MINUTE;
+    if (strstr(j->name, contains) == NULL || (young && fault(FAULT_LIST_OMITS))) {
+        return false;
+    }
+    summary(j, fault(FAULT_STALE), ret);
+    return (q->status[0] == '\0' || strcmp(ret->status, q->status) == 0) &&
+           (q->pool[0] == '\0' || ret->pool.status == WARM_POOL_AVAILABLE);
+}
+
+size_t aws_list(const struct list_asked *q, const char *contains, struct job_summary *jobs,
+                char next[257])
+{
+    bool late = deep->seed % 2 == 0;
+    size_t at = 0, cut = 0, n = 0;
+    for (size_t i = deep->jobs_n; i-- > 0;) {
+        const struct job *j = &deep->jobs[i];
+        bool old = j->created / USEC_PER_SEC < q->created_after / USEC_PER_SEC;
+        if (old || at++ < q->from) {
+            continue;
+        }
+        if (cut == JOB_LIST_PAGE) {
+            (void)snprintf(next, 257, "%zu", at - 1);
+            return n;
+        }
+        bool shown = list_shows(q, contains, j, &jobs[n]);
+        n += shown;
+        cut += shown || late;
+    }
+    return n;
 }
 
 void aws_quotas(struct quota_reading *ret)

@@ -55,7 +55,8 @@ struct sagemaker_call {
     void *ctx;
     char name[64];
     struct str body;
-    usec_t signed_us, created_after;
+    usec_t signed_us;
+    struct list_asked list;
     int64_t seconds, range_from, range_to;
     struct s3_uri uri;
     /* the answer */
@@ -126,7 +127,7 @@ static void give(struct sagemaker_call *k)
         k->cb.describe(k->ctx, f == NULL && !k->not_found ? &k->job : NULL, k->not_found, f);
         return;
     case LIST:
-        k->cb.list(k->ctx, k->jobs, k->failed ? 0 : k->jobs_n, f);
+        k->cb.list(k->ctx, k->jobs, k->failed ? 0 : k->jobs_n, k->failed ? "" : k->arn, f);
         return;
     case STOP:
         k->cb.stop(k->ctx, k->flag, k->not_found, f);
@@ -239,22 +240,6 @@ static bool refused_outright(struct sagemaker_call *k)
     return k->failed;
 }
 
-static void effect_list(struct sagemaker_call *k)
-{
-    k->jobs = xcalloc(deep->jobs_n + 1, sizeof *k->jobs);
-    for (size_t i = deep->jobs_n; i-- > 0;) {
-        const struct job *j = &deep->jobs[i];
-        if (j->created / USEC_PER_SEC < k->created_after / USEC_PER_SEC ||
-            strstr(j->name, k->name) == NULL) {
-            continue;
-        }
-        bool young = wall_now() - j->created < 10 * MINUTE;
-        if (!young || !fault(FAULT_LIST_OMITS)) {
-            aws_summary(j, fault(FAULT_STALE), &k->jobs[k->jobs_n++]);
-        }
-    }
-}
-
 static void effect_job(struct sagemaker_call *k)
 {
     struct job *j = job_find(k->name);
@@ -288,7 +273,8 @@ static void effect(struct sagemaker_call *k)
         effect_job(k);
         return;
     case LIST:
-        effect_list(k);
+        k->jobs = xcalloc(JOB_LIST_PAGE + 1, sizeof *k->jobs);
+        k->jobs_n = aws_list(&k->list, k->name, k->jobs, k->arn);
         return;
     case QUOTAS:
         aws_quotas(&k->reading);
@@ -437,11 +423,14 @@ struct sagemaker_call *sagemaker_describe(struct aws_client *c, struct aws_gate 
 }
 
 struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate,
-                                      const char *prefix, usec_t created_after,
-                                      sagemaker_list_cb cb, void *ctx)
+                                      const struct job_list_query *q, sagemaker_list_cb cb,
+                                      void *ctx)
 {
-    struct sagemaker_call *k = named(c, gate, LIST, prefix, ctx);
-    k->created_after = created_after;
+    struct sagemaker_call *k = named(c, gate, LIST, q->contains, ctx);
+    k->list = (struct list_asked){.created_after = q->created_after,
+                                  .status = q->status,
+                                  .pool = q->pool,
+                                  .from = strtoul(q->token, NULL, 10)};
     k->cb.list = cb;
     return k;
 }

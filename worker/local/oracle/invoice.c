@@ -1,6 +1,7 @@
 /* The invoice and the wire log under /_local/: see invoice.h. */
 #include "invoice.h"
 #include "common/clock.h"
+#include "history.h"
 #include "local/app.h"
 #include "local/hosting/fleet.h"
 #include "local/jobs/files.h"
@@ -302,6 +303,7 @@ void invoice_handle(struct request *r)
         {"GET", INVOICE_PREFIX "jobs", jobs_reply},
         {"GET", INVOICE_PREFIX "invoice", invoice_reply},
         {"POST", INVOICE_PREFIX "faults", faults_post},
+        {"POST", INVOICE_PREFIX "history", history_post},
         {"POST", INVOICE_PREFIX "reset", reset_post},
     };
     r->service = "local";

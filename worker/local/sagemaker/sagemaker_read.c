@@ -199,6 +199,7 @@ static int job_cmp(const struct list_query *q, const struct local_job *a, const 
     } else if (q->by == SORT_STATUS) {
         d = strcmp(job_status_name(a->status), job_status_name(b->status));
     }
+    d = d != 0 ? d : a->created < b->created ? -1 : a->created > b->created;
     d = d != 0 ? d : a->seq < b->seq ? -1 : a->seq > b->seq;
     return q->descending ? -d : d;
 }
@@ -264,7 +265,15 @@ static bool query_parse(struct request *r, struct list_query *q, struct err *err
            token_find(r, q, err);
 }
 
-static bool job_listed(const struct list_query *q, const struct local_job *job,
+/* In the range that pages are cut from. */
+static bool job_in_range(const struct list_query *q, const struct local_job *job)
+{
+    return job->created >= q->created_after && job->created <= q->created_before &&
+           job->modified >= q->modified_after && job->modified <= q->modified_before &&
+           (q->after == NULL || job_cmp(q, job, q->after) > 0);
+}
+
+static bool job_passes(const struct list_query *q, const struct local_job *job,
                        const struct injected_fault *f)
 {
     if (f != NULL && f->kind == FAULT_LIST_OMITS && strstr(job->name, f->name_contains) != NULL) {
@@ -272,10 +281,7 @@ static bool job_listed(const struct list_query *q, const struct local_job *job,
     }
     return strstr(job->name, q->contains) != NULL &&
            (q->status[0] == '\0' || strcmp(job_status_name(job->status), q->status) == 0) &&
-           (q->pool[0] == '\0' || strcmp(pool_status_name(job->pool.status), q->pool) == 0) &&
-           job->created >= q->created_after && job->created <= q->created_before &&
-           job->modified >= q->modified_after && job->modified <= q->modified_before &&
-           (q->after == NULL || job_cmp(q, job, q->after) > 0);
+           (q->pool[0] == '\0' || strcmp(pool_status_name(job->pool.status), q->pool) == 0);
 }
 
 static json_t *summary(const struct app *app, const struct local_job *job)
@@ -307,10 +313,11 @@ void sagemaker_list(struct request *r)
         return;
     }
     const struct injected_fault *f = faults_take(r, STAGE_READ);
+    bool late = r->app->set.list_filters_late;
     AUTO_FREE const struct local_job **found = xcalloc(jobs->n + 1, sizeof *found);
     size_t n = 0;
     for (size_t i = 0; i < jobs->n; i++) {
-        if (job_listed(&q, jobs->items[i], f)) {
+        if (job_in_range(&q, jobs->items[i]) && (late || job_passes(&q, jobs->items[i], f))) {
             found[n++] = jobs->items[i];
         }
     }
@@ -318,7 +325,9 @@ void sagemaker_list(struct request *r)
     json_t *list = json_array();
     size_t shown = MIN(n, (size_t)q.max);
     for (size_t i = 0; i < shown; i++) {
-        (void)json_array_append_new(list, summary(r->app, found[i]));
+        if (!late || job_passes(&q, found[i], f)) {
+            (void)json_array_append_new(list, summary(r->app, found[i]));
+        }
     }
     json_t *o = json_pack("{s:o}", "TrainingJobSummaries", list);
     const json_t *given = json_object_get(r->input, "NextToken");

@@ -1,0 +1,324 @@
+/* See list_round.h. */
+#include "list_round.h"
+#include "common/retry.h"
+#include <stdio.h>
+
+#define PAGES_IN_3_INTERVALS  8
+#define PAGES_BURST           4
+#define LOOKS_IN_10_INTERVALS 35
+#define LOOKS_BURST           8
+#define GAPS                  10 /* in an interval: no two pages come closer */
+#define NEW_EVERY             6  /* intervals */
+#define FAILURES_MAX          5  /* of one page */
+#define ABSENT_MAX            40 /* Describes after one round */
+#define ABSENT_DOUBLINGS      4
+#define NEW_MARGIN_US         (900 * USEC_PER_SEC) /* as job_list.c's */
+
+static const int pages_max[LIST_PART_COUNT] = {
+    [LIST_LIVE] = 20, [LIST_STOPPING] = 20, [LIST_POOLS] = 20, [LIST_NEW] = 50, [LIST_ALL] = 10};
+
+enum list_walk_then list_walk_page(struct list_walk *w, const char *next, int most)
+{
+    bool over = next[0] == '\0' || strcmp(next, w->token) == 0;
+    w->failures = 0;
+    w->next_us = 0;
+    w->pages++;
+    (void)snprintf(w->token, sizeof w->token, "%s", over ? "" : next);
+    return over ? LIST_WALK_OVER : w->pages < most ? LIST_WALK_ON : LIST_WALK_CUT;
+}
+
+enum list_walk_then list_walk_refused(struct list_walk *w, const struct aws_failure *f,
+                                      int64_t interval_us, int64_t boot_us)
+{
+    int64_t wait_us = retry_step_us(interval_us / GAPS, 3 * interval_us, w->failures++);
+    w->next_us = boot_us + MAX(wait_us, f->retry_after_us);
+    /* A token may be too old: only a List from its beginning helps. */
+    bool stale = f->outcome == AWS_REFUSED && w->token[0] != '\0';
+    return stale || w->failures >= FAILURES_MAX ? LIST_WALK_CUT : LIST_WALK_ON;
+}
+
+static double per_second(double n, int64_t span_us)
+{
+    return n * (double)USEC_PER_SEC / (double)span_us;
+}
+
+void list_round_init(struct list_round *r, int64_t interval_us, int64_t boot_us)
+{
+    ASSERT(interval_us >= GAPS);
+    *r = (struct list_round){.interval_us = interval_us};
+    token_bucket_init(&r->pages, per_second(PAGES_IN_3_INTERVALS, 3 * interval_us), PAGES_BURST,
+                      boot_us);
+    token_bucket_init(&r->looks, per_second(LOOKS_IN_10_INTERVALS, 10 * interval_us), LOOKS_BURST,
+                      boot_us);
+}
+
+void list_round_clear(struct list_round *r)
+{
+    const struct list_round fresh = {.interval_us = r->interval_us,
+                                     .pages = r->pages,
+                                     .looks = r->looks,
+                                     .page_us = r->page_us,
+                                     .n = r->n};
+    *r = fresh;
+}
+
+static bool is_listed_live(enum attempt_state s)
+{
+    return s >= ATTEMPT_SUBMITTED && s < ATTEMPT_STOPPING;
+}
+
+static void want_parts(struct list_round *r, const struct leader_state *s, int64_t boot_us)
+{
+    bool watch = boot_us < s->watch_until_us;
+    bool *left = r->left;
+    memset(r->left, 0, sizeof r->left);
+    memset(r->whole, 0, sizeof r->whole);
+    r->new_open |= watch;
+    left[LIST_LIVE] = s->attempts_n > 0 || s->strays_n > 0 || watch;
+    left[LIST_NEW] = r->new_open && boot_us >= r->new_due_us;
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        left[LIST_STOPPING] |= s->attempts[i]->p.state == ATTEMPT_STOPPING;
+    }
+    for (size_t i = 0; i < s->strays_n; i++) {
+        left[LIST_STOPPING] |= strcmp(s->strays[i].row.status, "Stopping") == 0;
+    }
+    for (size_t i = 0; i < s->pools_n; i++) {
+        left[LIST_POOLS] |= s->pools[i]->row.state == POOL_AVAILABLE;
+    }
+    if (r->late) {
+        bool any = left[LIST_LIVE] || left[LIST_POOLS] || r->new_open;
+        memset(r->left, 0, sizeof r->left);
+        left[LIST_ALL] = any;
+    }
+}
+
+/* The next part begins; none is left: the round is over. */
+static void next_part(struct list_round *r)
+{
+    for (enum list_part p = 0; p < LIST_PART_COUNT; p++) {
+        if (r->left[p]) {
+            r->left[p] = false;
+            r->part = p;
+            r->walk = (struct list_walk){.pages = 0};
+            r->under_way = true;
+            return;
+        }
+    }
+    r->under_way = false;
+}
+
+static void begin(struct list_round *r, const struct leader_state *s, usec_t now_us,
+                  int64_t skew_us, int64_t boot_us)
+{
+    r->due_us = boot_us + r->interval_us;
+    r->began_us = boot_us;
+    r->absent_n = 0;
+    r->oldest_us = USEC_NEVER;
+    if (r->new_from_us == 0) { /* what is older is the sweep's */
+        r->new_from_us = MAX(1, now_us + skew_us);
+    }
+    want_parts(r, s, boot_us);
+    next_part(r);
+    r->n += r->under_way;
+    if (r->left[LIST_NEW] || (r->under_way && r->part >= LIST_NEW)) {
+        r->new_due_us = boot_us + NEW_EVERY * r->interval_us;
+        r->new_open = boot_us < s->watch_until_us; /* else that was the last */
+        r->new_began_us = MAX(0, now_us + skew_us);
+    }
+}
+
+int64_t list_round_wait_us(struct list_round *r, const struct leader_state *s, usec_t now_us,
+                           int64_t skew_us, int64_t boot_us)
+{
+    if (!r->under_way && boot_us >= r->due_us) {
+        begin(r, s, now_us, skew_us, boot_us);
+    }
+    if (!r->under_way) {
+        return MAX(1, r->due_us - boot_us);
+    }
+    int64_t at_us = MAX(r->walk.next_us, r->page_us);
+    return MAX(token_bucket_wait_us(&r->pages, boot_us), at_us - boot_us);
+}
+
+int64_t list_round_urgent_wait_us(const struct list_round *r, int64_t boot_us)
+{
+    return MAX(0, r->page_us - boot_us);
+}
+
+void list_round_sent(struct list_round *r, int64_t boot_us)
+{
+    (void)token_bucket_take(&r->pages, boot_us); /* an urgent one may find none */
+    r->page_us = boot_us + r->interval_us / GAPS;
+}
+
+/* New is what was made since the last whole look for it, by AWS' clock. */
+static usec_t new_from(const struct list_round *r, const struct leader_state *s)
+{
+    return MAX(s->watch_from_us, MIN(r->new_from_us, r->new_began_us));
+}
+
+void list_round_query(struct list_round *r, const struct leader_state *s, const char *job_prefix,
+                      int64_t skew_us, int64_t boot_us, struct job_list_query *ret)
+{
+    static const char *const status[LIST_PART_COUNT] = {
+        [LIST_LIVE] = "InProgress", [LIST_STOPPING] = "Stopping"};
+    ASSERT(r->under_way);
+    usec_t since_us = r->part == LIST_NEW ? MAX(0, new_from(r, s) - NEW_MARGIN_US)
+                                          : leader_list_since(s, boot_us);
+    *ret = (struct job_list_query){.status = status[r->part] != NULL ? status[r->part] : "",
+                                   .pool = r->part == LIST_POOLS ? "Available" : "",
+                                   .created_after = leader_list_from(since_us, skew_us)};
+    if (since_us == USEC_NEVER) { /* all has ended since the round began */
+        ret->created_after = MAX(0, r->new_began_us);
+    }
+    _Static_assert(sizeof ret->contains >= JOB_PREFIX_MAX + 2, "a prefix fits");
+    leader_list_prefix(job_prefix, ret->contains);
+    (void)snprintf(ret->token, sizeof ret->token, "%s", r->walk.token);
+    list_round_sent(r, boot_us);
+}
+
+/* What is new may be ours, too, while a Create may land unnoticed. */
+static bool new_seen(const struct list_round *r, const struct leader_state *s, int64_t boot_us)
+{
+    return boot_us >= s->watch_until_us || (r->part == LIST_ALL && r->oldest_us <= new_from(r, s));
+}
+
+/* The rest of this List has nothing that we wait for. */
+static bool all_seen(const struct list_round *r, const struct leader_state *s, int64_t boot_us)
+{
+    if (r->part == LIST_POOLS || r->part == LIST_NEW || !new_seen(r, s, boot_us)) {
+        return false;
+    }
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        const struct live_attempt *a = s->attempts[i];
+        bool expected =
+            r->part == LIST_STOPPING ? a->p.state == ATTEMPT_STOPPING : is_listed_live(a->p.state);
+        expected |= r->part == LIST_ALL && a->p.state == ATTEMPT_STOPPING;
+        if (expected && a->listed_round != r->n) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < s->pools_n && r->part == LIST_ALL; i++) {
+        if (s->pools[i]->row.state == POOL_AVAILABLE && s->pools[i]->listed_round != r->n) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void mark(struct list_round *r, struct leader_state *s, const struct job_summary *job,
+                 int64_t boot_us)
+{
+    struct live_attempt *a = leader_state_attempt_named(s, job->name);
+    r->oldest_us = MIN(r->oldest_us, job->created);
+    if (a != NULL) {
+        a->listed_round = r->n;
+        a->listed_us = boot_us;
+        a->absent = 0;
+        a->absent_due_us = 0;
+        return;
+    }
+    for (size_t i = 0; i < s->pools_n; i++) {
+        if (strcmp(s->pools[i]->row.job.s, job->name) == 0) {
+            s->pools[i]->listed_round = r->n;
+        }
+    }
+}
+
+/* A pool that was available and is not in a whole list of those is looked at. */
+static void pools_absent(const struct list_round *r, struct leader_state *s)
+{
+    for (size_t i = 0; i < s->pools_n; i++) {
+        struct live_pool *p = s->pools[i];
+        bool older = p->described_us > 0 && p->described_us < r->began_us;
+        if (p->row.state == POOL_AVAILABLE && p->seen && older && p->listed_round != r->n) {
+            p->look_now = s->act = true;
+        }
+    }
+}
+
+static void part_over(struct list_round *r, struct leader_state *s, bool whole)
+{
+    r->whole[r->part] = whole;
+    if (whole && r->part == LIST_POOLS) {
+        pools_absent(r, s);
+    } else if (whole && (r->part == LIST_NEW || r->part == LIST_ALL)) {
+        r->new_from_us = r->new_began_us;
+    }
+    next_part(r);
+}
+
+void list_round_page(struct list_round *r, struct leader_state *s, const struct job_summary *jobs,
+                     size_t n, const char *next, int64_t boot_us)
+{
+    for (size_t i = 0; i < n; i++) {
+        mark(r, s, &jobs[i], boot_us);
+    }
+    enum list_walk_then then = list_walk_page(&r->walk, next, pages_max[r->part]);
+    if (then != LIST_WALK_OVER && n < JOB_LIST_PAGE && !r->late) { /* and all of it anew */
+        r->late = true;
+        memset(r->left, 0, sizeof r->left);
+        r->left[LIST_ALL] = true;
+        r->oldest_us = USEC_NEVER;
+        next_part(r);
+    } else if (then == LIST_WALK_ON && all_seen(r, s, boot_us)) {
+        part_over(r, s, true);
+    } else if (then != LIST_WALK_ON) {
+        part_over(r, s, then == LIST_WALK_OVER);
+    }
+}
+
+void list_round_refused(struct list_round *r, const struct aws_failure *f, int64_t boot_us)
+{
+    if (list_walk_refused(&r->walk, f, r->interval_us, boot_us) == LIST_WALK_CUT) {
+        r->due_us = MAX(r->due_us, r->walk.next_us);
+        r->under_way = false;
+        r->new_open |= r->part == LIST_NEW || r->left[LIST_NEW];
+    }
+}
+
+/* It was to be in what was listed to the end, and was not. */
+static bool is_absent(const struct list_round *r, const struct live_attempt *a, int64_t boot_us)
+{
+    bool stopping = a->p.state == ATTEMPT_STOPPING;
+    bool told = r->whole[LIST_LIVE] && (!stopping || r->whole[LIST_STOPPING]);
+    return told && a->listed_round != r->n && a->p.described_us < r->began_us &&
+           boot_us >= a->absent_due_us;
+}
+
+static int64_t known_us(const struct live_attempt *a)
+{
+    return MAX(a->p.described_us, a->listed_us);
+}
+
+static bool may_look(struct list_round *r, bool rotation, int64_t boot_us)
+{
+    return rotation ? token_bucket_take(&r->looks, boot_us) : ++r->absent_n <= ABSENT_MAX;
+}
+
+struct live_attempt *list_round_absent(struct list_round *r, struct leader_state *s,
+                                       int64_t boot_us)
+{
+    struct live_attempt *oldest = NULL;
+    bool rotation = r->late || !r->whole[LIST_LIVE];
+    if (r->n == 0 || (r->under_way && !rotation)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        struct live_attempt *a = s->attempts[i];
+        bool exists = is_listed_live(a->p.state) || a->p.state == ATTEMPT_STOPPING;
+        bool wanted =
+            rotation ? boot_us - known_us(a) > 2 * r->interval_us && boot_us >= a->absent_due_us
+                     : is_absent(r, a, boot_us);
+        if (exists && wanted && !a->p.look_now && !a->p.describe_in_flight &&
+            (oldest == NULL || known_us(a) < known_us(oldest))) {
+            oldest = a;
+        }
+    }
+    if (oldest == NULL || !may_look(r, rotation, boot_us)) {
+        return NULL;
+    }
+    oldest->absent = MIN(oldest->absent + 1, rotation ? 1 : ABSENT_DOUBLINGS);
+    oldest->absent_due_us = boot_us + (r->interval_us << oldest->absent);
+    return oldest;
+}
