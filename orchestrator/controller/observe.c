@@ -106,7 +106,7 @@ void observe_go_on(struct controller *c)
         return;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
-    if (c->round.walk.failures == 0) {
+    if ((c->round.asks_new ? c->round.news : c->round.walk).failures == 0) {
         call_pace_first(&c->pace);
     }
     list_round_query(&c->round, &c->state, c->cfg.job_prefix, skew_us, boot_us, &q);

@@ -5,29 +5,11 @@ resumed, commits nothing and becomes a standby.
 import os
 import signal
 import sys
-import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from kit import Tap, patience, wait_for
+from kit import Lag, Tap, patience, wait_for
 from kit.stack import Stack
-
-
-
-class Lag(threading.Thread):
-    """How much longer than they should this process's sleeps of 10 ms have taken: what a busy machine adds to every wait."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.seconds = 0.0
-        self.start()
-
-    def run(self):
-        while True:
-            began = time.monotonic()
-            time.sleep(0.01)
-            self.seconds += time.monotonic() - began - 0.01
-
 
 tap = Tap()
 lag = Lag()

@@ -2,6 +2,7 @@
 import os
 import socket
 import sys
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -48,6 +49,21 @@ def patience(seconds):
         load, _, _, running, _ = f.read().split()
     share = max(float(load), int(running.split("/")[0])) / (os.cpu_count() or 1)
     return seconds * min(max(share, 1), 10)
+
+
+class Lag(threading.Thread):
+    """How much longer than they should this process's sleeps of 10 ms have taken: what a busy machine adds to every wait."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.seconds = 0.0
+        self.start()
+
+    def run(self):
+        while True:
+            began = time.monotonic()
+            time.sleep(0.01)
+            self.seconds += time.monotonic() - began - 0.01
 
 
 def wait_for(condition, seconds=20, what=None, step=0.02):

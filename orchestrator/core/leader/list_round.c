@@ -12,10 +12,12 @@
 #define FAILURES_MAX          5  /* of one page */
 #define ABSENT_MAX            40 /* Describes after one round */
 #define ABSENT_DOUBLINGS      4
-#define NEW_MARGIN_US         (900 * USEC_PER_SEC) /* as job_list.c's */
+#define NEWS_MAX              50                   /* pages */
+#define NEW_MARGIN_US         (120 * USEC_PER_SEC) /* a List may be behind */
+#define NEW_FIRST_US          (900 * USEC_PER_SEC) /* the skew of AWS' clock is not known yet */
 
 static const int pages_max[LIST_PART_COUNT] = {
-    [LIST_LIVE] = 20, [LIST_STOPPING] = 20, [LIST_POOLS] = 20, [LIST_NEW] = 50, [LIST_ALL] = 10};
+    [LIST_LIVE] = 20, [LIST_STOPPING] = 20, [LIST_POOLS] = 20, [LIST_ALL] = 10};
 
 enum list_walk_then list_walk_page(struct list_walk *w, const char *next, int most)
 {
@@ -69,13 +71,10 @@ static bool is_listed_live(enum attempt_state s)
 
 static void want_parts(struct list_round *r, const struct leader_state *s, int64_t boot_us)
 {
-    bool watch = boot_us < s->watch_until_us;
     bool *left = r->left;
     memset(r->left, 0, sizeof r->left);
     memset(r->whole, 0, sizeof r->whole);
-    r->new_open |= watch;
-    left[LIST_LIVE] = s->attempts_n > 0 || s->strays_n > 0 || watch;
-    left[LIST_NEW] = r->new_open && boot_us >= r->new_due_us;
+    left[LIST_LIVE] = s->attempts_n > 0 || s->strays_n > 0 || boot_us < s->watch_until_us;
     for (size_t i = 0; i < s->attempts_n; i++) {
         left[LIST_STOPPING] |= s->attempts[i]->p.state == ATTEMPT_STOPPING;
     }
@@ -86,7 +85,7 @@ static void want_parts(struct list_round *r, const struct leader_state *s, int64
         left[LIST_POOLS] |= s->pools[i]->row.state == POOL_AVAILABLE;
     }
     if (r->late) {
-        bool any = left[LIST_LIVE] || left[LIST_POOLS] || r->new_open;
+        bool any = left[LIST_LIVE] || left[LIST_POOLS];
         memset(r->left, 0, sizeof r->left);
         left[LIST_ALL] = any;
     }
@@ -107,37 +106,52 @@ static void next_part(struct list_round *r)
     r->under_way = false;
 }
 
-static void begin(struct list_round *r, const struct leader_state *s, usec_t now_us,
-                  int64_t skew_us, int64_t boot_us)
+static void begin(struct list_round *r, const struct leader_state *s, int64_t boot_us)
 {
     r->due_us = boot_us + r->interval_us;
     r->began_us = boot_us;
     r->absent_n = 0;
     r->oldest_us = USEC_NEVER;
-    if (r->new_from_us == 0) { /* what is older is the sweep's */
-        r->new_from_us = MAX(1, now_us + skew_us);
-    }
     want_parts(r, s, boot_us);
     next_part(r);
     r->n += r->under_way;
-    if (r->left[LIST_NEW] || (r->under_way && r->part >= LIST_NEW)) {
-        r->new_due_us = boot_us + NEW_EVERY * r->interval_us;
-        r->new_open = boot_us < s->watch_until_us; /* else that was the last */
-        r->new_began_us = MAX(0, now_us + skew_us);
+}
+
+/* Where filters are late a round shows what is new by itself. */
+static void news_begin(struct list_round *r, const struct leader_state *s, usec_t aws_us,
+                       int64_t boot_us)
+{
+    bool watch = boot_us < s->watch_until_us;
+    if (r->new_from_us == 0) { /* what is older is the sweep's */
+        r->new_from_us = MAX(1, aws_us - NEW_FIRST_US);
     }
+    r->new_open |= watch;
+    if (r->news_on || !r->new_open || boot_us < r->new_due_us) {
+        return;
+    }
+    r->news_on = !r->late;
+    r->news = (struct list_walk){.pages = 0};
+    r->new_due_us = boot_us + NEW_EVERY * r->interval_us;
+    r->new_open = watch; /* else these are the last */
+    r->new_began_us = MAX(0, aws_us);
 }
 
 int64_t list_round_wait_us(struct list_round *r, const struct leader_state *s, usec_t now_us,
                            int64_t skew_us, int64_t boot_us)
 {
     if (!r->under_way && boot_us >= r->due_us) {
-        begin(r, s, now_us, skew_us, boot_us);
+        begin(r, s, boot_us);
     }
-    if (!r->under_way) {
-        return MAX(1, r->due_us - boot_us);
+    news_begin(r, s, now_us + skew_us, boot_us);
+    int64_t token_us = token_bucket_wait_us(&r->pages, boot_us);
+    int64_t round_us = MAX(1, r->due_us - boot_us);
+    if (r->under_way) {
+        round_us = MAX(token_us, MAX(r->walk.next_us, r->page_us) - boot_us);
     }
-    int64_t at_us = MAX(r->walk.next_us, r->page_us);
-    return MAX(token_bucket_wait_us(&r->pages, boot_us), at_us - boot_us);
+    int64_t behind_us = r->page_us + r->interval_us / 2; /* the rounds go first */
+    int64_t news_us = MAX(token_us, MAX(r->news.next_us, behind_us) - boot_us);
+    r->asks_new = r->news_on && news_us < round_us;
+    return MAX(0, r->asks_new ? news_us : round_us);
 }
 
 int64_t list_round_urgent_wait_us(const struct list_round *r, int64_t boot_us)
@@ -162,18 +176,20 @@ void list_round_query(struct list_round *r, const struct leader_state *s, const 
 {
     static const char *const status[LIST_PART_COUNT] = {
         [LIST_LIVE] = "InProgress", [LIST_STOPPING] = "Stopping"};
-    ASSERT(r->under_way);
-    usec_t since_us = r->part == LIST_NEW ? MAX(0, new_from(r, s) - NEW_MARGIN_US)
-                                          : leader_list_since(s, boot_us);
-    *ret = (struct job_list_query){.status = status[r->part] != NULL ? status[r->part] : "",
-                                   .pool = r->part == LIST_POOLS ? "Available" : "",
-                                   .created_after = leader_list_from(since_us, skew_us)};
+    ASSERT(r->asks_new || r->under_way);
+    enum list_part part = r->asks_new ? LIST_ALL : r->part;
+    usec_t since_us =
+        r->asks_new ? MAX(0, new_from(r, s) - NEW_MARGIN_US) : leader_list_since(s, boot_us);
     if (since_us == USEC_NEVER) { /* all has ended since the round began */
-        ret->created_after = MAX(0, r->new_began_us);
+        since_us = r->new_from_us;
     }
+    *ret = (struct job_list_query){.status = status[part] != NULL ? status[part] : "",
+                                   .pool = part == LIST_POOLS ? "Available" : "",
+                                   .created_after = leader_list_from(since_us, skew_us)};
     _Static_assert(sizeof ret->contains >= JOB_PREFIX_MAX + 2, "a prefix fits");
     leader_list_prefix(job_prefix, ret->contains);
-    (void)snprintf(ret->token, sizeof ret->token, "%s", r->walk.token);
+    (void)snprintf(ret->token, sizeof ret->token, "%s",
+                   r->asks_new ? r->news.token : r->walk.token);
     list_round_sent(r, boot_us);
 }
 
@@ -186,7 +202,7 @@ static bool new_seen(const struct list_round *r, const struct leader_state *s, i
 /* The rest of this List has nothing that we wait for. */
 static bool all_seen(const struct list_round *r, const struct leader_state *s, int64_t boot_us)
 {
-    if (r->part == LIST_POOLS || r->part == LIST_NEW || !new_seen(r, s, boot_us)) {
+    if (r->part == LIST_POOLS || !new_seen(r, s, boot_us)) {
         return false;
     }
     for (size_t i = 0; i < s->attempts_n; i++) {
@@ -242,10 +258,30 @@ static void part_over(struct list_round *r, struct leader_state *s, bool whole)
     r->whole[r->part] = whole;
     if (whole && r->part == LIST_POOLS) {
         pools_absent(r, s);
-    } else if (whole && (r->part == LIST_NEW || r->part == LIST_ALL)) {
-        r->new_from_us = r->new_began_us;
+    } else if (whole && r->part == LIST_ALL) {
+        r->new_from_us = MAX(r->new_from_us, r->new_began_us);
     }
     next_part(r);
+}
+
+static void round_page(struct list_round *r, struct leader_state *s, const char *next,
+                       int64_t boot_us)
+{
+    enum list_walk_then then = list_walk_page(&r->walk, next, pages_max[r->part]);
+    if (then == LIST_WALK_ON && all_seen(r, s, boot_us)) {
+        part_over(r, s, true);
+    } else if (then != LIST_WALK_ON) {
+        part_over(r, s, then == LIST_WALK_OVER);
+    }
+}
+
+static void news_page(struct list_round *r, const char *next)
+{
+    enum list_walk_then then = list_walk_page(&r->news, next, NEWS_MAX);
+    r->news_on = then == LIST_WALK_ON;
+    if (then == LIST_WALK_OVER) {
+        r->new_from_us = MAX(r->new_from_us, r->new_began_us);
+    }
 }
 
 void list_round_page(struct list_round *r, struct leader_state *s, const struct job_summary *jobs,
@@ -254,26 +290,30 @@ void list_round_page(struct list_round *r, struct leader_state *s, const struct 
     for (size_t i = 0; i < n; i++) {
         mark(r, s, &jobs[i], boot_us);
     }
-    enum list_walk_then then = list_walk_page(&r->walk, next, pages_max[r->part]);
-    if (then != LIST_WALK_OVER && n < JOB_LIST_PAGE && !r->late) { /* and all of it anew */
+    if (next[0] != '\0' && n < JOB_LIST_PAGE && !r->late) { /* and all of it anew */
         r->late = true;
+        r->news_on = r->asks_new = false;
+        r->oldest_us = USEC_NEVER;
         memset(r->left, 0, sizeof r->left);
         r->left[LIST_ALL] = true;
-        r->oldest_us = USEC_NEVER;
         next_part(r);
-    } else if (then == LIST_WALK_ON && all_seen(r, s, boot_us)) {
-        part_over(r, s, true);
-    } else if (then != LIST_WALK_ON) {
-        part_over(r, s, then == LIST_WALK_OVER);
+    } else if (r->asks_new) {
+        news_page(r, next);
+    } else {
+        round_page(r, s, next, boot_us);
     }
 }
 
 void list_round_refused(struct list_round *r, const struct aws_failure *f, int64_t boot_us)
 {
-    if (list_walk_refused(&r->walk, f, r->interval_us, boot_us) == LIST_WALK_CUT) {
+    struct list_walk *w = r->asks_new ? &r->news : &r->walk;
+    bool cut = list_walk_refused(w, f, r->interval_us, boot_us) == LIST_WALK_CUT;
+    if (cut && r->asks_new) {
+        r->news_on = false;
+        r->new_open = true;
+    } else if (cut) {
         r->due_us = MAX(r->due_us, r->walk.next_us);
         r->under_way = false;
-        r->new_open |= r->part == LIST_NEW || r->left[LIST_NEW];
     }
 }
 

@@ -1,9 +1,9 @@
 /* Which pages of ListTrainingJobs are asked for, when, and what follows when a live job is in none.
  *
  * One round of Lists stands for hundreds of Describes. A round asks for what is in progress, what
- * is stopping and what pools are available; now and then for all that is new, while a Create may
- * land unnoticed. What has ended since the oldest live job is never listed. A live attempt that a
- * whole round does not show has moved: it is described.
+ * is stopping and what pools are available. What has ended since the oldest live job is not listed:
+ * a live attempt that a whole round does not show has moved, and is described. While a Create may
+ * land unnoticed, all that is new is listed behind the rounds, with the pages that they leave.
  *
  * AWS documents that it cuts a page of a hundred jobs of the whole account first and filters it
  * then. Such a service shows itself by a short page that is not the last; from then on a round asks
@@ -43,25 +43,26 @@ enum list_part {
     LIST_LIVE,     /* in progress */
     LIST_STOPPING, /* when something of ours is */
     LIST_POOLS,    /* available, when we have one */
-    LIST_NEW,      /* in any status, while a Create may land unnoticed */
     LIST_ALL,      /* in place of all of these where filters are late */
     LIST_PART_COUNT
 };
 struct list_round {
     int64_t interval_us;
-    struct token_bucket pages, looks; /* looks: Describes in rotation */
-    int64_t n;                        /* of this round, from 1; 0: none yet */
-    bool under_way, late;             /* late: filters come after the cut */
-    bool left[LIST_PART_COUNT];       /* still to be asked for in this round */
-    bool whole[LIST_PART_COUNT];      /* was told to the end */
-    enum list_part part;              /* that is being asked for */
-    struct list_walk walk;
+    struct token_bucket pages, looks;  /* looks: Describes in rotation */
+    int64_t n;                         /* of this round, from 1; 0: none yet */
+    bool under_way, late;              /* late: filters come after the cut */
+    bool left[LIST_PART_COUNT];        /* still to be asked for in this round */
+    bool whole[LIST_PART_COUNT];       /* was told to the end */
+    enum list_part part;               /* that is being asked for */
+    struct list_walk walk;             /* of it */
+    struct list_walk news;             /* of what is new, behind the rounds */
     int64_t began_us, due_us, page_us; /* of the round; the next; the next page of any List */
     usec_t oldest_us;                  /* CreationTime of what this round has shown */
     int absent_n;                      /* Describes asked for since it ended */
-    bool new_open;                     /* LIST_NEW is to come once more */
+    bool news_on, asks_new;            /* news are under way; the page under way is of them */
+    bool new_open;                     /* they are to come once more */
     int64_t new_due_us;
-    usec_t new_began_us, new_from_us; /* AWS' wall clock: of the one under way; of the last whole */
+    usec_t new_began_us, new_from_us; /* AWS' wall clock: of those under way; of the last whole */
 };
 /* interval_us: from round to round. */
 void list_round_init(struct list_round *r, int64_t interval_us, int64_t boot_us);
