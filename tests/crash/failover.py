@@ -92,7 +92,7 @@ def failover(s, n):
     wait_for(lambda: len(s.oracle("jobs")["jobs"]) > made, 60, "a job whose intent will be lost")
     lost = None
     if last:
-        lost = s.submit(name="lost", top="priority: 90")
+        lost = s.submit(name="lost", top="limits: {priority: 90}")
         wait_for(lambda: [j for j in s.oracle("jobs")["jobs"] if j["name"].startswith(f"t-{lost[2:]}-")], 60, "a job of the campaign that will be lost")
     if dies:
         s.kill("droverd0")

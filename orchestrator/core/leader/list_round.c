@@ -5,7 +5,7 @@
 
 #define PAGES_IN_3_INTERVALS  8
 #define PAGES_BURST           4
-#define LOOKS_IN_10_INTERVALS 35
+#define LOOKS_IN_10_INTERVALS 40
 #define LOOKS_BURST           8
 #define GAPS                  10 /* in an interval: no two pages come closer */
 #define NEW_EVERY             6  /* intervals */
@@ -17,7 +17,7 @@
 #define NEW_FIRST_US          (900 * USEC_PER_SEC) /* the skew of AWS' clock is not known yet */
 
 static const int pages_max[LIST_PART_COUNT] = {
-    [LIST_LIVE] = 20, [LIST_STOPPING] = 20, [LIST_POOLS] = 20, [LIST_ALL] = 10};
+    [LIST_LIVE] = 20, [LIST_STOPPING] = 20, [LIST_POOLS] = 20, [LIST_ALL] = 14};
 
 enum list_walk_then list_walk_page(struct list_walk *w, const char *next, int most)
 {
@@ -321,14 +321,21 @@ void list_round_refused(struct list_round *r, const struct aws_failure *f, int64
 static bool is_absent(const struct list_round *r, const struct live_attempt *a, int64_t boot_us)
 {
     bool stopping = a->p.state == ATTEMPT_STOPPING;
-    bool told = r->whole[LIST_LIVE] && (!stopping || r->whole[LIST_STOPPING]);
-    return told && a->listed_round != r->n && a->p.described_us < r->began_us &&
-           boot_us >= a->absent_due_us;
+    return (!stopping || r->whole[LIST_STOPPING]) && a->listed_round != r->n &&
+           a->p.described_us < r->began_us && boot_us >= a->absent_due_us;
 }
 
 static int64_t known_us(const struct live_attempt *a)
 {
     return MAX(a->p.described_us, a->listed_us);
+}
+
+/* Neither this round nor the one before has shown it, and nothing else tells of it. */
+static bool is_out_of_reach(const struct list_round *r, const struct live_attempt *a,
+                            int64_t boot_us)
+{
+    return a->listed_round + 1 < r->n && boot_us - known_us(a) > 2 * r->interval_us &&
+           boot_us >= a->absent_due_us;
 }
 
 static bool may_look(struct list_round *r, bool rotation, int64_t boot_us)
@@ -347,9 +354,7 @@ struct live_attempt *list_round_absent(struct list_round *r, struct leader_state
     for (size_t i = 0; i < s->attempts_n; i++) {
         struct live_attempt *a = s->attempts[i];
         bool exists = is_listed_live(a->p.state) || a->p.state == ATTEMPT_STOPPING;
-        bool wanted =
-            rotation ? boot_us - known_us(a) > 2 * r->interval_us && boot_us >= a->absent_due_us
-                     : is_absent(r, a, boot_us);
+        bool wanted = rotation ? is_out_of_reach(r, a, boot_us) : is_absent(r, a, boot_us);
         if (exists && wanted && !a->p.look_now && !a->p.describe_in_flight &&
             (oldest == NULL || known_us(a) < known_us(oldest))) {
             oldest = a;

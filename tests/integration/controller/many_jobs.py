@@ -20,6 +20,7 @@ INTERVAL = TENTHS  # seconds between two rounds of Lists: 10 by default
 SEEN_WITHIN = 6 * INTERVAL
 LISTS, DESCRIBES = 3 / INTERVAL, 5 / INTERVAL  # a second
 DEEP = LIVE // 8  # so many live jobs are older than nearly all others
+NEWER = 40  # one of so many of the others is newer than the oldest of the rest
 STEP = 4 * INTERVAL / 15  # between two ends: 160 s for 60
 NAP = "n=${TRAINING_JOB_NAME#t-*-nap-}; while [ ! -e $GATE ]; do sleep 2; done; exec sleep $(awk \"BEGIN {print ($FIRST + ${n%%-*}) * $STEP}\")"
 tap, lag = Tap(), Lag()
@@ -71,12 +72,12 @@ def seen(log, job):
 def ends_are_seen(s, what):
     t0 = time.time()
     cids = [started(s, DEEP, LIVE // 2, "deep")]
-    past(s, "t-7-nap-{}-a1-0a1b2c3d", OLD - OLD // 10, t0)
-    past(s, "night-7-nap-{}-a1-0a1b2c3d" if LIVE % 2 else "somebody-elses-{}", OTHERS - OTHERS // 10, t0)
+    past(s, "t-7-nap-{}-a1-0a1b2c3d", OLD - OLD // NEWER, t0)
+    past(s, "night-7-nap-{}-a1-0a1b2c3d" if LIVE % 2 else "somebody-elses-{}", OTHERS - OTHERS // NEWER, t0)
     t1 = time.time()
     cids.append(started(s, LIVE - DEEP, 0, "new"))
-    past(s, "t-8-nap-{}-a1-0a1b2c3d", OLD // 10, t1)
-    past(s, "somebody-{}", OTHERS // 10, t1)
+    past(s, "t-8-nap-{}-a1-0a1b2c3d", OLD // NEWER, t1)
+    past(s, "somebody-{}", OTHERS // NEWER, t1)
     time.sleep(2 * INTERVAL)
     began, before = time.time(), lag.seconds
     with open(s.dir + "/gate", "w", encoding="ascii"):
