@@ -1,5 +1,6 @@
 /* Observe: one ListTrainingJobs in place of a hundred Describes (core/leader/list_round.h); what
- * differs from what we hold is looked at by Describe. Quotas are read here too: unreadable means nothing is intended. */
+ * differs from what we hold is looked at by Describe. Quotas are read here too: unreadable means
+ * nothing is intended. */
 #include "observe.h"
 #include "attempt.h"
 #include "calls.h"
