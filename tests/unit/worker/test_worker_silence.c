@@ -328,11 +328,13 @@ static void test_worker_silence__who_waits_counts_as_open(void **state UNUSED)
     assert_int_equal(hosts_enter(hs, "dead", 80, S, NULL, &dead), HOST_GO);
     assert_int_equal(hosts_enter(hs, "well", 80, S, NULL, &well), HOST_GO);
     hosts_heard(hs, slow, S, 2 * S);
+    hosts_leave(hs, slow, true, NULL, 2 * S);
+    assert_int_equal(hosts_enter(hs, "slow", 80, 2 * S, NULL, &slow), HOST_GO);
     (void)hosts_look(hs, true, 3 * S);
     hosts_heard(hs, well, S, 3 * S);
-    assert_int_equal(hosts_stalled(hs, dead, S, 3 * S), HOST_STALL_YIELDS); /* never heard */
-    assert_int_equal(hosts_stalled(hs, slow, S, 3 * S), HOST_STALL_COUNTS); /* it has answered */
-    assert_int_equal(hosts_stalled(hs, slow, 2 * S + 1, 3 * S), HOST_STALL_COUNTS);
+    assert_int_equal(hosts_stalled(hs, dead, S, 3 * S), HOST_STALL_YIELDS); /* it never answered */
+    assert_int_equal(hosts_stalled(hs, slow, 2 * S, 3 * S), HOST_STALL_COUNTS); /* it has */
+    assert_int_equal(hosts_stalled(hs, well, S, 3 * S), HOST_STALL_YIELDS); /* no whole answer */
     assert_int_equal(hosts_stalled(hs, dead, S, 4 * S), HOST_STALL_COUNTS); /* nobody answers */
     (void)hosts_look(hs, true, 6 * S);
     hosts_heard(hs, well, S, 6 * S);

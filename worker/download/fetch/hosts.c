@@ -300,7 +300,7 @@ enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t be
         stall = HOST_STALL_OVER;
     } else if (unheard && silent && h->open_n > 1) {
         stall = HOST_STALL_GIVE;
-    } else if (h->open_n == 1 && (silent || s->heard_us == 0) && !is_still(hs, now_us)) {
+    } else if (h->open_n == 1 && (silent || s->answered_us == 0) && !is_still(hs, now_us)) {
         stall = HOST_STALL_YIELDS;
     }
     (void)pthread_mutex_unlock(&hs->lock);
