@@ -39,8 +39,9 @@ def picture():
 class Hosts(threading.Thread):
     """A server on every 127.x.y.z; a host is the address that was asked."""
 
-    def __init__(self, seed, slow_hosts):
+    def __init__(self, seed, slow_hosts, latency_s=LATENCY_S):
         super().__init__(daemon=True)
+        self.latency_s = latency_s
         self.random, self.latency, self.slow_hosts = random.Random(seed), {}, slow_hosts
         self.now, self.most = collections.Counter(), collections.Counter()
         body = picture()
@@ -59,7 +60,7 @@ class Hosts(threading.Thread):
         await server.serve_forever()
 
     def seconds(self, host):
-        low, high = LATENCY_S
+        low, high = self.latency_s
         drawn = low * (high / low) ** self.random.random()
         return self.latency.setdefault(host, drawn) if self.slow_hosts else drawn
 

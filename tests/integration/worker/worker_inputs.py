@@ -158,6 +158,7 @@ HOSTILE = (
     ("two keys of one name", "jsonl", b'{"url":"a","url":"b"}\n', "line 1: "),
     ("no url column", "csv", b"link,caption\na,b\n", "no column 'url' or 'URL' (set url_col); its columns: link, caption"),
     ("no url key", "jsonl", b'{"link":"a"}\n', "no column 'url' or 'URL' (set url_col); its columns: link"),
+    ("a gzip called csv", "csv", gzip.compress(OK_CSV), "is a gzip file: its input_format ends with .gz"),
     ("no gzip", "csv.gz", OK_CSV, "not a gzip file"),
     ("a cut gzip", "csv.gz", gzip.compress(OK_CSV * 9000)[:-9], "truncated gzip"),
     ("a spoilt checksum", "txt.gz", gzip.compress(b"http://h/1\n" * 99)[:-6] + b"xx0000", "gzip"),
@@ -171,7 +172,7 @@ HOSTILE = (
     ("lists instead of objects", "json", b'[["a"]]', "an object expected"),
     ("too deep", "jsonl", b'{"url":"a","x":' + b"[" * 5000 + b"]" * 5000 + b"}\n", "line 1: "),
     ("parquet called csv", "csv", None, ".csv', line "),
-    ("csv called parquet", "parquet", OK_CSV + OK_CSV, "no PAR1 at its start"),
+    ("csv called parquet", "parquet", OK_CSV + OK_CSV, "no PAR1 at its start; --input_format takes csv"),
 )
 
 

@@ -25,6 +25,8 @@ struct parquet {
     bool retry; /* only rows that failed to download, from an earlier output's sidecars */
 };
 
+#define OTHER_FORMAT "; --input_format takes csv, tsv, txt, json and jsonl"
+
 static bool check_file(const char *path, const char *name, struct err *err)
 {
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -36,11 +38,12 @@ static bool check_file(const char *path, const char *name, struct err *err)
     uint8_t head[4] = {0};
     uint8_t tail[8] = {0};
     if (st.st_size < 12 || pread(fd, head, 4, 0) != 4 || pread(fd, tail, 8, st.st_size - 8) != 8) {
-        return err_set(err, ERR_INVALID, "'%s' is not a parquet file: only %lld bytes", name,
-                       (long long)st.st_size);
+        return err_set(err, ERR_INVALID, "'%s' is not a parquet file: only %lld bytes" OTHER_FORMAT,
+                       name, (long long)st.st_size);
     }
     if (memcmp(head, "PAR1", 4) != 0) {
-        return err_set(err, ERR_INVALID, "'%s' is not a parquet file: no PAR1 at its start", name);
+        return err_set(err, ERR_INVALID,
+                       "'%s' is not a parquet file: no PAR1 at its start" OTHER_FORMAT, name);
     }
     if (memcmp(tail + 4, "PAR1", 4) != 0) {
         return err_set(err, ERR_INVALID,

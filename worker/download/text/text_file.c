@@ -125,8 +125,13 @@ bool text_file_next(struct text_file *f, struct str *ret, struct err *err)
     if (f->gzip) {
         return next_inflated(f, ret, err);
     }
+    bool first = f->read_n == 0;
     if (!read_block(f, &n, err)) {
         return false;
+    }
+    if (first && n >= 2 && f->in[0] == 0x1f && f->in[1] == 0x8b) {
+        return err_set(err, ERR_INVALID, "'%s' is a gzip file: its input_format ends with .gz",
+                       f->name);
     }
     *ret = (struct str){(const char *)f->in, n};
     return true;
