@@ -7,8 +7,9 @@
 
 enum config_kind { CONFIG_STR, CONFIG_I64, CONFIG_BOOL, CONFIG_SECRET_FILE };
 struct config_row {
-    const char *name; /* JSON key, unit last: tick_interval_us */
-    const char *env;  /* environment variable; NULL: none */
+    /* JSON key, unit last: tick_interval_us takes 10000000; without the unit it takes "10s" */
+    const char *name;
+    const char *env; /* environment variable; NULL: none; X_US takes a number, X a time, too */
     enum config_kind kind;
     const char *dflt; /* default as text; NULL: required */
     int64_t min, max; /* CONFIG_I64 */

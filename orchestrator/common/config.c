@@ -8,6 +8,8 @@
 #include <fcntl.h>
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)256 * 1024)
+#define CONFIG_NAME_N         96
+#define MICROSECONDS          "_us"
 
 /* Fields are written with memcpy: only their offsets in the caller's struct are known here. */
 static void set_field(void *target, const struct config_row *r, const void *v, size_t n)
@@ -25,6 +27,52 @@ static char *get_string(const void *target, const struct config_row *r)
 static bool is_string(const struct config_row *r)
 {
     return r->kind == CONFIG_STR || r->kind == CONFIG_SECRET_FILE;
+}
+
+/* A time has two names: tick_interval_us takes a number, tick_interval "10s". */
+static bool is_time(const struct config_row *r)
+{
+    return r->kind == CONFIG_I64 && str_ends(str_of(r->name), MICROSECONDS);
+}
+
+/* The name without its unit: of a key "_us", of a variable "_US". */
+static void without_unit(const char *name, char ret[static CONFIG_NAME_N])
+{
+    ASSERT(strlen(name) > strlen(MICROSECONDS) && strlen(name) < CONFIG_NAME_N);
+    (void)snprintf(ret, CONFIG_NAME_N, "%.*s", (int)(strlen(name) - strlen(MICROSECONDS)), name);
+}
+
+/* "10s", "250ms" or "1h30m". */
+static bool parse_time(const char *text, int64_t *ret_us)
+{
+    size_t n = strlen(text);
+    int64_t v = 0, unit = USEC_PER_SEC;
+    if (str_ends(str_of(text), "ms") || str_ends(str_of(text), "us")) {
+        unit = text[n - 2] == 'm' ? USEC_PER_MSEC : 1;
+        if (!parse_i64((struct str){text, n - 2}, 0, INT64_MAX, &v, NULL)) {
+            return false;
+        }
+    } else if (n == 0 || (text[n - 1] >= '0' && text[n - 1] <= '9') ||
+               !parse_duration_s(str_of(text), 0, INT64_MAX, &v, &(struct err){0})) {
+        return false;
+    }
+    return !__builtin_mul_overflow(v, unit, ret_us);
+}
+
+/* In the largest unit that divides it. */
+static const char *time_text(int64_t us, char ret[static 32])
+{
+    static const struct {
+        const char *name;
+        int64_t us;
+    } units[] = {{"d", 86400 * USEC_PER_SEC}, {"h", 3600 * USEC_PER_SEC}, {"m", 60 * USEC_PER_SEC},
+                 {"s", USEC_PER_SEC},         {"ms", USEC_PER_MSEC},      {"us", 1}};
+    size_t i = us == 0 ? 3 : 0;
+    while (us % units[i].us != 0) {
+        i++;
+    }
+    (void)snprintf(ret, 32, "%lld%s", (long long)(us / units[i].us), units[i].name);
+    return ret;
 }
 
 static void set_string(void *target, const struct config_row *r, const char *v)
@@ -69,6 +117,23 @@ static void set_text(void *target, const struct config_row *r, const char *text,
     }
 }
 
+/* A time with its unit, under the name without one. */
+static void set_time(void *target, const struct config_row *r, const char *text,
+                     struct position pos, const char *pointer, struct faults *faults)
+{
+    char least[32], most[32];
+    int64_t us;
+    if (!parse_time(text, &us)) {
+        faults_add(faults, pos, pointer, "type", r->help,
+                   "'%.64s' is not a time with its unit, like 10s, 250ms or 1h30m", text);
+    } else if (us < r->min || us > r->max) {
+        faults_add(faults, pos, pointer, "range", r->help, "'%.64s' is not within %s to %s", text,
+                   time_text(r->min, least), time_text(r->max, most));
+    } else {
+        set_field(target, r, &us, sizeof us);
+    }
+}
+
 static const char *kind_name(enum config_kind kind)
 {
     switch (kind) {
@@ -84,9 +149,18 @@ static const char *kind_name(enum config_kind kind)
     return "";
 }
 
-static void set_node(void *target, const struct config_row *r, const struct yaml_node *n,
-                     struct faults *faults)
+static void set_node(void *target, const struct config_row *r, const char *key,
+                     const struct yaml_node *n, struct faults *faults)
 {
+    if (strcmp(key, r->name) != 0 && n->kind == YAML_STRING) {
+        set_time(target, r, n->text, n->pos, key, faults);
+        return;
+    }
+    if (strcmp(key, r->name) != 0) {
+        faults_add(faults, n->pos, key, "type", r->help,
+                   "'%s' must be a time with its unit, like \"10s\"", key);
+        return;
+    }
     bool fits = (is_string(r) && n->kind == YAML_STRING) ||
                 (r->kind == CONFIG_I64 && n->kind == YAML_INT) ||
                 (r->kind == CONFIG_BOOL && n->kind == YAML_BOOL);
@@ -101,7 +175,11 @@ static void set_node(void *target, const struct config_row *r, const struct yaml
 static const struct config_row *find_row(const struct config_row *rows, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(rows[i].name, name) == 0) {
+        char plain[CONFIG_NAME_N] = "";
+        if (is_time(&rows[i])) {
+            without_unit(rows[i].name, plain);
+        }
+        if (strcmp(rows[i].name, name) == 0 || (plain[0] != '\0' && strcmp(plain, name) == 0)) {
             return &rows[i];
         }
     }
@@ -166,6 +244,7 @@ static void load_file(const struct config_row *rows, size_t n, const char *file,
         return;
     }
     const struct yaml_node *root = yaml_root(doc);
+    AUTO_FREE bool *named = xcalloc(n, sizeof *named);
     if (!json_parse(buf_str(&text), CONFIG_FILE_BYTES_MAX, &json, &err)) {
         faults_add(faults, (struct position){0}, "", "syntax", "", "%s", err.message);
         return;
@@ -177,11 +256,39 @@ static void load_file(const struct config_row *rows, size_t n, const char *file,
     for (size_t i = 0; i < root->n; i++) {
         const char *key = root->keys[i];
         const struct config_row *r = find_row(rows, n, key);
-        if (r != NULL) {
-            seen[r - rows] = true;
-            set_node(target, r, root->items[i], faults);
+        if (r != NULL && named[r - rows]) {
+            faults_add(faults, root->key_pos[i], key, "twice", "", "'%s' is set twice", r->name);
+        } else if (r != NULL) {
+            seen[r - rows] = named[r - rows] = true;
+            set_node(target, r, key, root->items[i], faults);
         } else if (!str_starts(str_of(key), "//")) {
             unknown_key(rows, n, key, root->key_pos[i], faults);
+        }
+    }
+}
+
+static void load_environment(const struct config_row *rows, size_t n, void *target, bool *seen,
+                             struct faults *faults)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct config_row *r = &rows[i];
+        char plain[CONFIG_NAME_N] = "";
+        if (r->env == NULL) {
+            continue;
+        }
+        if (is_time(r) && str_ends(str_of(r->env), "_US")) {
+            without_unit(r->env, plain);
+        }
+        const char *text = getenv(r->env);
+        const char *timed = plain[0] != '\0' ? getenv(plain) : NULL;
+        seen[i] |= text != NULL || timed != NULL;
+        if (text != NULL && timed != NULL) {
+            faults_add(faults, (struct position){0}, plain, "twice", "", "%s and %s: set one",
+                       plain, r->env);
+        } else if (timed != NULL) {
+            set_time(target, r, timed, (struct position){0}, plain, faults);
+        } else if (text != NULL) {
+            set_text(target, r, text, (struct position){0}, r->env, faults);
         }
     }
 }
@@ -207,13 +314,7 @@ bool config_load(const struct config_row *rows, size_t n, const char *file, void
     if (file != NULL) {
         load_file(rows, n, file, target, seen, mine);
     }
-    for (size_t i = 0; i < n; i++) {
-        const char *text = rows[i].env == NULL ? NULL : getenv(rows[i].env);
-        if (text != NULL) {
-            seen[i] = true;
-            set_text(target, &rows[i], text, (struct position){0}, rows[i].env, mine);
-        }
-    }
+    load_environment(rows, n, target, seen, mine);
     for (size_t i = 0; i < n; i++) {
         if (!seen[i]) {
             faults_add(mine, (struct position){0}, rows[i].name, "required", rows[i].help,
@@ -290,34 +391,57 @@ void config_print(const struct config_row *rows, size_t n, const void *target, s
     buf_add_cstr(out, "\n}\n");
 }
 
+/* What the example says of a setting, its name and its value: a time in its unit. */
+static void example_row(const struct config_row *r, struct buf *note,
+                        char name[static CONFIG_NAME_N], struct buf *value)
+{
+    char least[32], most[32], env[CONFIG_NAME_N];
+    bool time = is_time(r);
+    int64_t v = r->min;
+    (void)snprintf(name, CONFIG_NAME_N, "%s", r->name);
+    (void)snprintf(env, sizeof env, "%s", r->env == NULL ? "" : r->env);
+    if (time) {
+        without_unit(r->name, name);
+    }
+    if (time && str_ends(str_of(env), "_US")) {
+        without_unit(r->env, env);
+    }
+    buf_addf(note, "%s", r->help == NULL ? "" : r->help);
+    if (r->kind == CONFIG_I64 && time) {
+        buf_addf(note, " (%s to %s)", time_text(r->min, least), time_text(r->max, most));
+    } else if (r->kind == CONFIG_I64) {
+        buf_addf(note, " (%lld to %lld)", (long long)r->min, (long long)r->max);
+    }
+    if (env[0] != '\0') {
+        buf_addf(note, " [%s]", env);
+    }
+    buf_add_cstr(note, r->dflt == NULL ? " (required)" : "");
+    bool known = r->dflt == NULL || !time || parse_i64(str_of(r->dflt), r->min, r->max, &v, NULL);
+    ASSERT(known);
+    if (time) {
+        buf_addf(value, "\"%s\"", time_text(v, least));
+    } else if (is_string(r)) {
+        json_escape(value, str_of(r->dflt == NULL ? "" : r->dflt), false);
+    } else if (r->dflt == NULL && r->kind == CONFIG_I64) {
+        buf_addf(value, "%lld", (long long)r->min);
+    } else {
+        buf_add_cstr(value, r->dflt != NULL ? r->dflt : "false");
+    }
+}
+
 /* Each setting with a comment key in front. Required ones are empty or have their minimum. */
 void config_example(const struct config_row *rows, size_t n, struct buf *out)
 {
     buf_add_char(out, '{');
     for (size_t i = 0; i < n; i++) {
-        const struct config_row *r = &rows[i];
         AUTO_BUF struct buf note = BUF_INIT(1024);
-        buf_addf(&note, "%s", r->help == NULL ? "" : r->help);
-        if (r->kind == CONFIG_I64) {
-            buf_addf(&note, " (%lld to %lld)", (long long)r->min, (long long)r->max);
-        }
-        if (r->env != NULL) {
-            buf_addf(&note, " [%s]", r->env);
-        }
-        if (r->dflt == NULL) {
-            buf_add_cstr(&note, " (required)");
-        }
+        AUTO_BUF struct buf value = BUF_INIT(4096);
+        char name[CONFIG_NAME_N];
+        example_row(&rows[i], &note, name, &value);
         indent(out, i);
-        buf_addf(out, "\"// %s\": ", r->name);
+        buf_addf(out, "\"// %s\": ", name);
         json_escape(out, buf_str(&note), false);
-        buf_add_cstr(out, ",\n  ");
-        char least[24];
-        (void)snprintf(least, sizeof least, "%lld", (long long)r->min);
-        const char *text = r->dflt != NULL          ? r->dflt
-                           : r->kind == CONFIG_I64  ? least
-                           : r->kind == CONFIG_BOOL ? "false"
-                                                    : "";
-        add_pair(out, r, text);
+        buf_addf(out, ",\n  \"%s\": %s", name, buf_cstr(&value));
     }
     buf_add_cstr(out, "\n}\n");
 }

@@ -200,13 +200,80 @@ static void test_config__the_example_loads_and_names_everything(void **state)
     AUTO_BUF struct buf text = BUF_INIT(1 << 16);
     config_example(ROWS, &text);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_non_null(strstr(buf_cstr(&text), rows[i].name));
+        AUTO_FREE char *name = xstrdup(rows[i].name);
+        name[strlen(name) - (str_ends(str_of(name), "_us") ? 3 : 0)] = '\0';
+        assert_non_null(strstr(buf_cstr(&text), name));
         assert_non_null(strstr(buf_cstr(&text), rows[i].help));
     }
+    assert_non_null(strstr(buf_cstr(&text), "\"tick_interval\": \"100ms\""));
+    assert_non_null(strstr(buf_cstr(&text), "time between ticks (1ms to 10s) [TEST_TICK]"));
     write_file(f, buf_str(&text));
     load(f->path, &s);
     assert_int_equal(s.tick_us, 100000);
     config_free(ROWS, &s);
+}
+
+static void test_config__a_time_has_its_unit(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t us;
+    } good[] = {{"1s", 1000000}, {"0h2s", 2000000}, {"250ms", 250000}, {"1000us", 1000}};
+    static const char *const bad[] = {"",
+                                      "10",
+                                      "1",
+                                      "s",
+                                      "ms",
+                                      "1.5s",
+                                      "-1s",
+                                      "1x",
+                                      "1 s",
+                                      "11s",
+                                      "999us",
+                                      "1s1ms",
+                                      "1msx",
+                                      "1m",
+                                      "us",
+                                      "0s",
+                                      "1sms",
+                                      "9e9s",
+                                      "99999999999999999999s",
+                                      "9223372036854775807ms"};
+    struct fixture *f = *state;
+    struct settings s;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        AUTO_FREE char *text = xasprintf("{\"tick_interval\":\"%s\"}", good[i].text);
+        write_file(f, str_of(text));
+        load(f->path, &s);
+        assert_int_equal(s.tick_us, good[i].us);
+        config_free(ROWS, &s);
+        (void)setenv("TEST_TICK", good[i].text, 1);
+        load(NULL, &s);
+        assert_int_equal(s.tick_us, good[i].us);
+        config_free(ROWS, &s);
+        (void)unsetenv("TEST_TICK");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct faults faults = {0};
+        AUTO_FREE char *text = xasprintf("{\"tick_interval\":\"%s\"}", bad[i]);
+        write_file(f, str_of(text));
+        assert_false(config_load(ROWS, f->path, &s, &faults));
+        assert_int_equal(faults.n, 1);
+        assert_string_equal(faults.at[0].pointer, "tick_interval");
+    }
+    check_fault(f, STR("{\"tick_interval\":10}"), "type", 1, "with its unit, like \"10s\"");
+    check_fault(f, STR("{\"tick_interval_us\":\"1s\"}"), "type", 1, "an integer");
+    check_fault(f, STR("{\"tick_interval\":\"1m\"}"), "range", 1, "not within 1ms to 10s");
+    check_fault(f, STR("{\"tick_interval\":\"1s\",\"tick_interval_us\":1000}"), "twice", 1,
+                "set twice");
+    check_fault(f, STR("{\"listen_us\":\"1s\"}"), "unknown_key", 1, "unknown setting");
+    (void)setenv("TEST_TICK", "1s", 1);
+    (void)setenv("TEST_TICK_US", "1000", 1);
+    struct faults faults = {0};
+    assert_false(config_load(ROWS, NULL, &s, &faults));
+    assert_string_equal(faults.at[0].message, "TEST_TICK and TEST_TICK_US: set one");
+    (void)unsetenv("TEST_TICK");
+    (void)unsetenv("TEST_TICK_US");
 }
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
@@ -220,6 +287,7 @@ int main(void)
         T(test_config__files_that_cannot_be_read),
         T(test_config__what_it_prints_it_reads),
         T(test_config__the_example_loads_and_names_everything),
+        T(test_config__a_time_has_its_unit),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
