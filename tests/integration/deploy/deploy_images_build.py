@@ -65,13 +65,13 @@ def in_root(b, *argv, user=None, env=None, bind=(), **kw):
     """A program in the root of an image, as an engine would start it."""
     mounts = "".join(f"mkdir -p {b.root}{to} && mount --bind {at} {b.root}{to} && " for at, to in bind)
     who = f"--userspec={user or b.user or 'root'}"
-    script = f"{mounts}exec chroot {who} {b.root} /usr/bin/env -C {b.cwd} \"$@\""
+    script = f"{mounts}exec /usr/sbin/chroot {who} {b.root} /usr/bin/env -C {b.cwd} \"$@\""
     full = {"PATH": "/usr/bin:/bin", **b.env, **(env or {})}
     return subprocess.run(["unshare", "--mount", "--pid", "--fork", f"--mount-proc={b.root}/proc", "sh", "-ec", script, "sh", *argv], env=full, capture_output=True, text=True, timeout=300, check=False, **kw)
 
 
 def size_mb(root, first):
-    used = lambda x: int(subprocess.run(["du", "-sm", x], capture_output=True, text=True, check=True).stdout.split()[0])
+    used = lambda x: int(subprocess.run(["du", "-sm", "--exclude=var/cache/apt", "--exclude=var/lib/apt", x], capture_output=True, text=True, check=True).stdout.split()[0])
     return used(root) - used(first)
 
 
