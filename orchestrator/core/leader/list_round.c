@@ -12,6 +12,7 @@
 #define FAILURES_MAX          5  /* of one page */
 #define ABSENT_MAX            40 /* Describes after one round */
 #define ABSENT_DOUBLINGS      4
+#define UNSEEN_MAX            4                    /* intervals: then rotation comes to it */
 #define NEWS_MAX              50                   /* pages */
 #define NEW_MARGIN_US         (120 * USEC_PER_SEC) /* a List may be behind */
 #define NEW_FIRST_US          (900 * USEC_PER_SEC) /* the skew of AWS' clock is not known yet */
@@ -334,7 +335,7 @@ static int64_t known_us(const struct live_attempt *a)
 static bool is_out_of_reach(const struct list_round *r, const struct live_attempt *a,
                             int64_t boot_us)
 {
-    return a->listed_round + 1 < r->n && boot_us - known_us(a) > 2 * r->interval_us &&
+    return a->listed_round + 1 < r->n && boot_us - known_us(a) > UNSEEN_MAX * r->interval_us &&
            boot_us >= a->absent_due_us;
 }
 

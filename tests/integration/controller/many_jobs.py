@@ -22,7 +22,7 @@ LISTS, DESCRIBES = 3 / INTERVAL, 5 / INTERVAL  # a second
 DEEP = LIVE // 8  # so many live jobs are older than nearly all others
 NEWER = 40  # one of so many of the others is newer than the oldest of the rest
 STEP = 4 * INTERVAL / 15  # between two ends: 160 s for 60
-NAP = "n=${TRAINING_JOB_NAME#t-*-nap-}; while [ ! -e $GATE ]; do sleep 2; done; exec sleep $(awk \"BEGIN {print ($FIRST + ${n%%-*}) * $STEP}\")"
+NAP = "n=${TRAINING_JOB_NAME#t-*-nap-}; while [ ! -e $GATE ]; do sleep 3; done; exec sleep $(awk \"BEGIN {print ($FIRST + ${n%%-*}) * $STEP}\")"
 tap, lag = Tap(), Lag()
 
 
