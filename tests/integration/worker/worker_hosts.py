@@ -190,13 +190,14 @@ def test_host_down(d):
 
 
 def test_neighbours(d):
-    """Eight transfers at once; the first rows are six of hosts that accept no connection and two that drip.
-    They hold their places only until they count as stalled (one second); then eight other rows run at once:
+    """Eight transfers at once; the first rows are six of hosts that accept no connection and two of hosts that drip.
+    They hold their places only until they count as stalled and a byte has come since (a second or two); then eight other rows run at once:
     the server answers none of them before it sees eight. The dead rows time out after 20 s, the server
     stops waiting after 15.
     """
-    live, bad = Server("127.0.0.1"), Server("127.0.0.2")
-    bad.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
+    live, bad = Server("127.0.0.1"), [Server("127.0.0.2"), Server("127.0.0.4")]
+    for s in bad:
+        s.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
     dead = socket.socket()
     dead.bind(("0.0.0.0", 0))
     dead.listen(0)
@@ -208,9 +209,9 @@ def test_neighbours(d):
         fill.append(c)
     paths = ["/%d" % i for i in range(60)]
     crowd = Crowd(live, paths, 0.02, 8)
-    urls = ["http://127.0.3.%d:%d/" % (i + 1, dead.getsockname()[1]) for i in range(6)] + [bad.url("/drip")] * 2
+    urls = ["http://127.0.3.%d:%d/" % (i + 1, dead.getsockname()[1]) for i in range(6)] + [s.url("/drip") for s in bad]
     got, took = download(d, urls + [live.url(p) for p in paths], "--timeout", 20, "--thread_count", 8, "--processes_count", 1,
-                         allow=[live.net, bad.net, "127.0.3.0/24:*"])
+                         allow=[s.net for s in [live] + bad] + ["127.0.3.0/24:*"])
     tap.eq((got[8:].count("success"), got[:8].count("success")), (60, 0), "every living row is there")
     tap.eq(crowd.most, 8, "dead and dripping hosts take no place from the others")
 

@@ -327,8 +327,8 @@ static void test_worker_fetch__how_slow_is_too_slow(void **state UNUSED)
     assert_false(transfer_is_slow(&t, asked_at + 9 * S) ||
                  transfer_is_stalled(&t, asked_at + 9 * S));
     t = (struct transfer){.state = TRANSFER_RESOLVING, .begun_us = S};
-    assert_false(transfer_is_stalled(&t, S + FETCH_STALLED_US - 1));
-    assert_true(transfer_is_stalled(&t, S + FETCH_STALLED_US));
+    assert_false(transfer_is_stalled(&t, S + HOST_STALLED_US - 1));
+    assert_true(transfer_is_stalled(&t, S + HOST_STALLED_US));
     transfer_excuse(&t, 5);
     assert_int_equal(t.deadline_us, 0); /* what is not set stays so */
 }

@@ -290,11 +290,11 @@ static void test_worker_silence__rows_come_back_behind_the_others(void **state U
     struct host *h;
     struct row rows[3] = {{.v = 0}, {.v = 1}, {.v = 2}};
     assert_int_equal(hosts_enter(hs, "a", 80, S, NULL, &h), HOST_GO);
-    assert_int_equal(hosts_stalled(hs, h, S, S), HOST_STALL_YIELDS); /* alone */
+    assert_int_equal(hosts_stalled(hs, h, S), HOST_STALL_YIELDS); /* alone */
     assert_int_equal(hosts_enter(hs, "a", 80, S, NULL, &h), HOST_GO);
-    assert_int_equal(hosts_stalled(hs, h, S, S), HOST_STALL_COUNTS);
+    assert_int_equal(hosts_stalled(hs, h, S), HOST_STALL_COUNTS);
     (void)hosts_look(hs, true, 4 * S);
-    assert_int_equal(hosts_stalled(hs, h, S, 4 * S), HOST_STALL_GIVE);
+    assert_int_equal(hosts_stalled(hs, h, S), HOST_STALL_GIVE);
     assert_int_equal(hosts_enter(hs, "a", 80, 4 * S, &rows[1].item, &h), HOST_REST);
     rows[2].item.bytes = HOSTS_PARKED_BYTES_MAX;
     assert_int_equal(hosts_enter(hs, "a", 80, 4 * S, &rows[2].item, &h), HOST_REST);
@@ -311,7 +311,7 @@ static void test_worker_silence__rows_come_back_behind_the_others(void **state U
     hosts_count(hs, &n);
     assert_int_equal(n.silent_n, 2);
     (void)hosts_look(hs, true, 61 * S); /* the question is on its way still */
-    assert_int_equal(hosts_stalled(hs, h, 12 * S, 61 * S), HOST_STALL_OVER);
+    assert_int_equal(hosts_stalled(hs, h, 12 * S), HOST_STALL_OVER);
     hosts_free(hs, nothing);
 }
 
@@ -332,13 +332,15 @@ static void test_worker_silence__who_waits_counts_as_open(void **state UNUSED)
     assert_int_equal(hosts_enter(hs, "slow", 80, 2 * S, NULL, &slow), HOST_GO);
     (void)hosts_look(hs, true, 3 * S);
     hosts_heard(hs, well, S, 3 * S);
-    assert_int_equal(hosts_stalled(hs, dead, S, 3 * S), HOST_STALL_YIELDS); /* it never answered */
-    assert_int_equal(hosts_stalled(hs, slow, 2 * S, 3 * S), HOST_STALL_COUNTS); /* it has */
-    assert_int_equal(hosts_stalled(hs, well, S, 3 * S), HOST_STALL_YIELDS); /* no whole answer */
-    assert_int_equal(hosts_stalled(hs, dead, S, 4 * S), HOST_STALL_COUNTS); /* nobody answers */
+    assert_int_equal(hosts_stalled(hs, dead, S), HOST_STALL_YIELDS);     /* it never answered */
+    assert_int_equal(hosts_stalled(hs, slow, 2 * S), HOST_STALL_COUNTS); /* it has */
+    assert_int_equal(hosts_stalled(hs, well, S), HOST_STALL_YIELDS);     /* no whole answer */
+    assert_int_equal(hosts_enter(hs, "late", 80, 2 * S + 1, NULL, &dead), HOST_GO);
+    assert_int_equal(hosts_stalled(hs, dead, 2 * S + 1),
+                     HOST_STALL_COUNTS); /* nobody heard since */
     (void)hosts_look(hs, true, 6 * S);
     hosts_heard(hs, well, S, 6 * S);
-    assert_int_equal(hosts_stalled(hs, slow, S, 6 * S), HOST_STALL_YIELDS); /* silent by now */
+    assert_int_equal(hosts_stalled(hs, slow, 2 * S), HOST_STALL_YIELDS); /* silent by now */
     hosts_free(hs, NULL);
 }
 

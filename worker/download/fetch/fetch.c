@@ -336,7 +336,7 @@ static bool yields(struct fetch *f, struct transfer *t, int64_t now)
     if (!transfer_is_stalled(t, now)) {
         return false;
     }
-    switch (hosts_stalled(f->hosts, t->host, t->hop_us, now)) {
+    switch (hosts_stalled(f->hosts, t->host, t->hop_us)) {
     case HOST_STALL_YIELDS:
         return true;
     case HOST_STALL_COUNTS:

@@ -273,11 +273,6 @@ static struct queue_item *unpark(struct hosts *hs, int64_t now_us)
     return NULL;
 }
 
-static bool is_still(const struct hosts *hs, int64_t now_us)
-{
-    return hs->heard_us != 0 && now_us - hs->heard_us > STILL_US;
-}
-
 struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
 {
     (void)pthread_mutex_lock(&hs->lock);
@@ -286,10 +281,9 @@ struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
     return i;
 }
 
-/* While nobody is heard nothing yields: it may be our network, and each that began instead would be
- * one more that waits in vain. */
-enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us,
-                              int64_t now_us)
+/* A transfer yields once somebody was heard while it was stalled. Until then it may be our network
+ * that failed, and each that began instead would be one more that waits in vain. */
+enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us)
 {
     (void)pthread_mutex_lock(&hs->lock);
     const struct silence *s = &h->silence;
@@ -300,7 +294,8 @@ enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t be
         stall = HOST_STALL_OVER;
     } else if (unheard && silent && h->open_n > 1) {
         stall = HOST_STALL_GIVE;
-    } else if (h->open_n == 1 && (silent || s->answered_us == 0) && !is_still(hs, now_us)) {
+    } else if (h->open_n == 1 && (silent || s->answered_us == 0) &&
+               (hs->heard_us == 0 || hs->heard_us >= begun_us + HOST_STALLED_US)) {
         stall = HOST_STALL_YIELDS;
     }
     (void)pthread_mutex_unlock(&hs->lock);
@@ -384,7 +379,7 @@ bool hosts_network_is_away(struct hosts *hs)
 bool hosts_is_still(struct hosts *hs, int64_t now_us)
 {
     (void)pthread_mutex_lock(&hs->lock);
-    bool still = is_still(hs, now_us);
+    bool still = hs->heard_us != 0 && now_us - hs->heard_us > STILL_US;
     (void)pthread_mutex_unlock(&hs->lock);
     return still;
 }

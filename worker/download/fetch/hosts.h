@@ -14,6 +14,7 @@
 #define HOST_PAUSES_MAX     4 /* pauses in a row without an answer; then its rows fail */
 /* nobody has answered for this long: our network may be at fault */
 #define HOST_NETWORK_QUIET_MAX (5 * USEC_PER_SEC)
+#define HOST_STALLED_US        (1 * USEC_PER_SEC) /* without progress for this long: stalled */
 #define HOSTS_LOOK_US          (100 * USEC_PER_MSEC)
 #define HOSTS_PARKED_BYTES_MAX ((size_t)48 << 20)
 
@@ -71,8 +72,7 @@ enum host_stall {
     HOST_STALL_GIVE,   /* park the row: the host is silent and being probed */
     HOST_STALL_OVER,   /* fail the row: the host was given up */
 };
-enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us,
-                              int64_t now_us);
+enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us);
 
 /* Detect silence, give hosts up, judge the network; call often. rows_left: more rows will come.
  * Returns how long the network has been down, 0: it is up. */

@@ -50,7 +50,7 @@ bool transfer_is_stalled(const struct transfer *t, int64_t now_us)
         break;
     }
     int64_t age_us = now_us - t->begun_us;
-    return t->paused_us == 0 && age_us >= FETCH_STALLED_US &&
+    return t->paused_us == 0 && age_us >= HOST_STALLED_US &&
            (int64_t)t->body.n < age_us / USEC_PER_MSEC * FETCH_SPEED_MIN / 1000;
 }
 
