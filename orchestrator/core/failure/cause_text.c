@@ -177,12 +177,12 @@ static enum cause by_killing_exit(const struct folded *f)
 
 /* A name that says who is refused or slowed down is surer than words, which may be of an address.
  */
-static enum cause by_readers(const struct folded *f)
+static enum cause by_signs(const struct folded *f)
 {
     static enum cause (*const before[])(const struct folded *) = {cause_by_library_number, by_words,
                                                                   cause_by_errno};
-    static enum cause (*const behind[])(const struct folded *) = {
-        cause_by_http_status, by_agent, cause_by_signal, by_killing_exit, by_last_words};
+    static enum cause (*const behind[])(const struct folded *) = {cause_by_http_status, by_agent,
+                                                                  cause_by_signal};
     enum cause named = cause_by_name(f);
     enum cause c = CAUSE_UNKNOWN;
     if (named == CAUSE_ACCESS_DENIED || named == CAUSE_THROTTLED) {
@@ -195,8 +195,23 @@ static enum cause by_readers(const struct folded *f)
     for (size_t i = 0; i < ARRAY_LEN(behind) && c == CAUSE_UNKNOWN; i++) {
         c = behind[i](f);
     }
-    /* What a service refuses without a word that is known is wrong itself. */
+    return c;
+}
+
+/* General words; and what a service refuses without a word that is known is wrong itself. */
+static enum cause by_general(const struct folded *f)
+{
+    enum cause c = by_last_words(f);
     return c == CAUSE_UNKNOWN && cause_is_refusal(f) ? CAUSE_BAD_REQUEST : c;
+}
+
+static enum cause by_readers(const struct folded *f, enum cause_text_by *by)
+{
+    enum cause c = by_signs(f);
+    enum cause killed = c == CAUSE_UNKNOWN ? by_killing_exit(f) : CAUSE_UNKNOWN;
+    enum cause general = c == CAUSE_UNKNOWN ? by_general(f) : CAUSE_UNKNOWN;
+    *by = killed != CAUSE_UNKNOWN && general == CAUSE_UNKNOWN ? CAUSE_BY_EXIT : CAUSE_BY_WORDS;
+    return c != CAUSE_UNKNOWN ? c : killed != CAUSE_UNKNOWN ? killed : general;
 }
 
 /* The exception of a program that is wrong itself, whatever was printed before it. */
@@ -217,8 +232,9 @@ static bool is_own_fault(struct str raised)
 static enum cause by_readers_of(struct str text)
 {
     struct folded f;
+    enum cause_text_by by;
     cause_fold(text, &f);
-    enum cause c = by_readers(&f);
+    enum cause c = by_readers(&f, &by);
     return c == CAUSE_USER_CODE ? CAUSE_UNKNOWN : c;
 }
 
@@ -268,7 +284,7 @@ struct cause_text cause_of_text(struct str text)
     ret.killed = has_code && (code == 137 || code == -9 || code == 143 || code == -15);
     ret.cause = by_raised(&said);
     if (ret.cause == CAUSE_UNKNOWN) {
-        ret.cause = by_readers(&f);
+        ret.cause = by_readers(&f, &ret.by);
     }
     if (is_information(&f) && !ends_job(ret.cause)) {
         return (struct cause_text){.cause = CAUSE_UNKNOWN, .by = CAUSE_BY_NOTHING};

@@ -254,6 +254,15 @@ static void join(const struct log_line *lines, size_t n, size_t from, size_t at,
     }
 }
 
+/* By its words, or by an exit code that tells of a kill. */
+static bool is_told(const struct cause_text *said)
+{
+    return said->by == CAUSE_BY_WORDS ||
+           (said->by == CAUSE_BY_EXIT &&
+            (said->cause == CAUSE_OOM || said->cause == CAUSE_STOPPED ||
+             said->cause == CAUSE_TIMEOUT));
+}
+
 static enum strength strength_of(const struct tail_host *h, struct str t,
                                  const struct cause_text *said)
 {
@@ -266,7 +275,7 @@ static enum strength strength_of(const struct tail_host *h, struct str t,
     if (is_talk(t)) {
         return NO_SIGN;
     }
-    bool known = said->by == CAUSE_BY_WORDS;
+    bool known = is_told(said);
     if (known && is_error_line(t)) {
         return ERROR_LINE;
     }
@@ -285,8 +294,8 @@ static bool beats(const struct sign *a, const struct sign *b)
     if (b->strength == NO_SIGN || a_own != b_own) {
         return a_own || b->strength == NO_SIGN;
     }
-    bool a_told = a->said.by == CAUSE_BY_WORDS;
-    bool b_told = b->said.by == CAUSE_BY_WORDS;
+    bool a_told = is_told(&a->said);
+    bool b_told = is_told(&b->said);
     if (a_told != b_told) {
         return a_told;
     }
@@ -311,7 +320,7 @@ static void read_line(struct tail_host *h, const struct log_line *lines, size_t 
     struct sign s = {.time = lines[at].time, .at = at};
     s.said = cause_of_text(t);
     s.strength = strength_of(h, t, &s.said);
-    if (s.strength == LAST_WORDS && s.said.by != CAUSE_BY_WORDS) {
+    if (s.strength == LAST_WORDS && !is_told(&s.said)) {
         join(lines, n, h->started_at, at, joined);
         s.said = cause_of_text(str_of(joined));
     }
@@ -386,7 +395,7 @@ void log_tail_read(const struct log_line *lines, size_t n, struct log_tail_evide
     t = str_trim(t);
     /* Who is told to stop in a job that failed is told so because another host died. */
     bool told = first->best.strength == AFTERMATH && first->best.said.cause == CAUSE_STOPPED;
-    bool bare = first->best.said.by == CAUSE_BY_EXIT;
+    bool bare = first->best.said.by == CAUSE_BY_EXIT && !is_told(&first->best.said);
     ret->cause = told || bare ? CAUSE_UNKNOWN : first->best.said.cause;
     put_text(first->name, ret->host, sizeof ret->host);
     put_text(t, ret->text, sizeof ret->text);
