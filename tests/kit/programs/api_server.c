@@ -86,7 +86,7 @@ static void put(struct bridge *b, const struct bridge_question *q, const char *d
     bridge_answer(b, q->id, &reply);
 }
 
-static void delete(struct bridge *b, const struct bridge_question *q, const char *dir)
+static void delete (struct bridge *b, const struct bridge_question *q, const char *dir)
 {
     struct bridge_reply reply = {0};
     AUTO_FREE char *path = xasprintf("%s/%s", dir, q->uri + 5);
@@ -118,7 +118,7 @@ static void serve(struct bridge *b, const char *dir)
             } else if (q.kind == BRIDGE_S3_PUT) {
                 put(b, &q, dir);
             } else if (q.kind == BRIDGE_S3_DELETE) {
-                delete(b, &q, dir);
+                delete (b, &q, dir);
             } else if (q.kind == BRIDGE_IDENTITY) {
                 identity(b, &q);
             } else if (q.kind == BRIDGE_IMAGE) { /* as a registry that does not tell */
