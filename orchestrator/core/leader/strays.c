@@ -140,18 +140,24 @@ static bool pool_over(struct live_stray *st, const struct job_description *job, 
     return false;
 }
 
-/* Job and idle pool are one line of the ledger. */
+/* Job and idle pool are one line of the ledger, two of the bill: each is rounded by itself. */
 static bool book(const struct live_stray *st, const struct job_description *job,
                  struct stray_end *ret)
 {
     struct err err = ERR_INIT;
     struct ledger_account_of_attempt account = st->account;
     int n = 0;
+    musd_t idle_musd = 0;
+    int64_t idle_s = MAX(0, job->pool.retained_s) * st->row.instances;
     ret->billable_s = cost_billable_s(job->billable_s, job->started, job->ended, st->row.instances,
                                       &ret->estimated);
-    ret->billable_s += MAX(0, job->pool.retained_s) * st->row.instances;
     if (!cost_of_seconds(st->row.price_musd_per_hour, ret->billable_s, &ret->cost_musd, &err) ||
-        !ledger_settle_job(&account, 0, ret->cost_musd, ret->billable_s, ret->estimated, 0,
+        !cost_of_seconds(st->row.price_musd_per_hour, idle_s, &idle_musd, &err) ||
+        !add_i64(ret->cost_musd, idle_musd, &ret->cost_musd)) {
+        return false;
+    }
+    ret->billable_s += idle_s;
+    if (!ledger_settle_job(&account, 0, ret->cost_musd, ret->billable_s, ret->estimated, 0,
                            ret->entries, &ret->entries_n, &err)) {
         return false;
     }
