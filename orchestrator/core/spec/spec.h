@@ -65,7 +65,6 @@ struct spec_guard {
     int breaker_same, breaker_of; /* k of the first n; 0 off */
     int quarantine;               /* failures of one part; 0 off */
     int64_t hang_silent_s, hang_standstill_s, hang_start_s; /* 0: that rule is off */
-    bool twin;
 };
 #define SPEC_KEEP_ALIVE_AUTO  (-1)
 #define SPEC_KEEP_ALIVE_MAX_S 3600 /* what AWS documents and grants by default */

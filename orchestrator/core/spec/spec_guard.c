@@ -1,5 +1,5 @@
-/* Reads the conditions that stop a stage or a part: limits, canary, breaker, quarantine, hang,
- * twin. */
+/* Reads the conditions that stop a stage or a part: limits, canary, breaker, quarantine,
+ * hang. */
 #include "core/failure/breaker.h"
 #include "core/failure/hang_detector.h"
 #include "spec_read.h"
@@ -124,10 +124,5 @@ void spec_guard_read(struct spec_reader *r, const struct spec_node *p, struct sp
     }
     if (spec_child(r, p, "hang", false, &at)) {
         read_hang(r, &at, &s->guard);
-    }
-    if (spec_child(r, p, "twin", false, &at) && spec_bool(r, &at, &s->guard.twin) &&
-        s->guard.twin) {
-        spec_fault(r, &at, "unsupported", "twin: off, or nothing",
-                   "a second job beside the first of a part is for a later version");
     }
 }

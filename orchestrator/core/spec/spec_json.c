@@ -31,7 +31,7 @@ static json_t *guard_out(const struct spec_guard *g)
     put_i64(o, "hang_silent_s", g->hang_silent_s);
     put_i64(o, "hang_standstill_s", g->hang_standstill_s);
     put_i64(o, "hang_start_s", g->hang_start_s);
-    (void)json_object_set_new(o, "twin", json_boolean(g->twin));
+    (void)json_object_set_new(o, "twin", json_false()); /* an earlier droverd asks for it */
     return o;
 }
 
@@ -232,8 +232,7 @@ static void get_guard(struct stored *r, const json_t *o, struct spec_stage *s)
         .quarantine = (int)spec_get_i64(r, g, "quarantine", 0, SPEC_QUARANTINE_MAX),
         .hang_silent_s = spec_get_i64(r, g, "hang_silent_s", 0, SPEC_RUNTIME_S_MAX),
         .hang_standstill_s = spec_get_i64(r, g, "hang_standstill_s", 0, SPEC_RUNTIME_S_MAX),
-        .hang_start_s = spec_get_i64(r, g, "hang_start_s", 0, SPEC_RUNTIME_S_MAX),
-        .twin = spec_get_bool(r, g, "twin")};
+        .hang_start_s = spec_get_i64(r, g, "hang_start_s", 0, SPEC_RUNTIME_S_MAX)};
 }
 
 static void get_stage_lists(struct stored *r, const json_t *o, struct spec_stage *s)

@@ -46,7 +46,6 @@ static const struct {
     {"breaker", OF_JOBS},
     {"quarantine", OF_JOBS},
     {"hang", OF_JOBS},
-    {"twin", OF_JOBS},
     {"extends", OF_ALL},
     {"from", OF_JOBS},
     {"to", OF_JOBS},

@@ -1,4 +1,4 @@
-/* Aim: a hung job is told from a slow one, and a twin is started only where it saves time. Method:
+/* Aim: a hung job is told from a slow one. Method:
  * the progress of one attempt minute by minute, at each period's last instant and the one before;
  * old, broken and falling figures; clocks that jump. */
 #include "core/failure/hang_detector.h"

@@ -1,4 +1,4 @@
-/* Aim: limits, weight, canary, breaker, quarantine, hang, twin, warn_at and retry's change mean
+/* Aim: limits, weight, canary, breaker, quarantine, hang, warn_at and retry's change mean
  * what the file says, a wrong one is one fault in its place with what to write, and the stored form
  * keeps them. Method: one file with one stage, lines added. */
 #include "core/failure/breaker.h"
@@ -47,7 +47,6 @@ static void test_spec_guard__silence_gives_the_defaults(void **state)
     assert_int_equal(s->guard.hang_silent_s, 15 * 60);
     assert_int_equal(s->guard.hang_standstill_s, 30 * 60);
     assert_int_equal(s->guard.hang_start_s, 30 * 60);
-    assert_false(s->guard.twin);
     for (int c = 0; c < CAUSE_COUNT; c++) {
         assert_false(s->retry[c].set);
     }
@@ -63,8 +62,7 @@ static void test_spec_guard__what_is_said_is_meant(void **state)
                                  "    canary: 1\n"
                                  "    breaker: {same: 5, of: 20}\n"
                                  "    quarantine: 2\n"
-                                 "    hang: {silent: 5m, standstill: off, start: 1h30m}\n"
-                                 "    twin: off\n");
+                                 "    hang: {silent: 5m, standstill: off, start: 1h30m}\n");
     const struct spec_stage *s = p->spec->stages[0];
     assert_int_equal(p->spec->parts_limit, 16);
     assert_int_equal(p->spec->weight, 250);
@@ -80,11 +78,9 @@ static void test_spec_guard__what_is_said_is_meant(void **state)
     assert_int_equal(s->guard.hang_silent_s, 300);
     assert_int_equal(s->guard.hang_standstill_s, 0);
     assert_int_equal(s->guard.hang_start_s, 5400);
-    assert_false(s->guard.twin);
     parsed_free(p);
-    p = good_file("budget: {warn_at: []}\n",
-                  "    canary: off\n    breaker: no\n"
-                  "    quarantine: false\n    hang: off\n    twin: no\n");
+    p = good_file("budget: {warn_at: []}\n", "    canary: off\n    breaker: no\n"
+                                             "    quarantine: false\n    hang: off\n");
     s = p->spec->stages[0];
     assert_int_equal(p->spec->warn_at_n, 0);
     const struct spec_guard none = {0};
@@ -167,8 +163,7 @@ static const struct mistake {
     {"", "    hang: {silent: 0s}\n", "range", 8, "'0s'"},
     {"", "    hang: {start: 29d}\n", "range", 8, "'29d'"},
     {"", "    hang: {stalled: 5m}\n", "unknown_key", 8, "'stalled'"},
-    {"", "    twin: 2\n", "type", 8, "boolean"},
-    {"", "    twin: on\n", "unsupported", 8, "later"},
+    {"", "    twin: on\n", "unknown_key", 8, "'twin'"},
     {"retry: [{cause: oom, change: next}]\n", "", "type", 2, "a map"},
     {"retry: [{cause: oom, change: {instance_type: ml.m5.large}}]\n", "", "value", 2, "ml.m5"},
     {"retry: [{cause: oom, change: {memory: x2}}]\n", "", "unknown_key", 2, "'memory'"},
@@ -214,8 +209,7 @@ static void test_spec_guard__the_stored_form_keeps_it(void **state)
                                  "  {cause: disk_full, change: {volume_gb: x3, max: 100}},\n"
                                  "  {cause: network, times: 1}]\n",
                                  "    limits: {parts: 9}\n    canary: 2\n    quarantine: off\n"
-                                 "    breaker: {same: 2, of: 4}\n    hang: {start: 9m}\n"
-                                 "    twin: no\n");
+                                 "    breaker: {same: 2, of: 4}\n    hang: {start: 9m}\n");
     AUTO_JSON json_t *v = spec_to_json(p->spec);
     struct spec *back = NULL;
     struct err err = ERR_INIT;
@@ -273,7 +267,6 @@ static void test_spec_guard__a_stored_form_out_of_bounds_is_refused(void **state
     refuse_changed(v, &p->arena, "canary", json_integer(-1), guard_of);
     refuse_changed(v, &p->arena, "breaker_of", json_integer(BREAKER_OF_MAX + 1), guard_of);
     refuse_changed(v, &p->arena, "hang_start_s", json_string("9m"), guard_of);
-    refuse_changed(v, &p->arena, "twin", json_integer(1), guard_of);
     refuse_changed(v, &p->arena, "next", json_integer(3), change_of);
     refuse_changed(v, &p->arena, "volume_x100", json_integer(-1), change_of);
     parsed_free(p);
