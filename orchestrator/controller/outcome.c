@@ -27,6 +27,10 @@ static void log_notes(const struct live_attempt *a, const struct pending_record 
         log_event(LOG_WARN, "part_at_its_cap", LF_S("job", a->row.name.s),
                   LF_I("spent_micro_usd", n->spent_musd));
     }
+    if (n->goes_on_s > 0 && !n->at_cap) {
+        log_event(LOG_INFO, "run_goes_on", LF_S("job", a->row.name.s),
+                  LF_I("rest_seconds", n->goes_on_s));
+    }
     if (n->set_aside) {
         log_event(LOG_WARN, "part_set_aside", LF_S("job", a->row.name.s), LF_I("failures", n->same),
                   LF_S("signature", p->signature));

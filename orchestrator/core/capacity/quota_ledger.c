@@ -270,6 +270,11 @@ int64_t quota_ledger_warm_free(const struct quota_ledger *s)
     return MAX(0, minus(MAX(0, s->warm_quota), MAX(0, s->warm_held)));
 }
 
+int64_t quota_ledger_job_run_s(const struct quota_ledger_account *a, int64_t run_s, bool goes_on)
+{
+    return goes_on && a->longest_run_s > 0 ? MIN(run_s, a->longest_run_s) : run_s;
+}
+
 enum wait_reason quota_ledger_can_ever(const struct quota_ledger *s,
                                        const struct quota_ledger_account *a, int64_t n,
                                        int64_t max_runtime_s, int volume_gb)

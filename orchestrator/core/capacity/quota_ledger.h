@@ -97,6 +97,9 @@ int64_t quota_ledger_free(const struct quota_ledger *s, const struct quota_ledge
                           usec_t now_us);
 /* Instances that may still be given a keep-alive (>= 0). */
 int64_t quota_ledger_warm_free(const struct quota_ledger *s);
+/* How long one job of a run of run_s seconds may last: the run, or the quota of run time where that
+ * is shorter and the run goes on in its next job. */
+int64_t quota_ledger_job_run_s(const struct quota_ledger_account *a, int64_t run_s, bool goes_on);
 /* Whether one job of n instances, this long and with this volume, can ever run: NONE (yes),
  * QUOTA_UNREADABLE or QUOTA_TOO_SMALL. */
 enum wait_reason quota_ledger_can_ever(const struct quota_ledger *s,

@@ -82,13 +82,13 @@ static int rung_of(const struct forecast_pass *r, const struct forecast_stage_se
                    enum wait_reason *ret_why)
 {
     const struct spec_stage *stage = s->in->stage;
+    int64_t run_s = quota_ledger_job_run_s(&r->account, stage->max_runtime_s, spec_goes_on(stage));
     *ret_why = WAIT_QUOTA_UNREADABLE;
     for (int k = 0; k < stage->instance_type_n; k++) {
         enum wait_reason why = WAIT_QUOTA_UNREADABLE;
         if (s->slots_i[k] >= 0) {
-            why =
-                quota_ledger_can_ever(&r->slots[s->slots_i[k]], &r->account, stage->instance_count,
-                                      stage->max_runtime_s, stage->volume_gb);
+            why = quota_ledger_can_ever(&r->slots[s->slots_i[k]], &r->account,
+                                        stage->instance_count, run_s, stage->volume_gb);
         }
         if (why == WAIT_NONE) {
             *ret_why = WAIT_NONE;

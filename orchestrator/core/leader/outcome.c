@@ -67,11 +67,54 @@ static struct task_change_row change_of(const struct live_attempt *a,
     return change;
 }
 
+/* What is left of a run with checkpoints whose job ended at a limit shorter than the run: the quota
+ * of run time, or what a cap had left. 0: no such end. Times say so, not words. */
+static int64_t rest_of_run(const struct live_attempt *a, enum cause cause,
+                           const struct task_change_row *change)
+{
+    const struct spec_stage *stage = a->stage->spec;
+    int64_t job_s = a->row.max_runtime_s;
+    int64_t run_s =
+        change != NULL && change->max_runtime_s > 0 ? change->max_runtime_s : stage->max_runtime_s;
+    bool to_its_end = cause == CAUSE_TIMEOUT && a->row.stop_cause == CAUSE_NONE &&
+                      a->row.started_us > 0 &&
+                      a->row.ended_us - a->row.started_us >= job_s * USEC_PER_SEC;
+    bool more = to_its_end && spec_goes_on(stage) && job_s > 0 && job_s < run_s;
+    return more ? MAX(run_s - job_s, MIN(stage->min_runtime_s, job_s)) : 0;
+}
+
+/* The next attempt continues the run from its checkpoint. Nothing failed: this one does not count,
+ * for the breaker neither, and nothing is waited for. */
+static void go_on(struct leader_state *s, const struct live_attempt *a,
+                  const struct task_change_row *change, int64_t rest_s, usec_t now_us,
+                  struct pending_record *p, struct outcome_notes *notes)
+{
+    struct retry_decision d = {.retry = true, .next = tried(a, p->r.cause, false, change)};
+    d.next.max_runtime_s = rest_s;
+    notes->goes_on_s = rest_s;
+    notes->spent_musd = (change != NULL ? change->spent_musd : 0) + p->account.spent_musd +
+                        p->account.reserved_musd;
+    notes->at_cap = !cap_pays(s, a, &d.next, notes->spent_musd);
+    p->r.task_to = notes->at_cap ? TASK_FAILED : TASK_WAITING;
+    if (!notes->at_cap) {
+        p->ran = false;
+        p->r.cause = CAUSE_NONE;
+        p->r.not_before_us = now_us;
+        p->change = change_of(a, &d, change, 0, 0);
+        p->change.spent_musd = notes->spent_musd;
+    }
+}
+
 /* Tried again or failed for good, by the cause's row; set aside when it alone fails in this way. */
 static void retry_or_fail(struct leader_state *s, const struct live_attempt *a, usec_t now_us,
                           struct pending_record *p, struct outcome_notes *notes)
 {
     const struct task_change_row *change = leader_state_change(s, a->row.task_id, false);
+    int64_t rest_s = rest_of_run(a, p->r.cause, change);
+    if (rest_s > 0) {
+        go_on(s, a, change, rest_s, now_us, p, notes);
+        return;
+    }
     struct retry_state now = tried(a, p->r.cause, p->ran, change);
     struct retry_decision d;
     retry_decide(a->stage->spec, p->r.cause, &now, &s->rng, &d);

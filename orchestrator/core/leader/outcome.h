@@ -7,6 +7,7 @@
 /* Conclusions of a plan that people should read in the log. */
 struct outcome_notes {
     bool at_cap;        /* the part's own cap does not pay for another attempt: it fails */
+    int64_t goes_on_s;  /* the run goes on in its next attempt, for this long at most; 0: no */
     bool set_aside;     /* the part alone fails in this way: it fails */
     int same;           /* how often in a row it has failed so */
     musd_t spent_musd;  /* by all attempts of the task, what is still reserved included */

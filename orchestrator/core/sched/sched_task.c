@@ -40,6 +40,7 @@ enum wait_reason sched_prepare(const struct sched_work *w, int stage_i, int grou
             t.max_runtime_s = runtime_s;
         }
     }
+    t.max_runtime_s = quota_ledger_job_run_s(&w->account, t.max_runtime_s, spec_goes_on(s->stage));
     t.min_runtime_s = MIN(t.min_runtime_s, t.max_runtime_s);
     enum wait_reason why = sched_warm_match(w, &t) ? WAIT_NONE : sched_place(w, &t);
     if (why == WAIT_NONE) {

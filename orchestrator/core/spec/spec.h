@@ -258,6 +258,12 @@ struct spec_stage {
     const char *scales_with[SPEC_SCALES_MAX]; /* keys that may differ within a scaling table */
     int scales_with_n;
 };
+/* Whether a job that ends at its run time is continued by the next one, so that a run may last
+ * longer than any job. */
+static inline bool spec_goes_on(const struct spec_stage *s)
+{
+    return s->training != NULL && s->training->checkpoint != NULL;
+}
 struct spec_limit {
     const char *instance_type;
     int64_t n;

@@ -20,6 +20,21 @@ static void test_sched__slots_bound_what_starts(void **state)
     world_free(w);
 }
 
+static void test_sched__a_run_longer_than_a_job_may_last(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    int s = add_stage(w, add_campaign(w), 0, 1);
+    struct spec_training training = {.checkpoint = "s3://b/ckpt/"};
+    w->stage[s].training = &training; /* it goes on in its next job */
+    w->account.longest_run_s = 3599;
+    struct sched_plan *p = decide(w);
+    assert_int_equal(p->launches_n, 1);
+    assert_int_equal(p->launches[0].max_runtime_s, 3599);
+    plan_free(p);
+    world_free(w);
+}
+
 static void test_sched__each_check_has_its_reason(void **state)
 {
     (void)state;
@@ -301,6 +316,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sched__slots_bound_what_starts),
+        cmocka_unit_test(test_sched__a_run_longer_than_a_job_may_last),
         cmocka_unit_test(test_sched__each_check_has_its_reason),
         cmocka_unit_test(test_sched__a_stage_goes_as_far_as_its_breaker_allows),
         cmocka_unit_test(test_sched__backing_off_waits_and_says_until_when),
