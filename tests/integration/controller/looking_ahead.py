@@ -169,7 +169,28 @@ def limits(tap, s):
     tap.ok(r.returncode == 0 and "0 pools" in r.stdout, "drover pools", r.stdout + r.stderr)
 
 
+def longer(tap):
+    """A run that needs more time than a job may have: it goes on from its checkpoint, and no end of a job's time counts."""
+    count = "f=$DROVER_ML_ROOT/checkpoints/n; n=$(cat $f 2>/dev/null || echo 0); while [ $n -lt 14 ]; do sleep 0.5; n=$((n+1)); echo $n >$f; done"
+    with Stack("longer", quotas={"ml.c5.xlarge": 1}, parts=1, rows=4, images={"user/count": ["/bin/sh", "-c", count]},
+               local={"account_quotas": {"Longest run time for a training job": 3}}) as s:
+        s.start()
+        cid = s.submit("""version: 1
+name: longer
+stages:
+  - {name: train, image: user/count, instance_type: ml.c5.xlarge, max_runtime: 1h, min_runtime: 1s,
+     checkpoint: "s3://drover-test/ckpt/", output: "s3://drover-test/out/", verify: none}
+""")
+        wait_for(lambda: s.ended(cid), 90, "the end")
+        part = s.api("GET", f"/campaigns/{cid}/parts")["parts"][0]
+        jobs = s.oracle("jobs")["jobs"]
+        tap.ok(s.ended(cid)["state"] == "succeeded" and len(jobs) >= 2, f"it ends well, in {len(jobs)} jobs of 3 s at most", jobs)
+        tap.ok(part["attempts"] == 1 and "run_goes_on" in open(s.dir + "/droverd0.log", encoding="utf-8").read(), "only the last of them counts", part)
+        s.check_invoice(tap, "a long run: ")
+
+
 tap = Tap()
+longer(tap)
 with Ahead() as stack:
     stack.start()
     for part in (plans, runs, limits):
