@@ -8,10 +8,19 @@ SELECT coalesce(json_agg(json_build_object('instance_type', t.instance_type, 'ma
     'price_micro_usd_per_hour', p.musd_per_hour, 'source', q.source, 'read_at', q.read_at)
     ORDER BY t.instance_type, t.market), '[]'::json)::text
 FROM (SELECT instance_type, market FROM quota UNION SELECT instance_type, market FROM slots
-      UNION SELECT instance_type, 'on_demand' FROM price WHERE instance_type NOT LIKE 'hosting:%') t
+      UNION SELECT instance_type, 'on_demand' FROM price WHERE instance_type NOT LIKE '%:%') t
 LEFT JOIN quota q ON q.instance_type = t.instance_type AND q.market = t.market
 LEFT JOIN slots s ON s.instance_type = t.instance_type AND s.market = t.market
 LEFT JOIN price p ON p.instance_type = t.instance_type;
+
+-- Every price, instances first. Relies on the primary key.
+-- name: api_prices
+SELECT coalesce(json_agg(json_build_object('instance_type', split_part(p.instance_type, ':', 1 + (p.instance_type LIKE '%:%')::int),
+    'use', CASE WHEN p.instance_type LIKE '%:%' THEN split_part(p.instance_type, ':', 1) ELSE 'training' END,
+    'micro_usd', p.musd_per_hour, 'per', CASE WHEN p.instance_type LIKE 'storage:%' THEN 'gb_month' ELSE 'hour' END,
+    'list_micro_usd', l.musd, 'source', CASE p.source WHEN 'aws_pricing' THEN p.source ELSE 'file' END, 'read_at', p.read_at)
+    ORDER BY split_part(p.instance_type, ':', 2) <> '', p.instance_type COLLATE "C"), '[]'::json)::text
+FROM price p LEFT JOIN price_list l ON l.instance_type = p.instance_type;
 
 -- Price, quota and use of one instance type; NULL where nothing is known.
 -- name: api_rate

@@ -8,6 +8,11 @@ bool apidb_quotas(struct store *s, struct buf *ret_json, struct err *err)
     return store_text(s, QUERY(API_QUOTAS), NULL, "row", ret_json, err);
 }
 
+bool apidb_prices(struct store *s, struct buf *ret_json, struct err *err)
+{
+    return store_text(s, QUERY(API_PRICES), NULL, "row", ret_json, err);
+}
+
 bool apidb_rate(struct store *s, const char *instance_type, struct apidb_rate *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;

@@ -5,6 +5,7 @@
 
 /* Append a JSON array of the rows. */
 bool apidb_quotas(struct store *s, struct buf *ret_json, struct err *err) MUST_CHECK;
+bool apidb_prices(struct store *s, struct buf *ret_json, struct err *err) MUST_CHECK;
 struct apidb_rate { /* price, quota and use of an instance type */
     char instance_type[INSTANCE_TYPE_MAX + 1];
     musd_t price_musd_per_hour; /* -1: unknown */

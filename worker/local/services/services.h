@@ -30,3 +30,5 @@ void ec2_describe_subnets(struct request *r);
 void quotas_list(struct request *r);
 void quotas_get(struct request *r);
 void quotas_get_default(struct request *r);
+/* pricing_local.c: GetProducts of AWS Pricing from the configuration. */
+void pricing_get_products(struct request *r);
