@@ -1,6 +1,6 @@
 -- Quotas, prices and use by instance type.
 
--- Quotas with our use and foreign use.
+-- Quotas with our use and foreign use; prices alone only of the operator's file, since AWS Pricing lists every type.
 -- name: api_quotas
 SELECT coalesce(json_agg(json_build_object('instance_type', t.instance_type, 'market', t.market,
     'limit', q.limit_n, 'held', coalesce(s.held, 0), 'foreign', coalesce(s.foreign_n, 0),
@@ -8,7 +8,7 @@ SELECT coalesce(json_agg(json_build_object('instance_type', t.instance_type, 'ma
     'price_micro_usd_per_hour', p.musd_per_hour, 'source', q.source, 'read_at', q.read_at)
     ORDER BY t.instance_type, t.market), '[]'::json)::text
 FROM (SELECT instance_type, market FROM quota UNION SELECT instance_type, market FROM slots
-      UNION SELECT instance_type, 'on_demand' FROM price WHERE instance_type NOT LIKE '%:%') t
+      UNION SELECT instance_type, 'on_demand' FROM price WHERE instance_type NOT LIKE '%:%' AND source <> 'aws_pricing') t
 LEFT JOIN quota q ON q.instance_type = t.instance_type AND q.market = t.market
 LEFT JOIN slots s ON s.instance_type = t.instance_type AND s.market = t.market
 LEFT JOIN price p ON p.instance_type = t.instance_type;
