@@ -139,8 +139,8 @@ static void check_warm(struct doctor_check *c, size_t types, size_t warm)
     if (types > 0) {
         tell(c, true, "warm pools", text,
              warm > 0 ? ""
-                      : "AWS allows none at first: ask Service Quotas for \"TYPE for training warm "
-                        "pool usage\"");
+                      : "AWS allows none at first; \"TYPE for training warm pool usage\": "
+                        "drover quotas request TYPE --value N --market warm");
     }
 }
 
