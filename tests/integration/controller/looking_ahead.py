@@ -184,7 +184,7 @@ def more(tap, s):
     r = s.drover(*ask, "-y")
     tap.ok(r.returncode != 0 and "ResourceAlreadyExistsException" in r.stderr, "what AWS refuses is said", r.stderr)
     r = s.drover("quotas", "request", "ml.no.large", "--value", "9", "-y")
-    tap.ok(r.returncode == 4 and "AWS has no quota" in r.stderr, "a type that AWS does not know", (r.returncode, r.stderr))
+    tap.ok(r.returncode == 3 and "AWS has no quota" in r.stderr, "a type that AWS does not know", (r.returncode, r.stderr))
     s.oracle("approve-quotas", {})
     q = wait_for(lambda: (q := of())["limit"] == 9 and q, 60, "the granted quota")
     tap.ok(q["requested"] is None and s.api("GET", "/audit?action=quota.request")["audit"], "once granted it counts; who asked is in the audit", q)
@@ -193,7 +193,7 @@ def more(tap, s):
 tap = Tap()
 with Ahead() as stack:
     stack.start()
-    for part in (plans, runs, limits, more):
+    for part in (p for p in (plans, runs, limits, more) if os.environ.get("ONLY", "") in p.__name__):
         try:
             part(tap, stack)
         except (TimeoutError, ValueError, KeyError, urllib.error.URLError) as e:
