@@ -1,5 +1,6 @@
-/* Aim: a higher quota is asked for once, by the code of its name wherever that is listed, and what AWS
- * says of it is told; a name that AWS does not know is an answer. Method: build/bin/drover-local. */
+/* Aim: a higher quota is asked for once, by the code of its name wherever that is listed, and what
+ * AWS says of it is told; a name that AWS does not know is an answer. Method:
+ * build/bin/drover-local. */
 #include "aws/quota_request.h"
 #include "common/clock.h"
 #include "tests/kit/local.h"
