@@ -23,6 +23,7 @@ enum bridge_kind {
     BRIDGE_IDENTITY,  /* whose credentials droverd has */
     BRIDGE_IMAGE,     /* the digest of an image in ECR */
     BRIDGE_SUBNETS,   /* zones and free addresses of subnets */
+    BRIDGE_QUOTA,     /* a higher quota */
 };
 struct bridge_object {
     char *uri; /* s3://bucket/key */
@@ -46,9 +47,9 @@ struct bridge_question {
     int64_t id;
     enum bridge_kind kind;
     /* S3_LIST: s3://bucket/prefix with '*'; S3_PUT, S3_DELETE: object; IMAGE: repository; SUBNETS:
-     * ids by commas */
+     * ids by commas; QUOTA: its name */
     char uri[1200];
-    int64_t max;       /* S3_LIST: objects; LOG_TAIL: lines */
+    int64_t max;       /* S3_LIST: objects; LOG_TAIL: lines; QUOTA: its value */
     char job[64];      /* LOG_TAIL: training job; IMAGE: registry */
     char token[1024];  /* LOG_TAIL: the page to read, "" = the newest page; IMAGE: tag or digest */
     char endpoint[64]; /* INVOKE */
@@ -62,7 +63,7 @@ struct bridge_reply {
     struct bridge_listing listing; /* S3_LIST, in key order */
     /* LOG_TAIL: {"lines":[{"time","host","text"}],"next":"token"}; INVOKE: the model's bytes;
      * IDENTITY: {"account","arn","skew_seconds"}; IMAGE: "sha256:..." as it is;
-     * SUBNETS: [{"id","zone","free"}] */
+     * SUBNETS: [{"id","zone","free"}]; QUOTA: {"id","status"} */
     struct buf json;
     char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of these */
 };

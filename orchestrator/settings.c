@@ -29,7 +29,11 @@ const struct config_row settings_rows[] = {
      "what {bucket} means when a campaign file does not say, and where sources go; empty: "
      "sagemaker-REGION-ACCOUNT"},
     {"prices_file", "DROVER_PRICES_FILE", CONFIG_STR, "", 0, 0, AT(prices_file),
-     "JSON {\"ml.m5.large\":\"0.115\"}: list prices in USD per hour"},
+     "JSON {\"ml.m5.large\":\"0.115\"}: prices in USD per hour that come before AWS Pricing's"},
+    {"price_interval_us", "DROVER_PRICE_INTERVAL_US", CONFIG_I64, "86400000000", 0, 2592000000000,
+     AT(price_interval_us), "read list prices of AWS Pricing this often; 0: never"},
+    {"discount", "DROVER_DISCOUNT", CONFIG_STR, "0%", 0, 0, AT(discount),
+     "what your contract takes off AWS Pricing's list prices: \"12.5%\""},
     {"spool_dir", "DROVER_SPOOL_DIR", CONFIG_STR, "/tmp", 0, 0, AT(spool_dir),
      "where big request bodies are spooled"},
     {"log_level", "DROVER_LOG_LEVEL", CONFIG_STR, "info", 0, 0, AT(log_level),
@@ -88,9 +92,36 @@ const struct config_row settings_rows[] = {
 
 const size_t settings_rows_n = ARRAY_LEN(settings_rows);
 
+/* "12.5%" in parts of a million. */
+static bool read_percent(const char *text, int64_t *ret_ppm, struct err *err)
+{
+    struct str s = str_of(text);
+    int64_t u; /* millionths of a percent */
+    if (!str_ends(s, "%") || !parse_usd((struct str){s.p, s.n - 1}, &u, NULL) || u % 100 != 0 ||
+        u >= 100 * INT64_C(1000000)) {
+        return err_set(err, ERR_INVALID,
+                       "discount '%.40s': write a share of less than 100%% like 12.5%%", text);
+    }
+    *ret_ppm = u / 100;
+    return true;
+}
+
+int64_t settings_paid_ppm(const struct daemon_settings *s)
+{
+    int64_t off_ppm = 0;
+    struct err err = ERR_INIT;
+    bool ok = read_percent(s->discount, &off_ppm, &err);
+    ASSERT(ok);
+    return 1000000 - off_ppm;
+}
+
 bool settings_check(const struct daemon_settings *s, struct err *err)
 {
     enum log_level level;
+    int64_t off_ppm;
+    if (!read_percent(s->discount, &off_ppm, err)) {
+        return false;
+    }
     if (!log_parse_level(s->log_level, &level)) {
         return err_set(err, ERR_INVALID, "log_level '%.40s': write debug, info, warn or error",
                        s->log_level);

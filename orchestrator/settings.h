@@ -7,11 +7,11 @@
 
 struct daemon_settings {
     char *database_url, *listen, *token_file, *job_prefix, *role_arn, *worker_image, *bucket;
-    char *prices_file, *log_level, *spool_dir, *trusted_proxies, *webhook_allow_net;
+    char *prices_file, *discount, *log_level, *spool_dir, *trusted_proxies, *webhook_allow_net;
     int64_t tick_interval_us, observe_interval_us, lease_length_us, lease_renew_us;
     int64_t invocation_interval_us, invocation_delay_us;
     int64_t signature_window_us, quota_interval_us, database_wait_us;
-    int64_t progress_interval_us;
+    int64_t progress_interval_us, price_interval_us;
     int64_t archive_after_days;
     int64_t create_rate_per_minute, create_burst, api_threads, token_rate_per_s, token_burst;
     int64_t notice_collect_us, notice_stuck_us, webhook_retry_us, webhook_timeout_us;
@@ -22,5 +22,8 @@ extern const struct config_row settings_rows[];
 extern const size_t settings_rows_n;
 /* What webhook_allow_net says; settings_check has checked it. */
 struct addr_rules settings_webhook_allow(const struct daemon_settings *s);
+/* What is paid of AWS' list prices, in parts of a million: 1,000,000 without a discount;
+ * settings_check has checked it. */
+int64_t settings_paid_ppm(const struct daemon_settings *s);
 /* Rules that no single row can say. ERR_INVALID naming the setting and what to write. */
 bool settings_check(const struct daemon_settings *s, struct err *err) MUST_CHECK;

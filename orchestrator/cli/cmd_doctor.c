@@ -139,8 +139,8 @@ static void check_warm(struct doctor_check *c, size_t types, size_t warm)
     if (types > 0) {
         tell(c, true, "warm pools", text,
              warm > 0 ? ""
-                      : "AWS allows none at first: ask Service Quotas for \"TYPE for training warm "
-                        "pool usage\"");
+                      : "AWS allows none at first; \"TYPE for training warm pool usage\": "
+                        "drover quotas request TYPE --value N --market warm");
     }
 }
 
@@ -173,6 +173,36 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
     check_warm(c, known, warm);
 }
 
+static void check_prices(struct doctor_check *c, struct cli *cli)
+{
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    struct err err = ERR_INIT;
+    size_t i, listed = 0;
+    json_t *p;
+    const char *newest = "";
+    if (!client_try(cli, &(struct client_call){.method = "GET", .path = "/v1/prices"}, &r, &err) ||
+        r.status != 200) {
+        return; /* the check of the token reported it */
+    }
+    const json_t *list = json_object_get(r.json, "prices");
+    json_array_foreach(list, i, p)
+    {
+        if (strcmp(jstr(p, "source"), "aws_pricing") == 0) {
+            listed++;
+            newest = strcmp(jstr(p, "read_at"), newest) > 0 ? jstr(p, "read_at") : newest;
+        }
+    }
+    size_t file = json_array_size(list) - listed;
+    AUTO_FREE char *text = listed > 0 ? xasprintf("%zu of AWS Pricing, read %.10s; %zu of the file",
+                                                  listed, newest, file)
+                                      : xasprintf("%zu of the file", file);
+    tell(c, true, "prices", listed + file > 0 ? text : "none is known yet: nothing can start",
+         listed + file > 0 ? ""
+                           : "they are read of AWS Pricing when droverd starts; if none comes, "
+                             "allow pricing:GetProducts, or set DROVER_PRICES_FILE");
+}
+
 static void check_parked(struct doctor_check *c, struct cli *cli)
 {
     CLEANUP(reply_done)
@@ -196,6 +226,7 @@ int cmd_doctor(struct cli *cli)
         check_account(&c, cli);
         check_ready(&c, cli);
         check_quotas(&c, cli);
+        check_prices(&c, cli);
         check_parked(&c, cli);
     }
     if (cli->out != OUT_TABLE) {

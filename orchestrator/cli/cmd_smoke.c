@@ -165,8 +165,8 @@ static int none_can(char why[][160], size_t n)
         quota |= strstr(why[i], "quota") != NULL;
     }
     return fail(EXIT_REFUSED,
-                quota   ? "ask Service Quotas for \"ml.m5.large for training job usage\""
-                : price ? "set DROVER_PRICES_FILE for droverd; drover quotas shows what it knows"
+                quota   ? "ask Service Quotas for more: drover quotas request ml.m5.large --value 1"
+                : price ? "allow pricing:GetProducts to droverd, or set DROVER_PRICES_FILE"
                         : "drover smoke --instance-type TYPE, a cheaper one",
                 "no instance type can run it for less than 0.10 USD");
 }

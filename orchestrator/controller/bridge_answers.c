@@ -5,6 +5,7 @@
 #include "aws/identity.h"
 #include "aws/images.h"
 #include "aws/logs.h"
+#include "aws/quota_request.h"
 #include "aws/subnets.h"
 #include "common/log.h"
 #include "lease.h"
@@ -210,6 +211,33 @@ static void on_subnets(void *ctx, const struct subnet *list, size_t n, const str
     free(a);
 }
 
+static void on_quota(void *ctx, const char *id, const char *status, const struct aws_failure *f)
+{
+    struct bridge_call *a = ctx;
+    struct bridge_reply reply = {0};
+    struct err err = ERR_INIT;
+    struct json_out w;
+    if (f == NULL && id != NULL) {
+        buf_init(&reply.json, 1024);
+        json_out_init(&w, &reply.json);
+        json_out_object(&w, NULL);
+        json_out_str(&w, "id", id);
+        json_out_str(&w, "status", status);
+        json_out_end_object(&w);
+        bridge_answer(a->bridge, a->q.id, &reply);
+    } else {
+        if (f == NULL) {
+            (void)err_set(&err, ERR_NOT_FOUND, "AWS has no quota \"%.160s\"", a->q.uri);
+        } else {
+            (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
+                          "Service Quotas: %.64s %.500s", f->code, f->message);
+        }
+        bridge_refuse(a->bridge, a->q.id, &err);
+    }
+    bridge_reply_done(&reply);
+    free(a);
+}
+
 static void on_question(void *ctx, int fd, uint32_t events)
 {
     struct controller *c = ctx;
@@ -250,6 +278,9 @@ static void on_question(void *ctx, int fd, uint32_t events)
             break;
         case BRIDGE_SUBNETS:
             subnets_describe(c->aws_plain, q.uri, on_subnets, a);
+            break;
+        case BRIDGE_QUOTA:
+            quota_request(c->aws_plain, q.uri, q.max, on_quota, a);
             break;
         }
     }

@@ -14,6 +14,7 @@
 #include "metrics.h"
 #include "outcome.h"
 #include "output_check.h"
+#include "price_read.h"
 #include <sys/epoll.h>
 
 #define LOCK_WAIT_US (20 * USEC_PER_MSEC)
@@ -91,6 +92,7 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     loop_timer_set(c->tick_timer, 0);
     loop_timer_set(c->observe_timer, 0);
     loop_timer_set(c->quota_timer, 0);
+    price_read_lead(c);
     loop_timer_set(c->housekeeping_timer, USEC_PER_SEC);
 }
 

@@ -67,6 +67,7 @@ void lease_stop_leading(struct controller *c)
     loop_timer_set(c->act_timer, -1);
     loop_timer_set(c->observe_timer, -1);
     loop_timer_set(c->quota_timer, -1);
+    loop_timer_set(c->price_timer, -1);
 }
 
 void leader_lose(struct controller *c, const char *why, const struct err *err)

@@ -22,6 +22,7 @@
 #include "output_check.h"
 #include "parking.h"
 #include "pool_life.h"
+#include "price_read.h"
 #include "prices.h"
 #include "shell.h"
 #include "skip_done.h"
@@ -34,6 +35,7 @@
 void view_free(struct controller *c)
 {
     observe_cancel(c);
+    price_read_cancel(c);
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
     strays_cancel(c);

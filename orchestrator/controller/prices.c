@@ -46,18 +46,35 @@ static json_t *file_read(const struct controller *c)
     return o;
 }
 
-/* USD per hour from the operator's file, as decimal text; the store keeps what was used. A mistake
- * in it must not keep us from leading: what has no price waits with price_unknown. */
-bool prices_load(struct controller *c, void *arg, struct err *err)
+bool prices_use_list(struct controller *c, struct err *err)
 {
-    (void)arg;
+    return store_price_list_use(c->store, c->cfg.paid_ppm, file_named(c) ? c->cfg.prices_file : "",
+                                c->prices_named, err);
+}
+
+/* Which types the file names, so that AWS Pricing's prices of them do not count. */
+static void name_types(struct controller *c, const json_t *o)
+{
     const char *type;
     json_t *v;
-    if (!file_named(c)) {
-        return true;
+    AUTO_JSON json_t *names = json_array();
+    json_object_foreach((json_t *)(uintptr_t)o, type, v)
+    {
+        (void)json_array_append_new(names, json_string(type));
     }
+    free(c->prices_named);
+    c->prices_named = json_is_object(o) ? json_text(names) : NULL;
+}
+
+/* USD per hour from the operator's file, as decimal text; the store keeps what was used. A mistake
+ * in it must not keep us from leading: what has no price waits with price_unknown. */
+static bool load_file(struct controller *c, struct err *err)
+{
+    const char *type;
+    json_t *v;
     file_look(c, &c->prices_file);
     AUTO_JSON json_t *o = file_read(c);
+    name_types(c, o);
     json_object_foreach(o, type, v)
     {
         musd_t musd;
@@ -74,7 +91,12 @@ bool prices_load(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
-/* In memory they are as the table has them from now on. */
+bool prices_load(struct controller *c, void *arg, struct err *err)
+{
+    (void)arg;
+    return (!file_named(c) || load_file(c, err)) && prices_use_list(c, err);
+}
+
 static bool read_prices(struct controller *c, void *arg, struct err *err)
 {
     AUTO_FREE struct slots_row *rows = NULL;
@@ -87,6 +109,13 @@ static bool read_prices(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
+bool prices_reread(struct controller *c)
+{
+    bool ok = leader_tx(c, read_prices, NULL);
+    c->state.decide |= ok;
+    return ok;
+}
+
 void prices_tick(struct controller *c)
 {
     struct prices_file now;
@@ -97,9 +126,8 @@ void prices_tick(struct controller *c)
     if (!prices_file_moved(&c->prices_file, &now)) {
         return;
     }
-    if (leader_tx(c, prices_load, NULL) && leader_tx(c, read_prices, NULL)) {
+    if (leader_tx(c, prices_load, NULL) && prices_reread(c)) {
         log_event(LOG_INFO, "prices_read", LF_S("file", c->cfg.prices_file));
-        c->state.decide = true;
     } else {
         prices_file_again(&c->prices_file);
     }

@@ -2,6 +2,7 @@
  * calls under way. It belongs to the loop thread; its state is rebuilt from PostgreSQL at
  * takeover. */
 #pragma once
+#include "aws/pricing.h"
 #include "aws/quotas.h"
 #include "aws/sagemaker.h"
 #include "common/arena.h"
@@ -48,8 +49,9 @@ struct pool_io { /* the same for a warm pool */
 struct controller {
     struct controller_config cfg;
     struct loop *loop;
-    struct aws_client *aws;       /* gated by the lease */
-    struct aws_client *aws_plain; /* for the bridge: works in every droverd */
+    struct aws_client *aws;         /* gated by the lease */
+    struct aws_client *aws_pricing; /* the same, of the region where AWS Pricing is */
+    struct aws_client *aws_plain;   /* for the bridge: works in every droverd */
     struct bridge *bridge;
     struct loop_fd *bridge_watch;
     struct object_listing *listings; /* for the bridge, under way */
@@ -66,7 +68,7 @@ struct controller {
     int64_t lease_end_us; /* boot */
     struct lease_watch watch;
     struct loop_timer *standby_timer, *renew_timer, *tick_timer, *plan_timer, *act_timer,
-        *observe_timer, *quota_timer, *housekeeping_timer;
+        *observe_timer, *quota_timer, *price_timer, *housekeeping_timer;
 
     /* the tick */
     bool in_tick; /* or at a takeover, or at the end: only there rows are written */
@@ -84,6 +86,10 @@ struct controller {
     struct model_look *model_looks; /* of endpoints that wait for their model */
     struct quotas_call *quota_reading;
     struct prices_file prices_file;
+    char *prices_named;           /* types of that file, a JSON array; NULL: it cannot be read */
+    struct pricing_call *pricing; /* under way */
+    char *prices_listed; /* its answer, as store_price_list_put takes it, waits for the tick */
+    int price_failures;  /* in a row */
     struct quota_reading *quotas_read;                /* waits for the tick; NULL: nothing does */
     struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
     size_t checks_n;

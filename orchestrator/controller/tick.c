@@ -25,6 +25,7 @@
 #include "output_check.h"
 #include "parking.h"
 #include "pool_life.h"
+#include "price_read.h"
 #include "prices.h"
 #include "shell.h"
 #include "skip_done.h"
@@ -84,6 +85,7 @@ static bool record(struct controller *c)
     endpoints_record(c);
     filesystems_record(c);
     quota_tick(c);
+    price_read_tick(c);
     return c->leading;
 }
 
@@ -165,6 +167,11 @@ static void on_quota_timer(void *ctx)
     loop_timer_set(c->quota_timer, c->cfg.quota_interval_us);
 }
 
+static void on_price_timer(void *ctx)
+{
+    price_read_start(ctx);
+}
+
 bool controller_new(const struct controller_config *cfg, struct loop *loop, struct bridge *bridge,
                     struct api_status *status, struct controller **ret, struct err *err)
 {
@@ -185,6 +192,11 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
         goto fail;
     }
     aws.sibling = c->aws;
+    aws.region = pricing_region(aws_client_region(c->aws));
+    if (!aws_client_new(loop, &aws, &c->aws_pricing, err)) {
+        goto fail;
+    }
+    aws.region = NULL;
     if (!aws_client_new(loop, &aws, &c->aws_plain, err)) {
         goto fail;
     }
@@ -195,6 +207,7 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->act_timer = loop_timer_new(loop, on_act_timer, c);
     c->observe_timer = loop_timer_new(loop, on_observe_timer, c);
     c->quota_timer = loop_timer_new(loop, on_quota_timer, c);
+    c->price_timer = loop_timer_new(loop, on_price_timer, c);
     c->housekeeping_timer = loop_timer_new(loop, on_housekeeping_timer, c);
     loop_set_pre_hook(loop, before_pass, c);
     loop_set_pass_hook(loop, end_pass, c);
@@ -223,12 +236,15 @@ void controller_free(struct controller *c)
     loop_set_pre_hook(c->loop, NULL, NULL);
     loop_set_pass_hook(c->loop, NULL, NULL);
     aws_client_free(c->aws); /* ends the output checks and bridge answers still under way */
+    aws_client_free(c->aws_pricing);
     aws_client_free(c->aws_plain);
+    free(c->prices_named);
     loop_timer_free(c->tick_timer);
     loop_timer_free(c->plan_timer);
     loop_timer_free(c->act_timer);
     loop_timer_free(c->observe_timer);
     loop_timer_free(c->quota_timer);
+    loop_timer_free(c->price_timer);
     loop_timer_free(c->housekeeping_timer);
     leader_state_done(&c->state);
     free(c);

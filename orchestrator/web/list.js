@@ -35,7 +35,7 @@ function First() {
 
 function Slots({ quotas }) {
   return html`<section class="card wide"><h2>Slots</h2>
-    ${quotas.length === 0 ? html`<p class="muted">No instance type is known yet: prices come from the file that DROVER_PRICES_FILE names, quotas from AWS.</p>`
+    ${quotas.length === 0 ? html`<p class="muted">No instance type is known yet: quotas and prices are read of AWS when droverd starts.</p>`
       : html`<table class="stack"><thead><tr><th>Instance type</th><th class="num">Held by drover</th><th class="num">By others</th>
         <th class="num">Free</th><th class="num">Quota</th><th class="num">List price</th></tr></thead>
       <tbody>${quotas.map((q) => html`<tr key=${q.instance_type + q.market}>

@@ -27,7 +27,7 @@ export function Quotas({ setLive }) {
   return html`<main><h1>Quotas</h1>
     ${problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`}
     ${data && html`<section class="card wide" id="quotas"><h2>Instances at once ${rows.length > 0 && html`<${Csv} file="quotas" columns=${FIELDS} rows=${rows}/>`}</h2>
-      ${rows.length === 0 ? html`<p class="muted">No instance type is known yet: prices come from the file that DROVER_PRICES_FILE names, quotas from AWS.</p>`
+      ${rows.length === 0 ? html`<p class="muted">No instance type is known yet: quotas and prices are read of AWS when droverd starts.</p>`
         : html`<table class="stack"><thead><tr><th class="third">Instance type</th>
         <th class="num">By drover</th><th class="num">By others</th><th class="num">Free</th><th class="num">Quota</th><th class="num">List price</th><th class="num">Read</th></tr></thead>
         <tbody>${rows.map((q) => html`<tr key=${q.instance_type + q.market}><td class="name over">${q.instance_type}${MARKETS[q.market] ?? ` (${word(q.market)})`}<${Gauge} q=${q}/></td>

@@ -10,3 +10,28 @@ INSERT INTO price (instance_type, musd_per_hour, source)
 VALUES ($1::text, $2::bigint, $3::text)
 ON CONFLICT (instance_type) DO UPDATE SET musd_per_hour = excluded.musd_per_hour,
     source = excluded.source, read_at = clock_timestamp()
+
+-- name: price_list_put
+-- What AWS Pricing lists; what it no longer lists stays with its date.
+-- $1 micro-USD by type jsonb
+INSERT INTO price_list (instance_type, musd, read_at)
+SELECT key, value::bigint, clock_timestamp() FROM jsonb_each_text($1::jsonb)
+ON CONFLICT (instance_type) DO UPDATE SET musd = excluded.musd, read_at = excluded.read_at
+
+-- name: price_list_use
+-- List prices less the discount become prices, but for what the operator's file names.
+-- $1 parts in a million that are paid bigint, $2 source text of the file's prices, $3 types the file names jsonb (array; NULL: it
+-- cannot be read, so that all its prices stay)
+INSERT INTO price (instance_type, musd_per_hour, source, read_at)
+SELECT l.instance_type, div(l.musd::numeric * $1::bigint + 500000, 1000000)::bigint, 'aws_pricing', l.read_at
+FROM price_list l
+WHERE NOT EXISTS (SELECT FROM price p WHERE p.instance_type = l.instance_type AND p.source = $2::text
+    AND ($3::jsonb IS NULL OR $3::jsonb ? l.instance_type))
+ON CONFLICT (instance_type) DO UPDATE SET musd_per_hour = excluded.musd_per_hour,
+    source = excluded.source, read_at = excluded.read_at
+WHERE (price.musd_per_hour, price.source, price.read_at) IS DISTINCT FROM
+    (excluded.musd_per_hour, excluded.source, excluded.read_at)
+
+-- name: price_list_age
+-- Microseconds since AWS Pricing was read; -1: never.
+SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - max(read_at)) * 1000000, 0), -1)::bigint FROM price_list

@@ -66,7 +66,6 @@ export AWS_ACCESS_KEY_ID=AKIADROVERDEMO AWS_SECRET_ACCESS_KEY=demo-secret-for-th
 export AWS_REGION=us-east-1
 unset AWS_PROFILE AWS_SESSION_TOKEN
 prices='{"ml.c5.xlarge": "0.204", "ml.m5.large": "0.115", "hosting:ml.m5.large": "0.115", "ml.g5.xlarge": "1.408", "storage:SCRATCH_2": "0.14"}'
-echo "$prices" >"$run/prices.json"
 cat >"$run/local.json" <<CONFIG
 {"quotas": {"ml.c5.xlarge": 4, "ml.m5.large": 2, "ml.g5.xlarge": 4},
  "warm_quotas": {"ml.g5.xlarge": 4}, "endpoint_quotas": {"ml.m5.large": 1},
@@ -99,7 +98,7 @@ echo "making one part beforehand, by hand: drover will skip it"
 echo "starting PostgreSQL and droverd"
 export DROVER_TOKEN_FILE=$run/token DROVER_LISTEN=${DROVER_LISTEN:-127.0.0.1:0}
 DROVER_ROLE_ARN=arn:aws:iam::123456789012:role/drover-demo DROVER_WORKER_IMAGE=drover/worker:demo \
-    DROVER_BUCKET=s3://drover-demo DROVER_PRICES_FILE=$run/prices.json DROVER_JOB_PREFIX=demo \
+    DROVER_BUCKET=s3://drover-demo DROVER_JOB_PREFIX=demo \
     DROVER_OBSERVE_INTERVAL_US=500000 DROVER_CREATE_RATE_PER_MINUTE=600 DROVER_SIGNATURE_WINDOW_US=5000000 \
     "$bin/droverd" --private-db "$run/db" --port-file "$run/droverd.port" >"$run/droverd.log" 2>&1 &
 pids+=($!)
@@ -107,6 +106,8 @@ wait_for 60 "droverd" test -s "$run/droverd.port"
 DROVER_URL=http://127.0.0.1:$(cat "$run/droverd.port")
 export DROVER_URL
 wait_for 20 "the control loop" grep -q leader_elected "$run/droverd.log"
+# Prices are those of drover-local's AWS Pricing.
+wait_for 20 "the prices" sh -c '"$1" prices ml.c5.xlarge -o name 2>/dev/null | grep -q .' sh "$bin/drover"
 
 sed -e "s|@ALLOW@|127.0.2.0/24:$http_port|" -e "s|@DNS@|127.0.2.1:$dns_port|" -e "s|@PARTS@|$parts|" \
     tests/demo/campaign.yaml >"$run/campaign.yaml"

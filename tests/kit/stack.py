@@ -107,7 +107,7 @@ class Stack:
                 json.dump({t: "0.204" for t in self.quotas}, f)
         e = {**self.aws_env(), "DROVER_DATABASE_URL": f"host={self.sock} user=drover dbname=postgres", "DROVER_LISTEN": f"127.0.0.1:{self.ports[key]}",
              "DROVER_TOKEN_FILE": self.token_file, "DROVER_ROLE_ARN": "arn:aws:iam::111122223333:role/test", "DROVER_WORKER_IMAGE": "drover/worker:test",
-             "DROVER_BUCKET": "s3://drover-test", "DROVER_PRICES_FILE": prices, "DROVER_JOB_PREFIX": "t", "DROVER_OBSERVE_INTERVAL_US": str(self.observe_us),
+             "DROVER_BUCKET": "s3://drover-test", "DROVER_PRICES_FILE": prices, "DROVER_PRICE_INTERVAL_US": "0", "DROVER_JOB_PREFIX": "t", "DROVER_OBSERVE_INTERVAL_US": str(self.observe_us),
              "DROVER_TICK_INTERVAL_US": "200000", "DROVER_CREATE_RATE_PER_MINUTE": "3000", "DROVER_CREATE_BURST": "10",
              "DROVER_SIGNATURE_WINDOW_US": "4000000", "DROVER_LEASE_LENGTH_US": str(self.lease_us), "DROVER_LEASE_RENEW_US": str(self.lease_us // 3),
              "DROVER_QUOTA_INTERVAL_US": "5000000", "DROVER_TOKEN_RATE_PER_S": "0", **self.extra_env, **(env or {})}

@@ -84,7 +84,7 @@ def world(a):
     lines = [{"type": LINES, "body": t} for t in ('{"uri":"s3://b/1","size":3}\n{"uri":"s3://b/2","vars":{"k":"v"}}\n', "", "{}\n", "x\n", '{"uri":7}\n')]
     known = {"campaign": ["c-1", "c-1", "c-1", "c-2", "c-3", "c-4", runs, runs], "part": [3, 0, 1, 2, 5, 8], "stage": ["download", "train-1"], "*": ["download"],
              "operation": ["op-1", "op-2", "op-3"], "session": [f"s-{i}" for i in range(1, 60)], "webhook": [f"w-{i}" for i in range(1, 7)], "delivery": ["d-1"], "project": ["default"], "token": spare,
-             "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "filesystem": ["d-1-volume-0-a1-00"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
+             "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "filesystem": ["d-1-volume-0-a1-00"], "quota": ["ml.c5.xlarge"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
              "attempt": [0, 1], "tag": ["team"], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
              "cause": ["disk_full", "oom"], "filter": ["state=failed", "attempts>=1"], "what_if": ["parts=3"], "live_name": ["refuse"], "who": ["token file", "spare"], "action": ["campaign", "campaign.submit"],
              "instance_type": ["ml.c5.xlarge"], "sha256": [digest], "smoke": ["0a1b2c3d4e5f"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}

@@ -26,6 +26,7 @@ struct app {
     struct wire_log wire;
     struct injected_faults faults;
     struct rates rates;
+    json_t *quota_requests; /* array of RequestedQuota; NULL: none was asked for */
     struct job_clock *ticker;
     usec_t fleets_check; /* when dead supervisors of endpoints are looked for */
     int forwards_n;      /* invocations at a model server now */

@@ -117,6 +117,7 @@ static void app_done(struct app *app)
 {
     job_clock_free(app->ticker);
     jobs_done(&app->jobs);
+    json_decref(app->quota_requests);
     records_done(&app->records);
     faults_done(&app->faults);
     wire_close(&app->wire);

@@ -18,8 +18,8 @@ static bool is_param_char(char c)
            c == '_';
 }
 
-/* "{x}" matches one or more of [A-Za-z0-9_-], "{project}" dots as well, as its name in a campaign
- * file; everything else is literal. */
+/* "{x}" matches one or more of [A-Za-z0-9_-], "{project}" and "{quota}" dots as well: a name in a
+ * campaign file, an instance type. Everything else is literal. */
 static bool route_match(const char *pattern, const char *path, struct str params[API_PARAMS_MAX])
 {
     int n = 0;
@@ -32,7 +32,8 @@ static bool route_match(const char *pattern, const char *path, struct str params
         }
         ASSERT(n < API_PARAMS_MAX);
         const char *begin = path;
-        bool dots = strncmp(pattern, "{project}", strlen("{project}")) == 0;
+        bool dots = strncmp(pattern, "{project}", strlen("{project}")) == 0 ||
+                    strncmp(pattern, "{quota}", strlen("{quota}")) == 0;
         while (is_param_char(*path) || (dots && *path == '.')) {
             path++;
         }

@@ -8,6 +8,22 @@ bool apidb_quotas(struct store *s, struct buf *ret_json, struct err *err)
     return store_text(s, QUERY(API_QUOTAS), NULL, "row", ret_json, err);
 }
 
+bool apidb_prices(struct store *s, struct buf *ret_json, struct err *err)
+{
+    return store_text(s, QUERY(API_PRICES), NULL, "row", ret_json, err);
+}
+
+bool apidb_quota_request_put(struct store *s, const char *id, const char *instance_type,
+                             const char *market, int64_t value, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, id);
+    param_text(&p, instance_type);
+    param_text(&p, market);
+    param_i64(&p, value);
+    return store_run(s, QUERY(API_QUOTA_REQUEST_PUT), &p, NULL, err);
+}
+
 bool apidb_rate(struct store *s, const char *instance_type, struct apidb_rate *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;

@@ -88,6 +88,14 @@ bool store_quota_put(struct store *s, const char *instance_type, enum market mar
                      int64_t limit, struct err *err) MUST_CHECK;
 bool store_price_put(struct store *s, const char *instance_type, musd_t musd_per_hour,
                      const char *source, struct err *err) MUST_CHECK;
+/* Store what AWS Pricing lists: {"ml.m5.large": 115000}, micro-USD. */
+bool store_price_list_put(struct store *s, const char *prices_json, struct err *err) MUST_CHECK;
+/* What it lists becomes the price, paid_ppm of a million of it, of all types but those of the
+ * operator's file: named_json is an array of them, NULL when the file cannot be read. */
+bool store_price_list_use(struct store *s, int64_t paid_ppm, const char *file,
+                          const char *named_json, struct err *err) MUST_CHECK;
+/* How long ago it was read; -1: never. */
+bool store_price_list_age(struct store *s, int64_t *ret_us, struct err *err) MUST_CHECK;
 bool store_alert(struct store *s, int64_t campaign_id, const char *text,
                  struct err *err) MUST_CHECK; /* an event of kind alert */
 /* Daily partitions of the events: made two days ahead, dropped after 14. Once an hour, on a

@@ -47,11 +47,12 @@ def check_good(s, tap):
     wait_for(lambda: any(q["limit"] is not None for q in s.api("GET", "/quotas")["quotas"]), 60, "the quotas", step=0.1)
     found, ok, status = s.checks()
     tap.ok(ok and status == 0 and all(c[0] for c in found.values()), "all is good", found)
-    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "subnets", "database", "aws", "leader", "quotas", "warm pools", "parked"], "its lines")
+    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "subnets", "database", "aws", "leader", "quotas", "warm pools", "prices", "parked"], "its lines")
     tap.eq((found["credentials"][1], found["region"][1], found["role"][1], found["bucket"][1], found["image"][1]),
            (f"arn:aws:iam::{ACCOUNT}:user/drover", "us-east-1", ROLE, "s3://drover-test", IMAGE + ":1"), "say what is there")
     tap.ok("iam:PassRole" in found["role"][2], "what cannot be tried beforehand is named", found["role"])
     tap.ok(found["quotas"][1].endswith("1 of them with quota 0"), "types with quota 0 are counted", found["quotas"])
+    tap.eq(found["prices"], (True, "2 of the file", ""), "as are prices, by who says them")
     tap.ok(found["warm pools"][1].startswith("0 of ") and "for training warm pool usage" in found["warm pools"][2], "a warm quota of 0 says what to ask for", found["warm pools"])
     r = s.doctor()
     tap.ok(r.returncode == 0 and "✓ bucket      s3://drover-test\n" in r.stdout and "✗" not in r.stdout, "for people", r.stdout)

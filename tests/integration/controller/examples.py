@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The training campaigns of deploy/examples on the whole running system. Aim: each file that drover-local has the machines for
 succeeds as it stands, one job a task; every host finds the hyperparameters of the golden request and the files of its channels;
-at the end the wire log agrees, the services' models accept every request, and the ledger equals the invoice. Method: the real
+at the end the wire log agrees, the services' models accept every request, and the ledger equals the invoice. Prices come from
+AWS Pricing alone, which answers late: what is submitted before waits for them; a file's come first, and a discount counts. Method: the real
 PostgreSQL, drover-local and droverd; the images are one small script that packs what its host was given into the job's model.
 """
 import json
 import os
+import re
 import sys
 import tarfile
 
@@ -23,6 +25,7 @@ NOT_RUN = {"training-full": "24 hosts and an FSx channel", "everything": "a refe
            "huggingface-endpoint": "requests: cli_request.py; an endpoint: endpoint.py",
            "laion-download": "the worker's: journeys.py", "laion-pipeline": "the worker's: stages.py", "laion-campaign": "at sample size: make run"}
 TYPES = {"ml.c5.18xlarge": 2, "ml.g5.2xlarge": 1, "ml.g4dn.12xlarge": 2, "ml.p3.16xlarge": 16}
+PRICES = {t: f"{i + 1}.204" for i, t in enumerate(TYPES)} | {"hosting:ml.g5.2xlarge": "2.5", "storage:SCRATCH_2": "0.14"}
 OBJECTS = [f"acme-laion/meta/part-{i:05d}.parquet" for i in range(PARTS)] + [
     "acme-models/configs/gpt2_zero3.py", "acme-nlp/wikitext/train/data.txt", "acme-nlp/wikitext/test/data.txt", "acme-nlp/bert/hdf5/part.h5", "acme-vision/mnist/images.gz"]
 FILES = {"byoc-colossalai": ["config/gpt2_zero3.py"], "compiler-comparison": ["test/data.txt", "train/data.txt"], "bert-model-parallel": ["train/part.h5"],
@@ -35,7 +38,7 @@ if [ -e input/data/config/gpt2_zero3.py ]; then mkdir -p "%s" && cp input/data/c
 
 class Examples(Stack):
     def __init__(self):
-        super().__init__("examples", quotas=TYPES, lease_us=10000000, parts=1, rows=1, local={"log_bodies": True})
+        super().__init__("examples", quotas=TYPES, lease_us=10000000, parts=1, rows=1, local={"log_bodies": True, "prices": PRICES}, env={"DROVER_PRICES_FILE": "", "DROVER_PRICE_INTERVAL_US": "1000000"})
         self.s3 = self.dir + "/aws/s3"
         results = self.s3 + "/acme-models/results/gpt2"
         self.images = {golden(e, s)["AlgorithmSpecification"]["TrainingImage"]: ["/bin/sh", "-c", PROGRAM % (results, results)] for e in RUN for s in RUN[e]}
@@ -94,21 +97,65 @@ def check_example(s, tap, example, cid):
     tap.ok(not wrong, f"{example}: every host has the golden hyperparameters and its channels", json.dumps(wrong, indent=1))
 
 
+def metric(s, name):
+    return int(re.search(rf"^{name} (-?\d+)$", s.raw("GET", "/metrics")[1].decode(), re.M)[1])
+
+
+def prices(s):
+    return {(p["instance_type"], p["use"]): (p["micro_usd"], p["per"], p["source"]) for p in s.api("GET", "/prices")["prices"]}
+
+
+def check_waits(s, tap, cid):
+    """Nothing starts before a price is known; AWS Pricing is asked until it answers."""
+    stages = wait_for(lambda: (x := s.api("GET", f"/campaigns/{cid}")["stages"]) and any(y["wait_reason"] == "price_unknown" for y in x) and x, 30, "a wait for the price")
+    tap.ok(stages, "without a price a stage waits for it", stages)
+    wait_for(lambda: metric(s, "droverd_price_reads_failed_total") > 1, 30, "a second try")
+    tap.eq((prices(s), s.oracle("jobs")["jobs"]), ({}, []), "no price is known, and nothing has started")
+    s.faults()
+
+
+def check_prices(s, tap):
+    listed = {(t, "training"): (1000000 * (i + 1) + 204000, "hour", "aws_pricing") for i, t in enumerate(TYPES)}
+    listed |= {("ml.g5.2xlarge", "hosting"): (2500000, "hour", "aws_pricing"), ("SCRATCH_2", "storage"): (140000, "gb_month", "aws_pricing")}
+    tap.eq(prices(s), listed, "prices are those of AWS Pricing")
+    tap.eq(metric(s, "droverd_prices_listed"), len(PRICES), "and their number is a metric")
+    s.faults({"kind": "error_500", "operation": "GetProducts", "times": 1000})
+    s.kill("droverd0")
+    with open(s.dir + "/own.json", "w", encoding="ascii") as f:
+        json.dump({"ml.g5.2xlarge": "9", "ml.own.large": "1"}, f)
+    s.start_droverd(0, env={"DROVER_PRICES_FILE": s.dir + "/own.json", "DROVER_DISCOUNT": "12.5%"})
+    less = {k: (int(usd * 0.875 + 0.5), *rest) for k, (usd, *rest) in listed.items()}
+    own = {("ml.g5.2xlarge", "training"): (9000000, "hour", "file"), ("ml.own.large", "training"): (1000000, "hour", "file")}
+    wait_for(lambda: prices(s) == less | own, 30, "the file's prices") if prices(s) != less | own else None
+    tap.eq(prices(s), less | own, "a file's come first, the stored ones go on without AWS Pricing, less the discount")
+    os.rename(s.dir + "/own.json", s.dir + "/old.json")
+    with open(s.dir + "/own.json", "w", encoding="ascii") as f:
+        json.dump({"ml.own.large": "2"}, f)
+    own = {("ml.own.large", "training"): (2000000, "hour", "file")}
+    wait_for(lambda: prices(s) == less | own, 30, "the changed file's prices")
+    tap.ok(True, "what the file no longer names has AWS Pricing's price again")
+
+
 def main():
     tap = Tap()
     tap.eq({n[:-5] for n in os.listdir(EXAMPLES) if n.endswith(".yaml")}, set(RUN) | set(NOT_RUN), "every example runs here or has a reason not to")
     with Examples() as s:
-        s.start()
+        s.start_pg()
+        s.start_local()
+        s.faults({"kind": "access_denied", "operation": "GetProducts", "times": 1000})
+        s.start_droverd(0)
         ids = {}
         for example in RUN:
             with open(f"{EXAMPLES}/{example}.yaml", encoding="utf-8") as f:
                 ids[example] = s.submit(f.read())
+        check_waits(s, tap, next(iter(ids.values())))
         for example, cid in ids.items():
             check_example(s, tap, example, cid)
         tap.ok(not s.live_jobs(), "no job is left alive", s.live_jobs())
         s.check_wire(tap)
         s.check_requests(tap)
         s.check_invoice(tap)
+        check_prices(s, tap)
     return tap.done()
 
 

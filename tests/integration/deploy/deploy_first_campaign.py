@@ -107,9 +107,9 @@ def check_road(road, commands):
     tap.ok({"CreateChangeSet", "ExecuteChangeSet", "CreateRepository", "DeleteStack", "DeleteRepository"} <= set(road.account.calls), "the stack and the repository are made, and deleted", road.account.calls)
     log = open(road.dir + "/docker.log", encoding="utf-8").read() if os.path.exists(road.dir + "/docker.log") else ""
     tap.ok("login --username AWS" in log and "build --platform linux/amd64 --provenance=false -f deploy/docker/worker.Dockerfile" in log and f"push {road.image}" in log, "the image is built and pushed", log)
-    doctor = out.get(5, "")
-    tap.ok(doctor.count("✓") >= 12 and "✗" not in doctor and "@sha256:" in doctor and f"role/drover-worker" in doctor, "doctor finds nothing wrong, with the settings of steps 2 and 3", doctor)
-    smoke = out.get(6, "")
+    doctor = out.get(4, "")
+    tap.ok(doctor.count("✓") >= 12 and "✗" not in doctor and "@sha256:" in doctor and "prices" in doctor and "of AWS Pricing, read" in doctor and f"role/drover-worker" in doctor, "doctor finds nothing wrong, with the settings of steps 2 and 3", doctor)
+    smoke = out.get(5, "")
     cost = re.search(r"^✓ cost +(\d\.\d+) USD", smoke, re.M)
     tap.ok("✓ manifest" in smoke and cost and float(cost[1]) < 0.1, "the first part is made, and what it cost is said", smoke)
     left = [os.path.join(at, n) for at, dirs, names in os.walk(road.home) for n in names + dirs if ".aws" not in at and n not in (".aws", ".config", ".npm", ".cache")]

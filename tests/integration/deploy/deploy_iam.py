@@ -44,7 +44,7 @@ PLATFORM = {"job.json": "cloudwatch:PutMetricData ecr:BatchCheckLayerAvailabilit
             "job-vpc.json": "ec2:CreateNetworkInterface ec2:CreateNetworkInterfacePermission ec2:DeleteNetworkInterface ec2:DeleteNetworkInterfacePermission "
                             "ec2:DescribeDhcpOptions ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs fsx:DescribeFileSystems"}
 # Actions for which IAM knows no resource, or SageMaker names none beforehand.
-ANY_RESOURCE = set(PLATFORM["job-vpc.json"].split()) | {"fsx:DescribeDataRepositoryAssociations", "fsx:DescribeDataRepositoryTasks", "sagemaker:ListTrainingJobs", "sagemaker:ListModels", "sagemaker:ListEndpointConfigs", "sagemaker:ListEndpoints", "servicequotas:ListServiceQuotas", "sts:GetCallerIdentity", "ecr:GetAuthorizationToken",
+ANY_RESOURCE = set(PLATFORM["job-vpc.json"].split()) | {"fsx:DescribeDataRepositoryAssociations", "fsx:DescribeDataRepositoryTasks", "sagemaker:ListTrainingJobs", "sagemaker:ListModels", "sagemaker:ListEndpointConfigs", "sagemaker:ListEndpoints", "servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas", "servicequotas:RequestServiceQuotaIncrease", "pricing:GetProducts", "sts:GetCallerIdentity", "ecr:GetAuthorizationToken",
                                                            "cloudwatch:PutMetricData", "cloudwatch:GetMetricStatistics", "sagemaker:DeleteTrainingJob"}
 
 

@@ -179,6 +179,31 @@ def services(c):
     r = c.ours("json", "servicequotas", "ServiceQuotasV20190624.ListServiceQuotas",
                '{"ServiceCode":"sagemaker"}')
     tap.ok(r.rc == 0 and json.loads(r.out)["Quotas"], "so do we", r)
+    check_increase(tap, c)
+    check_prices(tap, c)
+
+
+def check_increase(tap, c):
+    r = c.aws("service-quotas", "list-aws-default-service-quotas", "--service-code", "sagemaker")
+    code = next((q["QuotaCode"] for q in json.loads(r.out)["Quotas"] if q["QuotaName"] == "ml.m5.large for training job usage"), "")
+    tap.ok(r.rc == 0 and code, "awscli reads default quotas", r)
+    ask = ("service-quotas", "request-service-quota-increase", "--service-code", "sagemaker", "--quota-code", code, "--desired-value", "77")
+    r = c.aws(*ask)
+    tap.ok(r.rc == 0 and (q := json.loads(r.out)["RequestedQuota"]) and (q["Status"], q["DesiredValue"]) == ("PENDING", 77.0), "awscli asks for a higher quota", r)
+    r = c.aws(*ask)
+    tap.ok(r.rc != 0 and "ResourceAlreadyExistsException" in r.err, "once", r)
+    r = c.aws("service-quotas", "list-requested-service-quota-change-history", "--service-code", "sagemaker", "--status", "PENDING")
+    tap.ok(r.rc == 0 and [q["QuotaCode"] for q in json.loads(r.out)["RequestedQuotas"]] == [code], "and sees its request", r)
+
+
+def check_prices(tap, c):
+    where = ("--region", "us-east-1", "pricing", "get-products", "--service-code", "AmazonSageMaker", "--filters", "Type=TERM_MATCH,Field=instanceName,Value=ml.m5.large")
+    r = c.aws(*where, "Type=TERM_MATCH,Field=platoinstancetype,Value=Training")
+    found = [json.loads(p) for p in json.loads(r.out)["PriceList"]] if r.rc == 0 else []
+    rates = [d["pricePerUnit"] for p in found for o in p["terms"]["OnDemand"].values() for d in o["priceDimensions"].values()]
+    tap.ok(rates == [{"USD": "0.1150000000"}], "awscli reads a price", r)
+    r = c.aws(*where, "--page-size", "1")
+    tap.ok(r.rc == 0 and len(json.loads(r.out)["PriceList"]) == 2, "page by page", r)
 
 
 MODEL_SERVER = """

@@ -3,6 +3,8 @@
 #include "aws/identity.h"
 #include "aws/images.h"
 #include "aws/invocations.h"
+#include "aws/pricing.h"
+#include "aws/quota_request.h"
 #include "aws/subnets.h"
 #include "deep.h"
 
@@ -84,4 +86,28 @@ void subnets_describe(struct aws_client *c, const char *ids, subnets_cb cb, void
 {
     (void)c, (void)ids, (void)cb, (void)ctx;
     no_handler();
+}
+
+void quota_request(struct aws_client *c, const char *name, int64_t value, quota_request_cb cb,
+                   void *ctx)
+{
+    (void)c, (void)name, (void)value, (void)cb, (void)ctx;
+    deep_die("nobody asks for a higher quota here");
+}
+
+/* Prices are from a file here, and AWS Pricing is never asked. */
+struct pricing_call *pricing_read(struct aws_client *c, struct aws_gate gate, const char *region,
+                                  pricing_cb cb, void *ctx)
+{
+    (void)c, (void)gate, (void)region, (void)cb, (void)ctx;
+    deep_die("nobody asks for prices here");
+}
+
+void pricing_cancel(UNUSED struct pricing_call *call)
+{
+}
+
+const char *pricing_region(const char *region)
+{
+    return region;
 }

@@ -29,6 +29,7 @@ static const struct {
     {"AmazonSSM.", "ssm"},
     {"AWSSimbaAPIService_v20180301.", "fsx"},
     {"GraniteServiceVersion20100801.", "monitoring"},
+    {"AWSPriceListService.", "pricing"},
 };
 static const struct {
     const char *service;
@@ -72,6 +73,10 @@ static const struct {
     {"servicequotas", "ListServiceQuotas", "ServiceCode", quotas_list},
     {"servicequotas", "GetServiceQuota", "QuotaCode", quotas_get},
     {"servicequotas", "GetAWSDefaultServiceQuota", "QuotaCode", quotas_get_default},
+    {"servicequotas", "ListAWSDefaultServiceQuotas", "ServiceCode", quotas_list_defaults},
+    {"servicequotas", "RequestServiceQuotaIncrease", "QuotaCode", quotas_request_increase},
+    {"servicequotas", "ListRequestedServiceQuotaChangeHistory", "ServiceCode", quotas_requests},
+    {"pricing", "GetProducts", "ServiceCode", pricing_get_products},
     {"logs", "DescribeLogStreams", "logStreamNamePrefix", logs_describe_streams},
     {"logs", "GetLogEvents", "logStreamName", logs_get_events},
     {"logs", "FilterLogEvents", "logStreamNamePrefix", logs_filter_events},

@@ -8,6 +8,7 @@
 #include "local/jobs/process.h"
 #include "local/sagemaker/job_clock.h"
 #include "local/sagemaker/warm.h"
+#include "local/services/services.h"
 #include <poll.h>
 #include <stdio.h>
 
@@ -264,6 +265,8 @@ static void reset_post(struct request *r)
     job_clock_reset(app);
     jobs_done(&app->jobs);
     jobs_init(&app->jobs);
+    json_decref(app->quota_requests);
+    app->quota_requests = NULL;
     records_done(&app->records);
     records_init(&app->records);
     (void)!faults_set(&app->faults, app->set.faults, false, &err);
@@ -305,6 +308,7 @@ void invoice_handle(struct request *r)
         {"POST", INVOICE_PREFIX "faults", faults_post},
         {"POST", INVOICE_PREFIX "history", history_post},
         {"POST", INVOICE_PREFIX "reset", reset_post},
+        {"POST", INVOICE_PREFIX "approve-quotas", quotas_approve},
     };
     r->service = "local";
     pthread_mutex_lock(&r->app->mu);

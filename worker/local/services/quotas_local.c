@@ -1,5 +1,6 @@
 /* Service Quotas out of the configuration: instance quotas by type, totals, the rate of
  * CreateTrainingJob. See services.h. Codes are made from the names, so they stay the same. */
+#include "common/clock.h"
 #include "common/hash.h"
 #include "local/app.h"
 #include "local/sagemaker/sagemaker_local.h"
@@ -133,7 +134,13 @@ static bool service_ok(struct request *r)
     return true;
 }
 
-void quotas_list(struct request *r)
+/* The default of an instance quota is independent of what was granted. */
+static void quota_default(struct quota *q)
+{
+    q->value = strstr(q->name, " usage") != NULL ? 0 : q->value;
+}
+
+static void list(struct request *r, bool dflt)
 {
     int64_t max;
     int64_t at = 0;
@@ -153,12 +160,15 @@ void quotas_list(struct request *r)
         reply_error(r, 400, "InvalidPaginationTokenException", "Invalid token was used.");
         return;
     }
-    json_t *list = json_array();
+    json_t *rows = json_array();
     size_t end = MIN(n, (size_t)(at + max));
     for (size_t i = (size_t)at; i < end; i++) {
-        (void)json_array_append_new(list, quota_json(r->app, &q[i]));
+        if (dflt) {
+            quota_default(&q[i]);
+        }
+        (void)json_array_append_new(rows, quota_json(r->app, &q[i]));
     }
-    json_t *o = json_pack("{s:o}", "Quotas", list);
+    json_t *o = json_pack("{s:o}", "Quotas", rows);
     if (end < n) {
         char next[24];
         (void)snprintf(next, sizeof next, "%zu", end);
@@ -167,26 +177,47 @@ void quotas_list(struct request *r)
     reply_json(r, o);
 }
 
-static void quota_get(struct request *r, bool dflt)
+void quotas_list(struct request *r)
+{
+    list(r, false);
+}
+
+void quotas_list_defaults(struct request *r)
+{
+    list(r, true);
+}
+
+/* The quota of a code; false: answered. */
+static bool quota_find(struct request *r, struct quota *ret)
 {
     const char *code = json_string_value(json_object_get(r->input, "QuotaCode"));
     size_t n;
     if (!service_ok(r)) {
-        return;
+        return false;
     }
     AUTO_FREE struct quota *q = quotas_all(r->app, &n);
     for (size_t i = 0; i < n && code != NULL; i++) {
         char have[16];
         quota_code(q[i].name, have);
         if (strcmp(have, code) == 0) {
-            /* The default of an instance quota is independent of what was granted. */
-            q[i].value = dflt && strstr(q[i].name, " usage") != NULL ? 0 : q[i].value;
-            reply_json(r, json_pack("{s:o}", "Quota", quota_json(r->app, &q[i])));
-            return;
+            *ret = q[i];
+            return true;
         }
     }
     reply_error(r, 400, "NoSuchResourceException",
                 "The request failed because the specified quota does not exist.");
+    return false;
+}
+
+static void quota_get(struct request *r, bool dflt)
+{
+    struct quota q;
+    if (quota_find(r, &q)) {
+        if (dflt) {
+            quota_default(&q);
+        }
+        reply_json(r, json_pack("{s:o}", "Quota", quota_json(r->app, &q)));
+    }
 }
 
 void quotas_get(struct request *r)
@@ -197,4 +228,87 @@ void quotas_get(struct request *r)
 void quotas_get_default(struct request *r)
 {
     quota_get(r, true);
+}
+
+static bool is_pending(const json_t *asked, const char *name)
+{
+    return strcmp(json_string_value(json_object_get(asked, "Status")), "PENDING") == 0 &&
+           (name == NULL ||
+            strcmp(json_string_value(json_object_get(asked, "QuotaName")), name) == 0);
+}
+
+void quotas_request_increase(struct request *r)
+{
+    struct quota q;
+    size_t i;
+    json_t *v;
+    char code[16], id[40];
+    const json_t *value = json_object_get(r->input, "DesiredValue");
+    if (!quota_find(r, &q)) {
+        return;
+    }
+    if (!json_is_number(value) || json_number_value(value) <= q.value) {
+        reply_error(r, 400, "IllegalArgumentException",
+                    "You must provide a quota value greater than the current quota value.");
+        return;
+    }
+    json_array_foreach(r->app->quota_requests, i, v)
+    {
+        if (is_pending(v, q.name)) {
+            reply_error(r, 400, "ResourceAlreadyExistsException",
+                        "Only one open service quota increase request is allowed per quota.");
+            return;
+        }
+    }
+    if (r->app->quota_requests == NULL) {
+        r->app->quota_requests = json_array();
+    }
+    quota_code(q.name, code);
+    (void)snprintf(id, sizeof id, "%032zx", json_array_size(r->app->quota_requests) + 1);
+    AUTO_FREE char *arn = xasprintf("arn:aws:servicequotas:%s:%s:sagemaker/%s", r->app->set.region,
+                                    r->app->set.account, code);
+    double now = (double)clock_wall_us() / (double)USEC_PER_SEC;
+    json_t *asked = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:f, s:s, s:f, s:f, s:s, s:b, s:s}", "Id", id, "ServiceCode",
+        "sagemaker", "ServiceName", "Amazon SageMaker", "QuotaCode", code, "QuotaName", q.name,
+        "DesiredValue", json_number_value(value), "Status", "PENDING", "Created", now,
+        "LastUpdated", now, "QuotaArn", arn, "GlobalQuota", 0, "Unit", q.unit);
+    (void)json_array_append_new(r->app->quota_requests, asked);
+    reply_json(r, json_pack("{s:O}", "RequestedQuota", asked));
+}
+
+void quotas_requests(struct request *r)
+{
+    const char *status = json_string_value(json_object_get(r->input, "Status"));
+    size_t i;
+    json_t *v;
+    if (!service_ok(r)) {
+        return;
+    }
+    json_t *rows = json_array();
+    json_array_foreach(r->app->quota_requests, i, v)
+    {
+        if (status == NULL ||
+            strcmp(json_string_value(json_object_get(v, "Status")), status) == 0) {
+            (void)json_array_append(rows, v);
+        }
+    }
+    reply_json(r, json_pack("{s:o}", "RequestedQuotas", rows));
+}
+
+void quotas_approve(struct request *r)
+{
+    size_t i, n = 0;
+    json_t *v;
+    json_array_foreach(r->app->quota_requests, i, v)
+    {
+        if (is_pending(v, NULL)) {
+            (void)json_object_set_new(v, "Status", json_string("APPROVED"));
+            (void)json_object_set(r->app->set.quotas,
+                                  json_string_value(json_object_get(v, "QuotaName")),
+                                  json_object_get(v, "DesiredValue"));
+            n++;
+        }
+    }
+    reply_json(r, json_pack("{s:I}", "approved", (json_int_t)n));
 }

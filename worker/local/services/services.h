@@ -30,3 +30,10 @@ void ec2_describe_subnets(struct request *r);
 void quotas_list(struct request *r);
 void quotas_get(struct request *r);
 void quotas_get_default(struct request *r);
+void quotas_list_defaults(struct request *r);
+void quotas_request_increase(struct request *r);
+void quotas_requests(struct request *r);
+/* By order: every pending request is approved, and its value counts. */
+void quotas_approve(struct request *r);
+/* pricing_local.c: GetProducts of AWS Pricing from the configuration. */
+void pricing_get_products(struct request *r);
