@@ -173,6 +173,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
                                          .job_prefix = s->job_prefix,
                                          .prices_file = s->prices_file,
                                          .observe_interval_us = s->observe_interval_us,
+                                         .events_queue_url = s->events_queue_url,
                                          .tick_interval_us = s->tick_interval_us,
                                          .lease_length_us = s->lease_length_us,
                                          .lease_renew_us = s->lease_renew_us,

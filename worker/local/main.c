@@ -10,6 +10,7 @@
 #include "local/jobs/process.h"
 #include "local/jobs/supervise.h"
 #include "local/sagemaker/job_clock.h"
+#include "local/services/sqs_local.h"
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -108,8 +109,11 @@ static bool app_init(struct app *app, const struct local_options *o, struct err 
     records_init(&app->records);
     faults_init(&app->faults);
     app->ticker = job_clock_new();
-    return settings_load(o->config, &app->set, err) && paths_set(app, o->root, err) &&
-           rates_init(&app->rates, &app->set, err) &&
+    if (!settings_load(o->config, &app->set, err)) {
+        return false;
+    }
+    app->queues = queues_new(&app->set);
+    return paths_set(app, o->root, err) && rates_init(&app->rates, &app->set, err) &&
            faults_set(&app->faults, app->set.faults, false, err) && journal_open(app, err);
 }
 
@@ -119,6 +123,7 @@ static void app_done(struct app *app)
     jobs_done(&app->jobs);
     records_done(&app->records);
     faults_done(&app->faults);
+    queues_free(app->queues);
     wire_close(&app->wire);
     journal_close(&app->state);
     settings_done(&app->set);

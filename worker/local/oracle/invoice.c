@@ -8,6 +8,7 @@
 #include "local/jobs/process.h"
 #include "local/sagemaker/job_clock.h"
 #include "local/sagemaker/warm.h"
+#include "local/services/sqs_local.h"
 #include <poll.h>
 #include <stdio.h>
 
@@ -266,6 +267,7 @@ static void reset_post(struct request *r)
     jobs_init(&app->jobs);
     records_done(&app->records);
     records_init(&app->records);
+    queues_reset(app->queues);
     (void)!faults_set(&app->faults, app->set.faults, false, &err);
     folder_empty(app, "jobs");
     folder_empty(app, "fleets");
