@@ -7,8 +7,7 @@
 #define POOLS_EVERY     3  /* while a pool is kept: its end raises no event */
 #define LATE_MAX        6  /* an event comes so late at most */
 #define DOUBT           30 /* after a loss */
-#define START_WITHIN    30 /* a job that waits longer for its start is looked at */
-#define RUN_AT_LEAST    60 /* the same of a job that runs */
+#define UNSEEN          72 /* a job that no List has shown for so long is described */
 #define END_WITHIN      6  /* and of one that uploads or stops */
 #define STALE_EVERY     2160
 #define DOUBT_DOUBLINGS 5
@@ -86,7 +85,9 @@ int64_t event_watch_refused(struct event_watch *w, const struct aws_failure *f, 
         w->lost_us = boot_us;
     }
     w->answers = false;
-    return MAX(f->retry_after_us, retry_step_us(REFUSED_BASE_US, REFUSED_CAP_US, w->refusals++));
+    int64_t wait_us = retry_step_us(REFUSED_BASE_US, REFUSED_CAP_US, w->refusals);
+    w->refusals++;
+    return MAX(f->retry_after_us, wait_us);
 }
 
 static void pay(struct event_watch *w, const char *name)
@@ -215,6 +216,12 @@ int64_t event_watch_stale_us(const struct event_watch *w, int64_t stale_us, int6
     return w->lost_us == 0 ? stale_us : MAX(stale_us, rare_us - less_us);
 }
 
+/* Last known to be as it is. */
+static int64_t known_us(const struct live_attempt *a)
+{
+    return MAX(a->p.described_us, a->listed_us);
+}
+
 static int64_t since_us(const struct event_watch *w, const struct live_attempt *a)
 {
     return a->moved_us != 0 ? a->moved_us : w->began_us; /* a takeover found it so */
@@ -223,7 +230,7 @@ static int64_t since_us(const struct event_watch *w, const struct live_attempt *
 /* As long as it has been so already, but at least so many intervals. */
 static int64_t again_us(const struct event_watch *w, const struct live_attempt *a, int64_t least)
 {
-    return MAX(least * w->interval_us, a->p.described_us - since_us(w, a));
+    return MAX(least * w->interval_us, known_us(a) - since_us(w, a));
 }
 
 /* How long parts of its size run; 0: not known. */
@@ -237,12 +244,12 @@ static int64_t expected_us(const struct live_attempt *a)
 static int64_t running_due_us(const struct event_watch *w, const struct live_attempt *a)
 {
     int64_t expected = expected_us(a);
-    int64_t past_us = a->p.described_us - since_us(w, a) - expected;
+    int64_t past_us = known_us(a) - since_us(w, a) - expected;
     if (expected == 0) {
-        return a->p.described_us + again_us(w, a, RUN_AT_LEAST);
+        return known_us(a) + again_us(w, a, UNSEEN);
     }
     return past_us < 0 ? since_us(w, a) + expected
-                       : a->p.described_us + MAX(END_WITHIN * w->interval_us, past_us);
+                       : known_us(a) + MAX(END_WITHIN * w->interval_us, past_us);
 }
 
 int64_t event_watch_due_us(const struct event_watch *w, const struct live_attempt *a)
@@ -260,7 +267,7 @@ int64_t event_watch_due_us(const struct event_watch *w, const struct live_attemp
         return running_due_us(w, a);
     }
     bool starts = a->p.state == ATTEMPT_SUBMITTED || a->p.state == ATTEMPT_STARTING;
-    return a->p.described_us + again_us(w, a, starts ? START_WITHIN : END_WITHIN);
+    return known_us(a) + again_us(w, a, starts ? UNSEEN : END_WITHIN);
 }
 
 int64_t event_watch_age_s(const struct event_watch *w, int64_t boot_us)

@@ -6,8 +6,8 @@
  *  1. Events are relied on once one of a job of ours has come, and while the queue answers.
  *  2. Each end of a job owes an event. One that is not told in time shows that events are lost: the
  *     polls come back at once, and for longer with every loss.
- *  3. While events are relied on, a List comes every 60 intervals, and a job that has been in one
- *     state for long, or longer than its stage takes, is described, ever more rarely.
+ *  3. While events are relied on, a List comes every 60 intervals. A job that Lists do not show, or
+ *     that takes longer than its stage does, is described, ever more rarely.
  *  4. What an event told and no Describe has shown yet is described again, a few times.
  * Pure; times are CLOCK_BOOTTIME unless named otherwise. */
 #pragma once
