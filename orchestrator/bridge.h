@@ -23,6 +23,7 @@ enum bridge_kind {
     BRIDGE_IDENTITY,  /* whose credentials droverd has */
     BRIDGE_IMAGE,     /* the digest of an image in ECR */
     BRIDGE_SUBNETS,   /* zones and free addresses of subnets */
+    BRIDGE_EVENTS,    /* the queue of state changes */
 };
 struct bridge_object {
     char *uri; /* s3://bucket/key */
@@ -62,7 +63,7 @@ struct bridge_reply {
     struct bridge_listing listing; /* S3_LIST, in key order */
     /* LOG_TAIL: {"lines":[{"time","host","text"}],"next":"token"}; INVOKE: the model's bytes;
      * IDENTITY: {"account","arn","skew_seconds"}; IMAGE: "sha256:..." as it is;
-     * SUBNETS: [{"id","zone","free"}] */
+     * SUBNETS: [{"id","zone","free"}]; EVENTS: {"queue","waiting"}, queue "": none is set */
     struct buf json;
     char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of these */
 };

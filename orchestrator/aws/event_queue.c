@@ -159,7 +159,7 @@ struct event_queue_call *event_queue_delete(struct aws_client *c, struct aws_gat
     const struct event_queue_call as = {.ctx = ctx, .on_deleted = cb};
     AUTO_BUF struct buf body = BUF_INIT(EVENT_QUEUE_BATCH * EVENT_QUEUE_RECEIPT_MAX + REQUEST_MAX);
     struct json_out w;
-    char id[16];
+    char id[24];
     ASSERT(n > 0 && n <= EVENT_QUEUE_BATCH);
     begin(&w, &body, url);
     json_out_array(&w, "Entries");
