@@ -155,6 +155,29 @@ static bool start_notices(const struct daemon_settings *s, const char *conninfo,
     return notices_start(&cfg, ret, err);
 }
 
+/* conninfo, holder: borrowed. */
+static struct controller_config controller_config_of(const struct daemon_settings *s,
+                                                     const char *conninfo, const char *holder)
+{
+    return (struct controller_config){.conninfo = conninfo,
+                                      .holder = holder,
+                                      .job_prefix = s->job_prefix,
+                                      .prices_file = s->prices_file,
+                                      .observe_interval_us = s->observe_interval_us,
+                                      .events_queue_url = s->events_queue_url,
+                                      .tick_interval_us = s->tick_interval_us,
+                                      .lease_length_us = s->lease_length_us,
+                                      .lease_renew_us = s->lease_renew_us,
+                                      .signature_window_us = s->signature_window_us,
+                                      .quota_interval_us = s->quota_interval_us,
+                                      .progress_interval_us = s->progress_interval_us,
+                                      .invocation_interval_us = s->invocation_interval_us,
+                                      .invocation_delay_us = s->invocation_delay_us,
+                                      .archive_after_days = s->archive_after_days,
+                                      .create_rate = (double)s->create_rate_per_minute / 60.0,
+                                      .create_burst = (double)s->create_burst};
+}
+
 /* Everything between an open database and the end. */
 static bool serve(const struct daemon_settings *s, const struct daemon_options *o,
                   const struct listen_address *listen, const char *conninfo, struct err *err)
@@ -168,23 +191,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
     char holder[128], host[64] = "";
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(holder, sizeof holder, "%s/%d", host, (int)getpid());
-    const struct controller_config cc = {.conninfo = conninfo,
-                                         .holder = holder,
-                                         .job_prefix = s->job_prefix,
-                                         .prices_file = s->prices_file,
-                                         .observe_interval_us = s->observe_interval_us,
-                                         .events_queue_url = s->events_queue_url,
-                                         .tick_interval_us = s->tick_interval_us,
-                                         .lease_length_us = s->lease_length_us,
-                                         .lease_renew_us = s->lease_renew_us,
-                                         .signature_window_us = s->signature_window_us,
-                                         .quota_interval_us = s->quota_interval_us,
-                                         .progress_interval_us = s->progress_interval_us,
-                                         .invocation_interval_us = s->invocation_interval_us,
-                                         .invocation_delay_us = s->invocation_delay_us,
-                                         .archive_after_days = s->archive_after_days,
-                                         .create_rate = (double)s->create_rate_per_minute / 60.0,
-                                         .create_burst = (double)s->create_burst};
+    const struct controller_config cc = controller_config_of(s, conninfo, holder);
     AUTO_FREE char *token_file =
         s->token_file[0] != '\0' ? xstrdup(s->token_file) : token_path_default();
     struct api_config ac = {

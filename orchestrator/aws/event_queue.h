@@ -1,7 +1,8 @@
 /* The queue that EventBridge fills with events of SageMaker: messages are received, read and
  * deleted. Anybody who may write to the queue can put anything there, and an event may be old: it
  * says only which job to look at. Source: Amazon SQS API reference, ReceiveMessage,
- * DeleteMessageBatch, GetQueueAttributes; Amazon SageMaker, "SageMaker Training Job State Change". */
+ * DeleteMessageBatch, GetQueueAttributes; Amazon SageMaker developer guide, "SageMaker Training Job
+ * State Change". */
 #pragma once
 #include "json_call.h"
 

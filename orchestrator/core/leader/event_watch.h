@@ -34,13 +34,13 @@ struct event_watch {
     size_t owed_n;
 };
 void event_watch_init(struct event_watch *w, int64_t interval_us, int64_t boot_us);
-/* The queue gave `n` messages of at most `most`, after took_us. Returns how long to wait until it is
- * asked again. */
+/* The queue gave `n` messages of at most `most`, after took_us. Returns how long to wait until it
+ * is asked again. */
 int64_t event_watch_answered(struct event_watch *w, size_t n, size_t most, int64_t took_us,
                              int64_t boot_us);
 /* The same of a queue that refused, or did not answer. */
 int64_t event_watch_refused(struct event_watch *w, const struct aws_failure *f, int64_t boot_us);
-/* An event tells of the job `name`; a NULL: no live attempt has it. True: it is worth a Describe. */
+/* An event tells of the job `name`; a NULL: no live attempt has it. True: it is to be described. */
 bool event_watch_told(struct event_watch *w, struct live_attempt *a, const char *name,
                       const struct job_seen *seen, int64_t boot_us);
 /* A step of its protocol moved `a`. */

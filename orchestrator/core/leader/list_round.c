@@ -69,8 +69,9 @@ void list_round_clear(struct list_round *r)
 
 void list_round_every(struct list_round *r, int64_t every_us, int64_t boot_us)
 {
+    bool rarer = every_us > r->every_us && r->n > 0 && r->due_us == r->began_us + r->every_us;
     r->every_us = MAX(r->interval_us, every_us);
-    r->due_us = MIN(r->due_us, boot_us + r->every_us);
+    r->due_us = rarer ? r->began_us + r->every_us : MIN(r->due_us, boot_us + r->every_us);
 }
 
 static bool is_listed_live(enum attempt_state s)

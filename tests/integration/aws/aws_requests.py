@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The requests of orchestrator/aws. Aim: SageMaker's, FSx's, ECR's, CloudWatch's, CloudWatch Logs' and Service Quotas' own models accept each
+"""The requests of orchestrator/aws. Aim: SageMaker's, FSx's, ECR's, CloudWatch's, CloudWatch Logs', SQS's and Service Quotas' own models accept each
 request that the clients send, and every operation of operation.def is sent. Method: the clients' C tests against drover-local with the
 bodies in its wire log, judged by Debian's botocore; what a test sends wrong on purpose must be refused by drover-local, too.
 """
@@ -22,6 +22,7 @@ GOOD = {
     "CreateFileSystem": ("fsx", {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": ["subnet-0123456789abcdef0"], "Tags": [{"Key": "k", "Value": "v"}]}),
     "GetLogEvents": ("logs", {"logGroupName": "/aws/sagemaker/TrainingJobs", "logStreamName": "j/algo-1-1", "limit": 100}),
     "ListServiceQuotas": ("servicequotas", {"ServiceCode": "sagemaker"}),
+    "DeleteMessageBatch": ("sqs", {"QueueUrl": "q", "Entries": [{"Id": "0", "ReceiptHandle": "r"}]}),
     "GetMetricStatistics": ("monitoring", {"Namespace": "AWS/SageMaker", "MetricName": "Invocations", "Dimensions": [{"Name": "EndpointName", "Value": "e"}], "StartTime": 0, "EndTime": 60,
                                            "Period": 60, "Statistics": ["Sum"]}),
 }
@@ -31,6 +32,7 @@ BROKEN = {
     "ListEndpoints": [{"SortBy": "Age"}, {"SortOrder": "Down"}, {"MaxResults": 101}, {"NameContains": "a_b"}, {"NextToken": 7}],
     "CreateFileSystem": [{"FileSystemType": "LUSTER"}, {"SubnetIds": ["subnet-1"]}, {"Tags": [{"Key": "", "Value": "v"}]}, {"Tags": []}, {"ClientRequestToken": "x" * 64}, {"StorageCapacity": None}],
     "GetLogEvents": [{"logStreamName": "a:b"}, {"limit": 10001}, {"startFromHead": "true"}],
+    "DeleteMessageBatch": [{"Entries": [{"Id": "0"}]}, {"Entries": None}, {"QueueUrl": 7}, {"Queue": "q"}],
     "ListServiceQuotas": [{"ServiceCode": "a b"}, {"MaxResults": 0}],
     "GetMetricStatistics": [{"Namespace": ":x"}, {"Statistics": ["Median"]}, {"Period": 0}, {"StartTime": "soon"}, {"Dimensions": [{"Name": "EndpointName"}]}],
 }

@@ -15,7 +15,7 @@
 #define QUEUES_MAX       16
 #define RECEIPT_MAX      64
 
-struct message {
+struct sqs_message {
     char *body;
     uint64_t id;
     uint64_t receipt; /* of the last receive */
@@ -23,14 +23,14 @@ struct message {
     int64_t received_n;
     bool held;
 };
-struct queue {
+struct sqs_queue {
     char name[81];
     const char *source; /* of the events it takes; "" none */
-    struct message **items;
+    struct sqs_message **items;
     size_t n, cap;
 };
 struct queues {
-    struct queue all[QUEUES_MAX];
+    struct sqs_queue all[QUEUES_MAX];
     size_t n;
     uint64_t next_id;
 };
@@ -43,7 +43,7 @@ struct queues *queues_new(const struct local_settings *set)
     json_object_foreach(set->queues, name, source)
     {
         if (q->n < QUEUES_MAX && strlen(name) < sizeof q->all[0].name) {
-            struct queue *one = &q->all[q->n++];
+            struct sqs_queue *one = &q->all[q->n++];
             (void)snprintf(one->name, sizeof one->name, "%s", name);
             one->source = json_string_value(source);
         }
@@ -51,7 +51,7 @@ struct queues *queues_new(const struct local_settings *set)
     return q;
 }
 
-static void message_free(struct message *m)
+static void message_free(struct sqs_message *m)
 {
     free(m->body);
     free(m);
@@ -78,7 +78,7 @@ void queues_free(struct queues *q)
     }
 }
 
-static void queue_remove(struct queue *q, size_t i)
+static void queue_remove(struct sqs_queue *q, size_t i)
 {
     message_free(q->items[i]);
     memmove(&q->items[i], &q->items[i + 1], (q->n - i - 1) * sizeof q->items[0]);
@@ -86,11 +86,11 @@ static void queue_remove(struct queue *q, size_t i)
 }
 
 /* Appends; what was held back comes after it. Returns its id. */
-static uint64_t queue_put(struct app *app, struct queue *q, const char *body, usec_t visible,
+static uint64_t queue_put(struct app *app, struct sqs_queue *q, const char *body, usec_t visible,
                           bool held)
 {
     usec_t now = clock_wall_us();
-    struct message *m = xcalloc(1, sizeof *m);
+    struct sqs_message *m = xcalloc(1, sizeof *m);
     m->body = xstrdup(body);
     m->id = ++app->queues->next_id;
     m->sent = now;
@@ -102,7 +102,7 @@ static uint64_t queue_put(struct app *app, struct queue *q, const char *body, us
     ARRAY_ROOM(q->items, q->n, q->cap);
     q->items[q->n++] = m;
     for (size_t i = 0, last = q->n - 1; i < last && !held; i++) {
-        struct message *before = q->items[i];
+        struct sqs_message *before = q->items[i];
         if (before->held) {
             before->held = false;
             before->visible = MIN(before->visible, MAX(now, visible));
@@ -126,7 +126,7 @@ void queues_put_event(struct app *app, const char *source, const char *body, use
     }
 }
 
-static struct queue *queue_named(struct request *r, const char *name)
+static struct sqs_queue *queue_named(struct request *r, const char *name)
 {
     for (size_t i = 0; name != NULL && i < r->app->queues->n; i++) {
         if (strcmp(r->app->queues->all[i].name, name) == 0) {
@@ -140,7 +140,7 @@ static struct queue *queue_named(struct request *r, const char *name)
 }
 
 /* The queue of QueueUrl, http://HOST/ACCOUNT/NAME; NULL: answered. */
-static struct queue *queue_of(struct request *r)
+static struct sqs_queue *queue_of(struct request *r)
 {
     const char *url = json_string_value(json_object_get(r->input, "QueueUrl"));
     AUTO_FREE char *tail = xasprintf("/%s/", r->app->set.account);
@@ -177,7 +177,7 @@ static void md5_hex(const char *text, char out[static 33])
     }
 }
 
-static json_t *message_json(const struct message *m)
+static json_t *message_json(const struct sqs_message *m)
 {
     char id[40], receipt[RECEIPT_MAX], md5[33];
     (void)snprintf(id, sizeof id, "00000000-0000-4000-8000-%012llx", (unsigned long long)m->id);
@@ -194,13 +194,13 @@ static json_t *message_json(const struct message *m)
 }
 
 /* Takes what can be received now; *ret_next: when something else can be. */
-static json_t *take_visible(struct app *app, struct queue *q, int64_t most, int64_t visibility_us,
-                            usec_t now, usec_t *ret_next)
+static json_t *take_visible(struct app *app, struct sqs_queue *q, int64_t most,
+                            int64_t visibility_us, usec_t now, usec_t *ret_next)
 {
     json_t *list = json_array();
     *ret_next = USEC_NEVER;
     for (size_t i = 0; i < q->n && json_array_size(list) < (size_t)most; i++) {
-        struct message *m = q->items[i];
+        struct sqs_message *m = q->items[i];
         if (m->visible > now) {
             *ret_next = MIN(*ret_next, m->visible);
             continue;
@@ -219,7 +219,7 @@ void sqs_receive(struct request *r)
     int64_t most, wait_s, visibility_s;
     usec_t now = clock_wall_us();
     usec_t next;
-    struct queue *q = queue_of(r);
+    struct sqs_queue *q = queue_of(r);
     if (q == NULL || !number_get(r, "MaxNumberOfMessages", 1, BATCH_MAX, 1, &most) ||
         !number_get(r, "WaitTimeSeconds", 0, WAIT_S_MAX, 0, &wait_s) ||
         !number_get(r, "VisibilityTimeout", 0, VISIBILITY_S_MAX, VISIBILITY_S, &visibility_s)) {
@@ -240,7 +240,7 @@ void sqs_receive(struct request *r)
 }
 
 /* Deletes by receipt; false: it is none. One whose message was received again deletes nothing. */
-static bool receipt_delete(struct queue *q, const char *receipt)
+static bool receipt_delete(struct sqs_queue *q, const char *receipt)
 {
     unsigned long long id, at;
     char more;
@@ -258,7 +258,7 @@ static bool receipt_delete(struct queue *q, const char *receipt)
 
 void sqs_delete(struct request *r)
 {
-    struct queue *q = queue_of(r);
+    struct sqs_queue *q = queue_of(r);
     if (q == NULL) {
         return;
     }
@@ -272,7 +272,7 @@ void sqs_delete(struct request *r)
 
 void sqs_delete_batch(struct request *r)
 {
-    struct queue *q = queue_of(r);
+    struct sqs_queue *q = queue_of(r);
     const json_t *entries = json_object_get(r->input, "Entries");
     size_t i;
     const json_t *e;
@@ -307,7 +307,7 @@ void sqs_send(struct request *r)
 {
     int64_t delay_s;
     char id[40], md5[33];
-    struct queue *q = queue_of(r);
+    struct sqs_queue *q = queue_of(r);
     const char *body = json_string_value(json_object_get(r->input, "MessageBody"));
     if (q == NULL || !number_get(r, "DelaySeconds", 0, DELAY_S_MAX, 0, &delay_s)) {
         return;
@@ -327,7 +327,7 @@ void sqs_send(struct request *r)
 
 void sqs_get_url(struct request *r)
 {
-    const struct queue *q =
+    const struct sqs_queue *q =
         queue_named(r, json_string_value(json_object_get(r->input, "QueueName")));
     if (q != NULL) {
         AUTO_FREE char *url = xasprintf("%s/%s/%s", r->app->url, r->app->set.account, q->name);
@@ -351,7 +351,7 @@ static bool attribute_wanted(const json_t *names, const char *name)
 
 void sqs_get_attributes(struct request *r)
 {
-    const struct queue *q = queue_of(r);
+    const struct sqs_queue *q = queue_of(r);
     const json_t *names = json_object_get(r->input, "AttributeNames");
     usec_t now = clock_wall_us();
     size_t visible = 0, delayed = 0;
