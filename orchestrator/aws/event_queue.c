@@ -31,12 +31,12 @@ static bool take_word(const json_t *o, const char *key, char *out, size_t out_n)
 /* Milliseconds since the epoch, as a text or a number; 0: none. */
 static usec_t milliseconds(const json_t *v)
 {
-    int64_t ms = json_is_number(v) ? (int64_t)MIN(json_number_value(v), 1e15) : 0;
+    int64_t ms = json_is_number(v) ? (int64_t)MAX(0.0, MIN(json_number_value(v), 1e15)) : 0;
     const char *s = json_string_value(v);
     if (s != NULL && !parse_i64(str_of(s), 0, INT64_C(1000000000000000), &ms, NULL)) {
         ms = 0;
     }
-    return MAX(ms, 0) * USEC_PER_MSEC;
+    return ms * USEC_PER_MSEC;
 }
 
 bool training_event_read(struct str body, struct training_event *ret)

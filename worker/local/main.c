@@ -29,7 +29,7 @@ static const char usage[] =
     "\n"
     "An AWS endpoint for one machine: SageMaker training jobs and model servers run as processes, "
     "S3\n"
-    "over folders (buckets are DIR/s3/<bucket>/), STS, Service Quotas, CloudWatch Logs.\n"
+    "over folders (buckets are DIR/s3/<bucket>/), STS, SQS, Service Quotas, CloudWatch Logs.\n"
     "\n"
     "  --root DIR          everything is kept here and found again after a restart\n"
     "  --listen ADDR:PORT  default 127.0.0.1:4599; port 0 takes any free one\n"
@@ -37,7 +37,7 @@ static const char usage[] =
     "account_quotas,\n"
     "                      prices, rates, images, credentials, credential_seconds, roles, "
     "instance_role,\n"
-    "                      containers, web_identities, delays, faults\n"
+    "                      containers, web_identities, queues, delays, faults\n"
     "  --port-file FILE    write the port there when ready\n"
     "  --version, --help\n";
 

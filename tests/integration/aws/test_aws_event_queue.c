@@ -44,6 +44,11 @@ static void test_event_queue__events(void **state)
                       "\"LastModifiedTime\":\"soon\",\"SecondaryStatus\":7}")),
         &e));
     assert_int_equal(e.modified, 0);
+    assert_true(training_event_read(
+        str_of(CHANGE("{\"TrainingJobName\":\"a\",\"TrainingJobStatus\":\"InProgress\","
+                      "\"LastModifiedTime\":-1e300}")),
+        &e));
+    assert_int_equal(e.modified, 0);
 }
 
 static void test_event_queue__what_is_no_event(void **state)
