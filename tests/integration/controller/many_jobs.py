@@ -147,7 +147,7 @@ def nothing_is_lost(s):
     wait_for(lambda: s.leader() == 0, 30, "a leader")
     s.faults(*({"kind": "event_" + kind, "probability": 0.25, "seed": i, "delay_seconds": 1 + 3 * i} for i, kind in enumerate(("lost", "twice", "reordered", "late"))))
     cid = s.submit(naps(s, "spoiled", 2 * LIVE, 0))
-    wait_for(lambda: s.ended(cid), 240, "the end of it", step=1)
+    wait_moving(lambda: s.ended(cid), lambda: sorted(j["name"] for j in s.live_jobs()), "the end of it", seconds=240, step=1)
     jobs = [j for j in s.oracle("jobs")["jobs"] if j["name"].startswith(f"t-{cid[2:]}-")]
     hits = {f["kind"]: f["hits"] for f in s.oracle("faults")["faults"]}
     tap.ok(s.api("GET", f"/campaigns/{cid}")["state"] == "succeeded" and len(jobs) == 2 * LIVE and min(hits.values()) > 0,
