@@ -24,6 +24,7 @@ enum bridge_kind {
     BRIDGE_IMAGE,     /* the digest of an image in ECR */
     BRIDGE_SUBNETS,   /* zones and free addresses of subnets */
     BRIDGE_QUOTA,     /* a higher quota */
+    BRIDGE_EVENTS,    /* the queue of state changes */
 };
 struct bridge_object {
     char *uri; /* s3://bucket/key */
@@ -63,7 +64,8 @@ struct bridge_reply {
     struct bridge_listing listing; /* S3_LIST, in key order */
     /* LOG_TAIL: {"lines":[{"time","host","text"}],"next":"token"}; INVOKE: the model's bytes;
      * IDENTITY: {"account","arn","skew_seconds"}; IMAGE: "sha256:..." as it is;
-     * SUBNETS: [{"id","zone","free"}]; QUOTA: {"id","status"} */
+     * SUBNETS: [{"id","zone","free"}]; QUOTA: {"id","status"}; EVENTS: {"queue","waiting"}, queue
+     * "": none is set */
     struct buf json;
     char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of these */
 };

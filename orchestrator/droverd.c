@@ -166,6 +166,7 @@ static struct controller_config controller_config_of(const struct daemon_setting
                                       .price_interval_us = s->price_interval_us,
                                       .paid_ppm = settings_paid_ppm(s),
                                       .observe_interval_us = s->observe_interval_us,
+                                      .events_queue_url = s->events_queue_url,
                                       .tick_interval_us = s->tick_interval_us,
                                       .lease_length_us = s->lease_length_us,
                                       .lease_renew_us = s->lease_renew_us,

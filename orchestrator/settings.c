@@ -42,6 +42,9 @@ const struct config_row settings_rows[] = {
      AT(tick_interval_us), "look at the database at least this often"},
     {"observe_interval_us", "DROVER_OBSERVE_INTERVAL_US", CONFIG_I64, "10000000", 100000, 600000000,
      AT(observe_interval_us), "ListTrainingJobs this often while jobs live"},
+    {"events_queue_url", "DROVER_EVENTS_QUEUE_URL", CONFIG_STR, "", 0, 0, AT(events_queue_url),
+     "SQS queue of SageMaker's state changes: lists become rare while it tells; empty: lists "
+     "alone"},
     {"lease_length_us", "DROVER_LEASE_LENGTH_US", CONFIG_I64, "10000000", 500000, 120000000,
      AT(lease_length_us), "a frozen leader is replaced after this"},
     {"lease_renew_us", "DROVER_LEASE_RENEW_US", CONFIG_I64, "3000000", 100000, 60000000,
@@ -138,6 +141,13 @@ bool settings_check(const struct daemon_settings *s, struct err *err)
         return err_set(err, ERR_INVALID,
                        "job_prefix '%.40s': jobs would be named %s-...; write job_prefix '%s'",
                        s->job_prefix, prefix, prefix);
+    }
+    if (s->events_queue_url[0] != '\0' &&
+        (strncmp(s->events_queue_url, "http", 4) != 0 || strlen(s->events_queue_url) > 512)) {
+        return err_set(err, ERR_INVALID,
+                       "events_queue_url '%.40s': write https://sqs.REGION.amazonaws.com/ACCOUNT/"
+                       "NAME",
+                       s->events_queue_url);
     }
     struct proxies *proxies = NULL;
     struct addr_rules rules;

@@ -8,6 +8,7 @@
 struct daemon_settings {
     char *database_url, *listen, *token_file, *job_prefix, *role_arn, *worker_image, *bucket;
     char *prices_file, *discount, *log_level, *spool_dir, *trusted_proxies, *webhook_allow_net;
+    char *events_queue_url;
     int64_t tick_interval_us, observe_interval_us, lease_length_us, lease_renew_us;
     int64_t invocation_interval_us, invocation_delay_us;
     int64_t signature_window_us, quota_interval_us, database_wait_us;

@@ -45,10 +45,10 @@ static void on_answer(void *ctx, const struct aws_reply *r)
     free(call);
 }
 
-/* CloudWatch alone speaks 1.0. */
+/* CloudWatch and SQS speak 1.0. */
 static const char *type_of(const char *service)
 {
-    bool old = strcmp(service, "monitoring") == 0;
+    bool old = strcmp(service, "monitoring") == 0 || strcmp(service, "sqs") == 0;
     return old ? "application/x-amz-json-1.0" : "application/x-amz-json-1.1";
 }
 

@@ -13,6 +13,8 @@
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret)
 {
     leader_protocol_config(c->cfg.signature_window_us, ret);
+    ret->describe_stale_us =
+        event_watch_stale_us(&c->events, ret->describe_stale_us, clock_boot_us());
 }
 
 static void take_over(struct controller *c, const struct attempt_row *row, struct live_campaign *lc,
@@ -113,6 +115,7 @@ void attempt_fact(struct live_attempt *a, const struct fact *f)
                   LF_S("from", attempt_state_name(e.from)),
                   LF_S("to", attempt_state_name(a->p.state)), LF_S("cause", cause_name(e.cause)));
     }
+    event_watch_moved(&a->io->c->events, a, &e, clock_boot_us());
     leader_list_moved(&a->io->c->state, a, &e, f->at_us, pc.signature_window_us);
     if (leader_attempt_records(&e)) {
         record_push(a, &e);

@@ -154,6 +154,9 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
         *io->recast = as;
     }
     attempt_fact(a, &fact);
+    if (!failed) {
+        event_watch_described(&io->c->events, a, clock_boot_us());
+    }
 }
 
 static void do_describe(struct live_attempt *a)
@@ -229,6 +232,15 @@ static void do_verify(struct live_attempt *a)
     }
 }
 
+/* While Lists are rare a job is looked at when its time has come, and again when a Describe did not
+ * show what an event told. */
+static void look_in_time(struct live_attempt *a, int64_t now_us)
+{
+    if (now_us >= event_watch_due_us(&a->io->c->events, a)) {
+        fact_of(a, FACT_HINT, CAUSE_NONE);
+    }
+}
+
 static void act(struct live_attempt *a, int64_t now_us)
 {
     struct controller *c = a->io->c;
@@ -237,7 +249,10 @@ static void act(struct live_attempt *a, int64_t now_us)
     if (call_pace_holds(&c->pace, a, &pc, c->cfg.observe_interval_us, now_us, clock_mono_us())) {
         return;
     }
-    switch (protocol_next(&a->p, now_us, &pc, &a->wake_us)) {
+    look_in_time(a, now_us);
+    enum protocol_action next = protocol_next(&a->p, now_us, &pc, &a->wake_us);
+    a->wake_us = MIN(a->wake_us, event_watch_due_us(&c->events, a));
+    switch (next) {
     case ACT_NONE:
         break;
     case ACT_CREATE:

@@ -1,6 +1,7 @@
 /* Answers what API handlers ask of AWS, in every droverd, leader or not: S3 listings, log tails,
  * endpoints. */
 #include "bridge_answers.h"
+#include "aws/event_queue.h"
 #include "aws/hosting.h"
 #include "aws/identity.h"
 #include "aws/images.h"
@@ -238,6 +239,83 @@ static void on_quota(void *ctx, const char *id, const char *status, const struct
     free(a);
 }
 
+static void answer_queue(struct bridge_call *a, const char *url, int64_t waiting)
+{
+    struct bridge_reply reply = {0};
+    struct json_out w;
+    buf_init(&reply.json, 8192);
+    json_out_init(&w, &reply.json);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "queue", url);
+    json_out_i64(&w, "waiting", waiting);
+    json_out_end_object(&w);
+    bridge_answer(a->bridge, a->q.id, &reply);
+    bridge_reply_done(&reply);
+}
+
+static void on_queue(void *ctx, int64_t waiting, const struct aws_failure *f)
+{
+    struct bridge_call *a = ctx;
+    if (f == NULL) {
+        answer_queue(a, a->q.uri, waiting);
+    } else {
+        struct err err = ERR_INIT;
+        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
+                      "GetQueueAttributes: %.64s %.500s", f->code, f->message);
+        bridge_refuse(a->bridge, a->q.id, &err);
+    }
+    free(a);
+}
+
+static void ask_queue(struct controller *c, struct bridge_call *a)
+{
+    const char *url = c->cfg.events_queue_url;
+    if (url == NULL || url[0] == '\0') {
+        answer_queue(a, "", 0);
+        free(a);
+        return;
+    }
+    (void)snprintf(a->q.uri, sizeof a->q.uri, "%s", url);
+    (void)event_queue_look(c->aws_plain, (struct aws_gate){NULL, NULL}, url, on_queue, a);
+}
+
+static void ask(struct controller *c, struct bridge_call *a)
+{
+    const struct bridge_question *q = &a->q;
+    switch (q->kind) {
+    case BRIDGE_S3_LIST: /* object_listing.c */
+        break;
+    case BRIDGE_LOG_TAIL:
+        logs_tail(c->aws_plain, q->job, (int)q->max, q->token, on_log, a);
+        break;
+    case BRIDGE_INVOKE:
+        (void)endpoint_invoke(c->aws_plain, (struct aws_gate){NULL, NULL}, q->endpoint,
+                              q->content_type, q->body, on_model, a);
+        break;
+    case BRIDGE_S3_PUT:
+        ask_put(c, a);
+        break;
+    case BRIDGE_S3_DELETE:
+        ask_delete(c, a);
+        break;
+    case BRIDGE_IDENTITY:
+        identity_get(c->aws_plain, on_identity, a);
+        break;
+    case BRIDGE_IMAGE:
+        image_digest(c->aws_plain, q->job, q->uri, q->token, on_image, a);
+        break;
+    case BRIDGE_SUBNETS:
+        subnets_describe(c->aws_plain, q->uri, on_subnets, a);
+        break;
+    case BRIDGE_QUOTA:
+        quota_request(c->aws_plain, q->uri, q->max, on_quota, a);
+        break;
+    case BRIDGE_EVENTS:
+        ask_queue(c, a);
+        break;
+    }
+}
+
 static void on_question(void *ctx, int fd, uint32_t events)
 {
     struct controller *c = ctx;
@@ -254,35 +332,7 @@ static void on_question(void *ctx, int fd, uint32_t events)
         a->status = c->status;
         a->aws = c->aws_plain;
         a->q = q;
-        switch (q.kind) {
-        case BRIDGE_S3_LIST: /* above */
-            break;
-        case BRIDGE_LOG_TAIL:
-            logs_tail(c->aws_plain, q.job, (int)q.max, q.token, on_log, a);
-            break;
-        case BRIDGE_INVOKE:
-            (void)endpoint_invoke(c->aws_plain, (struct aws_gate){NULL, NULL}, q.endpoint,
-                                  q.content_type, q.body, on_model, a);
-            break;
-        case BRIDGE_S3_PUT:
-            ask_put(c, a);
-            break;
-        case BRIDGE_S3_DELETE:
-            ask_delete(c, a);
-            break;
-        case BRIDGE_IDENTITY:
-            identity_get(c->aws_plain, on_identity, a);
-            break;
-        case BRIDGE_IMAGE:
-            image_digest(c->aws_plain, q.job, q.uri, q.token, on_image, a);
-            break;
-        case BRIDGE_SUBNETS:
-            subnets_describe(c->aws_plain, q.uri, on_subnets, a);
-            break;
-        case BRIDGE_QUOTA:
-            quota_request(c->aws_plain, q.uri, q.max, on_quota, a);
-            break;
-        }
+        ask(c, a);
     }
 }
 

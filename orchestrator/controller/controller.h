@@ -8,13 +8,14 @@
 
 struct controller_config {
     const char *conninfo;
-    const char *holder;          /* host and pid, for people */
-    const char *job_prefix;      /* first part of every job name */
-    const char *prices_file;     /* JSON {"ml.m5.large":"0.115"} in USD per hour; NULL none */
-    int64_t price_interval_us;   /* AWS Pricing is read this often; 0: never */
-    int64_t paid_ppm;            /* of its list prices */
-    int64_t observe_interval_us; /* ListTrainingJobs, >= 100 ms */
-    int64_t tick_interval_us;    /* floor between looks at the database */
+    const char *holder;           /* host and pid, for people */
+    const char *events_queue_url; /* of state changes of jobs; "": none */
+    const char *job_prefix;       /* first part of every job name */
+    const char *prices_file;      /* JSON {"ml.m5.large":"0.115"} in USD per hour; NULL none */
+    int64_t price_interval_us;    /* AWS Pricing is read this often; 0: never */
+    int64_t paid_ppm;             /* of its list prices */
+    int64_t observe_interval_us;  /* ListTrainingJobs, >= 100 ms */
+    int64_t tick_interval_us;     /* floor between looks at the database */
     int64_t lease_length_us;
     int64_t lease_renew_us;
     int64_t signature_window_us; /* see protocol.h P3 */

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
+#include "event_intake.h"
 #include "lease.h"
 #include "load.h"
 #include "metrics.h"
@@ -90,6 +91,7 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
               LF_I("live_attempts", c->state.attempts_n), LF_I("campaigns", c->state.campaigns_n));
     c->state.look_at_db = c->state.decide = c->state.act = true;
     loop_timer_set(c->tick_timer, 0);
+    event_intake_start(c);
     loop_timer_set(c->observe_timer, 0);
     loop_timer_set(c->quota_timer, 0);
     price_read_lead(c);

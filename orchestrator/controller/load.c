@@ -12,6 +12,7 @@
 #include "core/spec/spec_json.h"
 #include "endpoint_life.h"
 #include "endpoint_model.h"
+#include "event_intake.h"
 #include "filesystem_life.h"
 #include "history.h"
 #include "lease.h"
@@ -36,6 +37,7 @@ void view_free(struct controller *c)
 {
     observe_cancel(c);
     price_read_cancel(c);
+    event_intake_cancel(c);
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
     strays_cancel(c);

@@ -98,6 +98,7 @@ void observe_go_on(struct controller *c)
     if (c->listing != NULL || c->listed != NULL) {
         return; /* the tick that takes it goes on */
     }
+    list_round_every(&c->round, event_watch_list_us(&c->events, &c->state), boot_us);
     int64_t wait_us = list_round_wait_us(&c->round, &c->state, clock_wall_us(), skew_us, boot_us);
     if (wait_us == 0 && !orphan_sweep_asked(c)) { /* which goes first: intents wait for it */
         wait_us = FIRST_WAIT_US;

@@ -12,6 +12,7 @@
 #include "core/failure/cause.h"
 #include "core/failure/retry_policy.h"
 #include "core/leader/call_pace.h"
+#include "core/leader/event_watch.h"
 #include "core/leader/job_list.h"
 #include "core/leader/leader_state.h"
 #include "core/leader/lease_watch.h"
@@ -76,9 +77,13 @@ struct controller {
     struct orphan_sweep *sweep;
     size_t progress_n;      /* looks under way */
     int64_t acted_until_us; /* boot: earliest wake of any attempt */
+    int64_t counted_us;     /* boot: seconds of jobs are counted up to then */
+    int64_t job_us;         /* that jobs have lived until then */
 
     struct call_pace pace;
     struct list_round round;
+    struct event_watch events;
+    struct event_intake *intake; /* of the queue of events; NULL: none is set */
     struct sagemaker_call *listing;
     struct listed_page *listed; /* waits for the tick; NULL: nothing does */
     struct stray_answer *stray; /* of the question that was under way about a stray */

@@ -10,6 +10,7 @@
 #include "controller.h"
 #include "endpoint_intent.h"
 #include "endpoint_life.h"
+#include "event_intake.h"
 #include "filesystem_intent.h"
 #include "filesystem_life.h"
 #include "intents.h"
@@ -52,6 +53,22 @@ static bool look(struct controller *c)
     stage_history_tick(&c->state, clock_boot_us());
     return skip_done_tick(c) && operations_tick(c) && endpoint_intents_tick(c) &&
            filesystem_intents_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
+}
+
+/* What AWS is asked for each hour that a job lives. */
+static void count_calls(struct controller *c)
+{
+    int64_t now_us = clock_boot_us();
+    int64_t live = 0;
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        live += attempt_state_terminal(c->state.attempts[i]->p.state) ? 0 : 1;
+    }
+    c->job_us += c->counted_us == 0 ? 0 : live * (now_us - c->counted_us);
+    c->counted_us = now_us;
+    int64_t job_s = c->job_us / USEC_PER_SEC;
+    metric_set(METRIC_JOB_S, job_s);
+    metric_set(METRIC_CALLS_PER_1000_JOB_HOURS,
+               job_s == 0 ? 0 : metric_get(METRIC_AWS_REQUESTS) * 3600 * 1000 / job_s);
 }
 
 static void gauges(const struct controller *c)
@@ -106,7 +123,9 @@ static void tick(struct controller *c)
         aws_actions_tick(c);
         (void)record(c);
     }
+    event_intake_tick(c);
     gauges(c);
+    count_calls(c);
     metric_add(METRIC_TICKS, 1);
     metric_add(METRIC_TICK_US, clock_mono_us() - began_us);
 }
@@ -187,6 +206,8 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->status = status;
     call_pace_init(&c->pace, cfg->create_rate, cfg->create_burst, clock_mono_us());
     list_round_init(&c->round, cfg->observe_interval_us, clock_boot_us());
+    event_watch_init(&c->events, cfg->observe_interval_us, clock_boot_us());
+    c->intake = event_intake_new(c);
     atomic_store(&status->creates_per_s_u, c->pace.creates.rate_per_s_u);
     if (!aws_client_new(loop, &aws, &c->aws, err)) {
         goto fail;
@@ -232,6 +253,7 @@ void controller_free(struct controller *c)
         return;
     }
     leader_stop(c, true);
+    event_intake_free(c->intake);
     bridge_answers_stop(c);
     loop_set_pre_hook(c->loop, NULL, NULL);
     loop_set_pass_hook(c->loop, NULL, NULL);

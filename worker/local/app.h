@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 struct job_clock;
+struct queues;
 
 struct app {
     struct local_settings set;
@@ -28,7 +29,8 @@ struct app {
     struct rates rates;
     json_t *quota_requests; /* array of RequestedQuota; NULL: none was asked for */
     struct job_clock *ticker;
-    usec_t fleets_check; /* when dead supervisors of endpoints are looked for */
-    int forwards_n;      /* invocations at a model server now */
+    struct queues *queues; /* of SQS */
+    usec_t fleets_check;   /* when dead supervisors of endpoints are looked for */
+    int forwards_n;        /* invocations at a model server now */
     pthread_cond_t forwards_over;
 };

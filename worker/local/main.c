@@ -10,6 +10,7 @@
 #include "local/jobs/process.h"
 #include "local/jobs/supervise.h"
 #include "local/sagemaker/job_clock.h"
+#include "local/services/sqs_local.h"
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -28,7 +29,7 @@ static const char usage[] =
     "\n"
     "An AWS endpoint for one machine: SageMaker training jobs and model servers run as processes, "
     "S3\n"
-    "over folders (buckets are DIR/s3/<bucket>/), STS, Service Quotas, CloudWatch Logs.\n"
+    "over folders (buckets are DIR/s3/<bucket>/), STS, SQS, Service Quotas, CloudWatch Logs.\n"
     "\n"
     "  --root DIR          everything is kept here and found again after a restart\n"
     "  --listen ADDR:PORT  default 127.0.0.1:4599; port 0 takes any free one\n"
@@ -36,7 +37,7 @@ static const char usage[] =
     "account_quotas,\n"
     "                      prices, rates, images, credentials, credential_seconds, roles, "
     "instance_role,\n"
-    "                      containers, web_identities, delays, faults\n"
+    "                      containers, web_identities, queues, delays, faults\n"
     "  --port-file FILE    write the port there when ready\n"
     "  --version, --help\n";
 
@@ -108,8 +109,11 @@ static bool app_init(struct app *app, const struct local_options *o, struct err 
     records_init(&app->records);
     faults_init(&app->faults);
     app->ticker = job_clock_new();
-    return settings_load(o->config, &app->set, err) && paths_set(app, o->root, err) &&
-           rates_init(&app->rates, &app->set, err) &&
+    if (!settings_load(o->config, &app->set, err)) {
+        return false;
+    }
+    app->queues = queues_new(&app->set);
+    return paths_set(app, o->root, err) && rates_init(&app->rates, &app->set, err) &&
            faults_set(&app->faults, app->set.faults, false, err) && journal_open(app, err);
 }
 
@@ -120,6 +124,7 @@ static void app_done(struct app *app)
     json_decref(app->quota_requests);
     records_done(&app->records);
     faults_done(&app->faults);
+    queues_free(app->queues);
     wire_close(&app->wire);
     journal_close(&app->state);
     settings_done(&app->set);

@@ -227,6 +227,34 @@ static bool check_subnets(struct checks *c, struct err *err)
     return true;
 }
 
+static void check_events(struct checks *c)
+{
+    const struct bridge_question q = {.kind = BRIDGE_EVENTS};
+    CLEANUP(bridge_reply_done)
+    struct bridge_reply reply = {0};
+    AUTO_JSON json_t *v = NULL;
+    struct err why = ERR_INIT;
+    if (!req_bridge(c->r, &q, CHECK_US, &reply, &why) ||
+        !json_parse(buf_str(&reply.json), reply.json.n, &v, &why)) {
+        note(c, "events", false, why.message,
+             strstr(why.message, "QueueDoesNotExist") != NULL
+                 ? "correct DROVER_EVENTS_QUEUE_URL, or leave it out"
+                 : "allow sqs:GetQueueAttributes, sqs:ReceiveMessage and sqs:DeleteMessage on it: "
+                   "deploy/iam");
+        return;
+    }
+    const char *url = json_string_value(json_object_get(v, "queue"));
+    if (url == NULL || url[0] == '\0') {
+        note(c, "events", true, "no queue is set: lists tell how jobs move",
+             "DROVER_EVENTS_QUEUE_URL makes lists rare: deploy/cloudformation makes the queue");
+        return;
+    }
+    int64_t waiting = json_integer_value(json_object_get(v, "waiting"));
+    note(c, "events", true,
+         arena_printf(&c->r->arena, "%s answers, %lld messages wait", url, (long long)waiting),
+         NULL);
+}
+
 bool checks_get(struct api_req *r, struct err *err)
 {
     struct json_out w;
@@ -243,6 +271,7 @@ bool checks_get(struct api_req *r, struct err *err)
         if (!check_subnets(&c, err)) {
             return false;
         }
+        check_events(&c);
     }
     json_out_end_array(&w);
     json_out_bool(&w, "ok", !c.bad);

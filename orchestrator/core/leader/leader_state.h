@@ -114,6 +114,12 @@ struct live_attempt {
     int64_t describe_sent_us; /* boot */
     int64_t listed_round;     /* the last round of Lists that showed it (list_round.h); 0: none */
     int64_t listed_us;        /* boot: then */
+    int64_t moved_us;         /* boot: it has been in its state since then, as far as known */
+    int64_t event_us;         /* boot: an event came that no Describe has shown (event_watch.h) */
+    usec_t event_modified;    /* LastModifiedTime of the newest event (AWS' wall clock) */
+    int64_t event_due_us;     /* boot: described then for that event; 0: not */
+    int event_looks;          /* Describes for it */
+    bool end_told;            /* an event has told its end */
     int absent;               /* so often in a row a Describe was asked for as no List showed it */
     int64_t absent_due_us;    /* boot: and again not before */
     bool recording;           /* a record of it waits for its transaction */

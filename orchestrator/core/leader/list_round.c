@@ -13,6 +13,7 @@
 #define ABSENT_MAX            40 /* Describes after one round */
 #define ABSENT_DOUBLINGS      4
 #define UNSEEN_MAX            4                    /* intervals: then rotation comes to it */
+#define UNSEEN_RARE           3                    /* times longer while rounds are rare */
 #define NEWS_MAX              50                   /* pages */
 #define NEW_MARGIN_US         (120 * USEC_PER_SEC) /* a List may be behind */
 #define NEW_FIRST_US          (900 * USEC_PER_SEC) /* the skew of AWS' clock is not known yet */
@@ -48,7 +49,7 @@ static double per_second(double n, int64_t span_us)
 void list_round_init(struct list_round *r, int64_t interval_us, int64_t boot_us)
 {
     ASSERT(interval_us >= GAPS);
-    *r = (struct list_round){.interval_us = interval_us};
+    *r = (struct list_round){.interval_us = interval_us, .every_us = interval_us};
     token_bucket_init(&r->pages, per_second(PAGES_IN_3_INTERVALS, 3 * interval_us), PAGES_BURST,
                       boot_us);
     token_bucket_init(&r->looks, per_second(LOOKS_IN_10_INTERVALS, 10 * interval_us), LOOKS_BURST,
@@ -58,11 +59,19 @@ void list_round_init(struct list_round *r, int64_t interval_us, int64_t boot_us)
 void list_round_clear(struct list_round *r)
 {
     const struct list_round fresh = {.interval_us = r->interval_us,
+                                     .every_us = r->every_us,
                                      .pages = r->pages,
                                      .looks = r->looks,
                                      .page_us = r->page_us,
                                      .n = r->n};
     *r = fresh;
+}
+
+void list_round_every(struct list_round *r, int64_t every_us, int64_t boot_us)
+{
+    bool rarer = every_us > r->every_us && r->n > 0 && r->due_us == r->began_us + r->every_us;
+    r->every_us = MAX(r->interval_us, every_us);
+    r->due_us = rarer ? r->began_us + r->every_us : MIN(r->due_us, boot_us + r->every_us);
 }
 
 static bool is_listed_live(enum attempt_state s)
@@ -109,7 +118,7 @@ static void next_part(struct list_round *r)
 
 static void begin(struct list_round *r, const struct leader_state *s, int64_t boot_us)
 {
-    r->due_us = boot_us + r->interval_us;
+    r->due_us = boot_us + r->every_us;
     r->began_us = boot_us;
     r->absent_n = 0;
     r->oldest_us = USEC_NEVER;
@@ -313,7 +322,7 @@ void list_round_refused(struct list_round *r, const struct aws_failure *f, int64
         r->news_on = false;
         r->new_open = true;
     } else if (cut) {
-        r->due_us = MAX(r->due_us, r->walk.next_us);
+        r->due_us = MAX(MIN(r->due_us, boot_us + r->interval_us), r->walk.next_us);
         r->under_way = false;
     }
 }
@@ -331,11 +340,17 @@ static int64_t known_us(const struct live_attempt *a)
     return MAX(a->p.described_us, a->listed_us);
 }
 
+/* So long it may be unseen before it is described in rotation. */
+static int64_t unseen_us(const struct list_round *r)
+{
+    return UNSEEN_MAX * r->every_us * (r->every_us > r->interval_us ? UNSEEN_RARE : 1);
+}
+
 /* Neither this round nor the one before has shown it, and nothing else tells of it. */
 static bool is_out_of_reach(const struct list_round *r, const struct live_attempt *a,
                             int64_t boot_us)
 {
-    return a->listed_round + 1 < r->n && boot_us - known_us(a) > UNSEEN_MAX * r->interval_us &&
+    return a->listed_round + 1 < r->n && boot_us - known_us(a) > unseen_us(r) &&
            boot_us >= a->absent_due_us;
 }
 

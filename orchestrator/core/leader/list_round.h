@@ -48,6 +48,7 @@ enum list_part {
 };
 struct list_round {
     int64_t interval_us;
+    int64_t every_us;                  /* from round to round: interval_us, or more */
     struct token_bucket pages, looks;  /* looks: Describes in rotation */
     int64_t n;                         /* of this round, from 1; 0: none yet */
     bool under_way, late;              /* late: filters come after the cut */
@@ -66,6 +67,9 @@ struct list_round {
 };
 /* interval_us: from round to round. */
 void list_round_init(struct list_round *r, int64_t interval_us, int64_t boot_us);
+/* From round to round it takes so long from now on, at least interval_us: events tell of what
+ * moves. A shorter time holds for the round that is waited for, too. */
+void list_round_every(struct list_round *r, int64_t every_us, int64_t boot_us);
 /* Forgets the round under way and what was learned; the pace stays. */
 void list_round_clear(struct list_round *r);
 

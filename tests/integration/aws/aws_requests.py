@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The requests of orchestrator/aws. Aim: SageMaker's, FSx's, ECR's, CloudWatch's, CloudWatch Logs', Service Quotas' and Pricing's own models accept each
+"""The requests of orchestrator/aws. Aim: SageMaker's, FSx's, ECR's, CloudWatch's, CloudWatch Logs', Service Quotas', Pricing's and SQS' own models accept each
 request that the clients send, and every operation of operation.def is sent. Method: the clients' C tests against drover-local with the
 bodies in its wire log, judged by Debian's botocore; what a test sends wrong on purpose must be refused by drover-local, too.
 """
@@ -23,6 +23,7 @@ GOOD = {
     "GetLogEvents": ("logs", {"logGroupName": "/aws/sagemaker/TrainingJobs", "logStreamName": "j/algo-1-1", "limit": 100}),
     "GetProducts": ("pricing", {"ServiceCode": "AmazonFSx", "Filters": [{"Type": "TERM_MATCH", "Field": "regionCode", "Value": "us-east-1"}], "FormatVersion": "aws_v1", "MaxResults": 100}),
     "ListServiceQuotas": ("servicequotas", {"ServiceCode": "sagemaker"}),
+    "DeleteMessageBatch": ("sqs", {"QueueUrl": "q", "Entries": [{"Id": "0", "ReceiptHandle": "r"}]}),
     "GetMetricStatistics": ("monitoring", {"Namespace": "AWS/SageMaker", "MetricName": "Invocations", "Dimensions": [{"Name": "EndpointName", "Value": "e"}], "StartTime": 0, "EndTime": 60,
                                            "Period": 60, "Statistics": ["Sum"]}),
 }
@@ -33,6 +34,7 @@ BROKEN = {
     "CreateFileSystem": [{"FileSystemType": "LUSTER"}, {"SubnetIds": ["subnet-1"]}, {"Tags": [{"Key": "", "Value": "v"}]}, {"Tags": []}, {"ClientRequestToken": "x" * 64}, {"StorageCapacity": None}],
     "GetLogEvents": [{"logStreamName": "a:b"}, {"limit": 10001}, {"startFromHead": "true"}],
     "GetProducts": [{"Filters": [{"Type": "MATCH", "Field": "a", "Value": "b"}]}, {"Filters": [{"Type": "TERM_MATCH", "Field": "a"}]}, {"MaxResults": 0}, {"FormatVersion": 1}],
+    "DeleteMessageBatch": [{"Entries": [{"Id": "0"}]}, {"Entries": None}, {"QueueUrl": 7}, {"Queue": "q"}],
     "ListServiceQuotas": [{"ServiceCode": "a b"}, {"MaxResults": 0}],
     "GetMetricStatistics": [{"Namespace": ":x"}, {"Statistics": ["Median"]}, {"Period": 0}, {"StartTime": "soon"}, {"Dimensions": [{"Name": "EndpointName"}]}],
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`drover doctor`. Aim: each line is good or says what to do: credentials, AWS's clock, region, role, bucket, image, subnets, quotas, warm pools,
+"""`drover doctor`. Aim: each line is good or says what to do: credentials, AWS's clock, region, role, bucket, image, subnets, queue of events, quotas, warm pools,
 each one broken by itself. Method: the real drover, droverd and drover-local; droverd is restarted with one thing wrong at a time.
 """
 import json
@@ -26,7 +26,7 @@ ROLE = f"arn:aws:iam::{ACCOUNT}:role/drover-worker"
 class Doctor(Stack):
     def __init__(self):
         super().__init__("doctor", quotas={"ml.c5.xlarge": 4, "ml.p3.2xlarge": 0}, parts=1, rows=1, images={IMAGE + ":1": ["/bin/true"]}, env={"DROVER_ROLE_ARN": ROLE, "DROVER_WORKER_IMAGE": IMAGE + ":1"},
-                         local={"warm_quotas": {"ml.c5.xlarge": 0}, "log_bodies": True, "subnets": {"subnet-0a": {"zone": "us-east-1a", "free": 9}, "subnet-0b": {"zone": "us-east-1b", "free": 3}, "subnet-0c": {"zone": "us-east-1c", "free": 0}}})
+                         local={"queues": {"drover-events": "aws.sagemaker"}, "warm_quotas": {"ml.c5.xlarge": 0}, "log_bodies": True, "subnets": {"subnet-0a": {"zone": "us-east-1a", "free": 9}, "subnet-0b": {"zone": "us-east-1b", "free": 3}, "subnet-0c": {"zone": "us-east-1c", "free": 0}}})
 
     def doctor(self, *args):
         e = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{next(iter(self.ports.values()))}", "DROVER_TOKEN_FILE": self.token_file, "LC_ALL": "C.UTF-8"}
@@ -47,7 +47,7 @@ def check_good(s, tap):
     wait_for(lambda: any(q["limit"] is not None for q in s.api("GET", "/quotas")["quotas"]), 60, "the quotas", step=0.1)
     found, ok, status = s.checks()
     tap.ok(ok and status == 0 and all(c[0] for c in found.values()), "all is good", found)
-    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "subnets", "database", "aws", "leader", "quotas", "warm pools", "prices", "parked"], "its lines")
+    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "subnets", "events", "database", "aws", "leader", "quotas", "warm pools", "prices", "parked"], "its lines")
     tap.eq((found["credentials"][1], found["region"][1], found["role"][1], found["bucket"][1], found["image"][1]),
            (f"arn:aws:iam::{ACCOUNT}:user/drover", "us-east-1", ROLE, "s3://drover-test", IMAGE + ":1"), "say what is there")
     tap.ok("iam:PassRole" in found["role"][2], "what cannot be tried beforehand is named", found["role"])
@@ -113,12 +113,29 @@ def check_subnets(s, tap):
     s.faults()
 
 
+def check_events(s, tap):
+    tap.ok(s.checks()[0]["events"] == (True, "no queue is set: lists tell how jobs move", "DROVER_EVENTS_QUEUE_URL makes lists rare: deploy/cloudformation makes the queue"), "no queue of events is advice")
+    url = f"http://127.0.0.1:{s.local_port}/{ACCOUNT}/"
+    s.again(DROVER_EVENTS_QUEUE_URL=url + "drover-events")
+    found, ok, _ = s.checks()
+    tap.ok(ok and found["events"][:2] == (True, url + "drover-events answers, 0 messages wait"), "a queue that answers", found["events"])
+    s.faults({"kind": "access_denied", "operation": "GetQueueAttributes"})
+    found, ok, _ = s.checks()
+    tap.ok(not ok and "sqs:ReceiveMessage" in found["events"][2], "one that may not be asked", found["events"])
+    s.faults()
+    s.again(DROVER_EVENTS_QUEUE_URL=url + "none")
+    found, ok, _ = s.checks()
+    tap.ok(not ok and "QueueDoesNotExist" in found["events"][1] and "DROVER_EVENTS_QUEUE_URL" in found["events"][2], "one that is not there", found["events"])
+    s.again()
+
+
 def main():
     tap = Tap()
     with Doctor() as s:
         s.start()
         check_good(s, tap)
         check_subnets(s, tap)
+        check_events(s, tap)
         check_bad(s, tap)
         s.check_requests(tap)
     return tap.done()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Lists in an account that is full of jobs. Aim: every end is seen soon, with few Lists and few Describes, however many jobs have
 ended since the oldest live one, however many others have, whether AWS filters before it cuts a page or after, and though two
-Lists at once are refused. Method: the whole system; most jobs of the past have no process; the wire log tells when an end was seen.
-In the small form all times are a tenth.   (FULL=1: 60 jobs, 5,000 old ones, 20,000 of others, at true times; LIVE, OLD, OTHERS, TENTHS=n)"""
+Lists at once are refused; with a queue of events hardly anything is asked while nothing moves, and whatever events do, nothing is lost. Method: the whole system; most jobs of the past have no process; the wire log tells when an end was seen.
+In the small form all times are a tenth.   (FULL=1: 60 jobs, 5,000 old ones, 20,000 of others, at true times; LIVE, OLD, OTHERS, TENTHS, QUIET=n)"""
 import os
 import sys
 import time
@@ -23,6 +23,10 @@ DEEP = LIVE // 8  # so many live jobs are older than nearly all others
 NEWER = 40  # one of so many of the others is newer than the oldest of the rest
 STEP = 4 * INTERVAL / 15  # between two ends: 160 s for 60
 NAP = "n=${TRAINING_JOB_NAME#t-*-nap-}; while [ ! -e $GATE ]; do sleep 3; done; exec sleep $(awk \"BEGIN {print ($FIRST + ${n%%-*}) * $STEP}\")"
+RARELY = 10 if FULL else 30  # seconds between two rounds of Lists there, without events: no end is seen soon by them
+QUIET = int(os.environ.get("QUIET", "600" if FULL else "22"))
+QUEUE = {"queues": {"drover-events": "aws.sagemaker"}}
+OBSERVING = ("ListTrainingJobs", "DescribeTrainingJob", "ReceiveMessage", "DeleteMessageBatch")
 tap, lag = Tap(), Lag()
 
 
@@ -101,6 +105,63 @@ def ends_are_seen(s, what):
     tap.eq(states, ["succeeded"] * 2, f"{what}: both campaigns succeed")
 
 
+def observing(s, since, until=9e9):
+    n = dict.fromkeys(OBSERVING, 0)
+    for r in s.oracle("wire-log")["requests"]:
+        if r["operation"] in n and since < r["time"] <= until:
+            n[r["operation"]] += 1
+    return n
+
+
+def events_tell(s):
+    """Lists are so rare that an end seen soon was told by an event."""
+    past(s, "t-7-nap-{}-a1-0a1b2c3d", OLD, time.time() - 86400)
+    cid = started(s, LIVE, 0, "told")
+    wait_for(lambda: not any(observing(s, time.time() - 18).get(op) for op in OBSERVING if op != "ReceiveMessage"), 120, "the end of what a takeover and starting ask for", step=1)
+    t0 = time.time()
+    time.sleep(QUIET)
+    t1 = time.time()
+    before = lag.seconds
+    with open(s.dir + "/gate", "w", encoding="ascii"):
+        pass
+    wait_moving(lambda: s.ended(cid), lambda: len(s.live_jobs()), "the end of it", seconds=120, step=1)
+    t2 = time.time()
+    n = observing(s, t0, t1)  # a question that waits is in the log once it is answered
+    rate = sum(n.values()) / (t1 - t0)
+    tap.ok(rate <= 0.1 and 0 < n["ReceiveMessage"] <= QUIET / 20 + 1 and (FULL or n["ListTrainingJobs"] + n["DescribeTrainingJob"] == 0),
+           f"events: {LIVE} running jobs, {OLD} old ones: {rate:.3f} calls a second in all (0.1): {n}")
+    log = s.oracle("wire-log")["requests"]
+    late = sorted((seen(log, j) or 9e9) - j["ended"] for j in s.oracle("jobs")["jobs"] if not j["ghost"] and j["ended"])
+    tap.ok(late[-1] <= 6 + lag.seconds - before, f"events: {len(late)} ends seen within 6 s: median {late[len(late) // 2]:.1f}, worst {late[-1]:.1f} s", late)
+    n = observing(s, t1, t2)
+    tap.ok(n["DescribeTrainingJob"] <= 3 * LIVE, f"events: calls for {LIVE} ends in {t2 - t1:.0f} s: {n}")
+    figures = dict(line.split() for line in s.raw("GET", "/metrics")[1].decode().splitlines() if line.startswith(("droverd_event", "droverd_aws", "droverd_job_s")))
+    tap.ok(int(figures["droverd_events_total"]) >= 3 * LIVE and 0 <= int(figures["droverd_event_age_seconds"]) < 600 and int(figures["droverd_aws_requests_per_1000_job_hours"]) > 0,
+           f"events: {figures}")
+
+
+def nothing_is_lost(s):
+    """Whatever events do, and when the queue refuses: the Lists make up for it."""
+    s.kill("droverd0")
+    s.start_droverd(env={"DROVER_OBSERVE_INTERVAL_US": "1000000"})
+    wait_for(lambda: s.leader() == 0, 30, "a leader")
+    s.faults(*({"kind": "event_" + kind, "probability": 0.25, "seed": i, "delay_seconds": 1 + 3 * i} for i, kind in enumerate(("lost", "twice", "reordered", "late"))))
+    cid = s.submit(naps(s, "spoiled", 2 * LIVE, 0))
+    wait_moving(lambda: s.ended(cid), lambda: sorted(j["name"] for j in s.live_jobs()), "the end of it", seconds=240, step=1)
+    jobs = [j for j in s.oracle("jobs")["jobs"] if j["name"].startswith(f"t-{cid[2:]}-")]
+    hits = {f["kind"]: f["hits"] for f in s.oracle("faults")["faults"]}
+    tap.ok(s.api("GET", f"/campaigns/{cid}")["state"] == "succeeded" and len(jobs) == 2 * LIVE and min(hits.values()) > 0,
+           f"events lost, told twice, late and in another order: each of {2 * LIVE} parts has one job, and ends ({hits})", len(jobs))
+    s.faults({"kind": "access_denied", "operation": "ReceiveMessage", "times": 1000})
+    refused = s.submit(naps(s, "refused", 1, 60))
+    t0 = time.time()
+    wait_for(lambda: observing(s, t0)["ListTrainingJobs"] >= 6, 60, "Lists")
+    tap.ok(observing(s, t0)["ReceiveMessage"] <= 10, "a queue that refuses brings the Lists back, and is asked ever less", observing(s, t0))
+    s.faults()
+    s.api("POST", f"/campaigns/{refused}:cancel")
+    wait_for(lambda: s.ended(refused), 60, "the end of that")
+
+
 for late_filters in (False, True):
     words = "filters after the cut" if late_filters else "filters before the cut"
     if os.environ.get("ONLY", "") not in words:
@@ -113,5 +174,15 @@ for late_filters in (False, True):
         stack.start_droverd(binary=os.environ.get("DROVERD"))
         wait_for(lambda: stack.leader() == 0, 30, "a leader")
         ends_are_seen(stack, words)
+        stack.check_invoice(tap)
+if os.environ.get("ONLY", "") in "events":
+    with Stack("many-jobs-events", parts=1, rows=1, quotas={"ml.c5.xlarge": LIVE}, lease_us=10000000, observe_us=RARELY * 1000000, images={"user/nap": ["/bin/sh", "-c", NAP]}, local=QUEUE) as stack:
+        stack.extra_env["DROVER_EVENTS_QUEUE_URL"] = f"http://127.0.0.1:{stack.local_port}/123456789012/drover-events"
+        stack.start_pg()
+        stack.start_local()
+        stack.start_droverd(binary=os.environ.get("DROVERD"))
+        wait_for(lambda: stack.leader() == 0, 30, "a leader")
+        events_tell(stack)
+        nothing_is_lost(stack)
         stack.check_invoice(tap)
 sys.exit(tap.done())

@@ -24,6 +24,8 @@ SERVICES = "sagemaker sagemaker-runtime logs service-quotas secretsmanager ssm s
 S3_ACTIONS = {"GetObject": "GetObject", "HeadObject": "GetObject", "PutObject": "PutObject", "DeleteObject": "DeleteObject", "ListObjectsV2": "ListBucket",
               "CreateMultipartUpload": "PutObject", "UploadPart": "PutObject", "CompleteMultipartUpload": "PutObject", "AbortMultipartUpload": "AbortMultipartUpload",
               "ListParts": "ListMultipartUploadParts", "ListMultipartUploads": "ListBucketMultipartUploads"}
+# Operations that another action allows.
+ACTION_OF = {"DeleteMessageBatch": "DeleteMessage"}
 # The functions of common/s3.h and the operations behind them.
 UPLOAD = "CreateMultipartUpload UploadPart CompleteMultipartUpload AbortMultipartUpload PutObject"
 S3_FUNCTIONS = {"get": "GetObject", "head": "HeadObject", "put": "PutObject", "put_lent": "PutObject", "delete": "DeleteObject", "list": "ListObjectsV2", "list_level": "ListObjectsV2", "list_page": "ListObjectsV2", "blocking_list_level": "ListObjectsV2", "blocking_get": "GetObject",
@@ -87,7 +89,7 @@ def wanted(files, known):
     actions, strange = set(), []
     for path, text in files.items():
         ops = named(text, known)
-        actions |= {f"{known[op]}:{op}" for op in ops}
+        actions |= {f"{known[op]}:{ACTION_OF.get(op, op)}" for op in ops}
         if '.service = "s3"' in text:
             methods, s3 = S3_BY_HAND.get(path, (None, set()))
             strange += [] if set(re.findall(r'\.method = "(\w+)"', text)) == methods else [f"{path} sends S3 requests by hand"]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every fault that drover-local can inject, seen from outside: the client's error, the effect, the wire log.
-All tests look for the damage, so a fault without effect would fail its test.
+All tests look for the damage, so a fault without effect would fail its test. The queue of events, which faults spoil, is tried here, too.
 """
+import hashlib
 import http.client
 import json
 import math
@@ -15,7 +16,7 @@ import botocore.exceptions
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import wait_for
-from kit.local import error_of, lost, run, same, send, sign
+from kit.local import call, error_of, lost, run, same, send, sign
 
 CREATE = {"operation": "CreateTrainingJob"}
 
@@ -253,6 +254,78 @@ def test_slow__answers_late_and_holds_nobody_up(l):
     assert took[0] >= 5, took
 
 
+QUEUES = {"queues": {"events": "aws.sagemaker", "plain": ""}}
+
+
+def sqs(l, operation, queue="events", **body):
+    status, answer = call(l, operation, {"QueueUrl": f"{l.url}/123456789012/{queue}", **body}, "sqs", "AmazonSQS.")
+    return answer if status == 200 else (status, answer["__type"].split("#")[1])
+
+
+def messages(l, queue="events", **body):
+    return sqs(l, "ReceiveMessage", queue, MaxNumberOfMessages=10, **body).get("Messages", [])
+
+
+def told(l, job, seconds=1):
+    """Secondary statuses of the job's events, in order of arrival, until nothing comes any more."""
+    found = []
+    while batch := messages(l, WaitTimeSeconds=seconds):
+        found += [json.loads(m["Body"]) for m in batch]
+        sqs(l, "DeleteMessageBatch", Entries=[{"Id": str(i), "ReceiptHandle": m["ReceiptHandle"]} for i, m in enumerate(batch)])
+    return [e["detail"]["SecondaryStatus"] for e in found if e["detail"]["TrainingJobName"] == job], found
+
+
+def test_queue__visibility_receipts_and_long_polls(l):
+    same(sqs(l, "GetQueueUrl", QueueName="plain")["QueueUrl"], l.url + "/123456789012/plain")
+    same(sqs(l, "ReceiveMessage", "none"), (400, "QueueDoesNotExist"))
+    same(sqs(l, "ReceiveMessage", "plain", MaxNumberOfMessages=11), (400, "InvalidParameterValueException"))
+    same(sqs(l, "DeleteMessage", "plain", ReceiptHandle="x"), (400, "ReceiptHandleIsInvalid"))
+    body = "b\u00e4r"
+    sent = sqs(l, "SendMessage", "plain", MessageBody=body)
+    same(sent["MD5OfMessageBody"], hashlib.md5(body.encode()).hexdigest())
+    first = messages(l, "plain", VisibilityTimeout=1)
+    same([(m["Body"], m["MessageId"], m["MD5OfBody"]) for m in first], [(body, sent["MessageId"], sent["MD5OfMessageBody"])])
+    same(sqs(l, "GetQueueAttributes", "plain", AttributeNames=["All"])["Attributes"]["ApproximateNumberOfMessagesNotVisible"], "1")
+    again = messages(l, "plain", WaitTimeSeconds=20)  # it becomes visible meanwhile
+    same([m["Attributes"]["ApproximateReceiveCount"] for m in again], ["2"])
+    sqs(l, "DeleteMessage", "plain", ReceiptHandle=first[0]["ReceiptHandle"])  # an old receipt
+    same(sqs(l, "GetQueueAttributes", "plain", AttributeNames=["All"])["Attributes"]["ApproximateNumberOfMessagesNotVisible"], "1")
+    done = sqs(l, "DeleteMessageBatch", "plain", Entries=[{"Id": "a", "ReceiptHandle": again[0]["ReceiptHandle"]}, {"Id": "b", "ReceiptHandle": "x"}])
+    same(([d["Id"] for d in done["Successful"]], [(d["Id"], d["Code"]) for d in done["Failed"]]), (["a"], [("b", "ReceiptHandleIsInvalid")]))
+    same(messages(l, "plain"), [])
+    timer = threading.Timer(0.5, lambda: sqs(l, "SendMessage", "plain", MessageBody="late"))
+    timer.start()
+    same([m["Body"] for m in messages(l, "plain", WaitTimeSeconds=20)], ["late"])
+    timer.join()
+
+
+def test_queue__a_job_tells_each_of_its_steps(l):
+    l.run("j")
+    d = l.describe("j")
+    seen, events = told(l, "j")
+    same(seen, ["Starting", "Downloading", "Training", "Uploading", "Completed"])
+    end = events[-1]
+    same((end["source"], end["detail-type"], end["resources"], end["detail"]["TrainingJobStatus"]),
+         ("aws.sagemaker", "SageMaker Training Job State Change", [d["TrainingJobArn"]], "Completed"))
+    assert abs(int(end["detail"]["LastModifiedTime"]) - d["LastModifiedTime"].timestamp() * 1000) < 2
+    same(messages(l, "plain"), [])
+
+
+def test_event_faults__lost_twice_late_reordered(l):
+    l.faults({"kind": "event_lost", "name_contains": "lost", "times": 9}, {"kind": "event_twice", "name_contains": "twice", "times": 9},
+             {"kind": "event_late", "name_contains": "late", "times": 1, "delay_seconds": 3}, {"kind": "event_reordered", "name_contains": "mixed", "times": 1})
+    for name in ("lost", "twice", "late", "mixed"):
+        l.run(name)
+    seen = {name: [] for name in ("lost", "twice", "late", "mixed")}
+    for e in told(l, "", 5)[1]:
+        seen[e["detail"]["TrainingJobName"]].append(e["detail"]["SecondaryStatus"])
+    steps = ["Starting", "Downloading", "Training", "Uploading", "Completed"]
+    same(seen["lost"], [])
+    same(seen["twice"], [s for s in steps for _ in (1, 2)])
+    same((seen["mixed"][:2], sorted(seen["mixed"])), (["Downloading", "Starting"], sorted(steps)))
+    same(seen["late"], steps[1:] + steps[:1])
+
+
 def test_counts__times_after_append_and_replace(l):
     l.faults({**CREATE, "kind": "throttle", "times": 2, "after": 1, "name_contains": "hit"})
     codes = []
@@ -315,6 +388,9 @@ run([(t, c) for t, c in [
     (test_half_body_wrong_json_html__the_effect_is_there, {}),
     (test_half_body__of_an_object_and_errors_under_200, {}),
     (test_slow__answers_late_and_holds_nobody_up, {}),
+    (test_queue__visibility_receipts_and_long_polls, QUEUES),
+    (test_queue__a_job_tells_each_of_its_steps, QUEUES),
+    (test_event_faults__lost_twice_late_reordered, QUEUES),
     (test_counts__times_after_append_and_replace, {}),
     (test_probability__is_drawn_from_its_seed, {}),
     (test_bad_faults__are_refused_and_change_nothing, {}),

@@ -1,4 +1,5 @@
 /* No stage here deploys: hosting is never asked. Nor is what only handlers ask of AWS. */
+#include "aws/event_queue.h"
 #include "aws/hosting.h"
 #include "aws/identity.h"
 #include "aws/images.h"
@@ -110,4 +111,35 @@ void pricing_cancel(UNUSED struct pricing_call *call)
 const char *pricing_region(const char *region)
 {
     return region;
+}
+
+struct event_queue_call *event_queue_receive(struct aws_client *c, struct aws_gate gate,
+                                             const char *url, int most, event_queue_receive_cb cb,
+                                             void *ctx)
+{
+    (void)c, (void)gate, (void)url, (void)most, (void)cb, (void)ctx;
+    no_handler();
+    return NULL;
+}
+
+struct event_queue_call *event_queue_delete(struct aws_client *c, struct aws_gate gate,
+                                            const char *url, char *const *receipts, size_t n,
+                                            event_queue_delete_cb cb, void *ctx)
+{
+    (void)c, (void)gate, (void)url, (void)receipts, (void)n, (void)cb, (void)ctx;
+    no_handler();
+    return NULL;
+}
+
+struct event_queue_call *event_queue_look(struct aws_client *c, struct aws_gate gate,
+                                          const char *url, event_queue_look_cb cb, void *ctx)
+{
+    (void)c, (void)gate, (void)url, (void)cb, (void)ctx;
+    no_handler();
+    return NULL;
+}
+
+void event_queue_cancel(struct event_queue_call *call)
+{
+    (void)call;
 }

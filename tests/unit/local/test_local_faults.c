@@ -51,6 +51,24 @@ static void test_faults__meet_operation_and_name(void **state UNUSED)
     drop(f);
 }
 
+static void test_faults__of_events_meet_events_alone(void **state UNUSED)
+{
+    struct err err = ERR_INIT;
+    struct injected_faults *f = make("[{\"kind\":\"event_lost\",\"name_contains\":\"part-7\","
+                                     "\"after\":1},{\"kind\":\"event_twice\",\"times\":2},"
+                                     "{\"kind\":\"throttle\"}]",
+                                     &err);
+    assert_non_null(f);
+    assert_int_equal(meet(f, "ReceiveMessage", "part-7", STAGE_EVENT), -1);
+    static const int want[] = {FAULT_EVENT_TWICE, FAULT_EVENT_LOST, FAULT_EVENT_TWICE, -1};
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        const struct injected_fault *x = faults_take_event(f, "c-part-7-a1");
+        assert_int_equal(x == NULL ? -1 : (int)x->kind, want[i]);
+    }
+    assert_int_equal(f->items[2]->times, 1);
+    drop(f);
+}
+
 static void test_faults__after_then_times(void **state UNUSED)
 {
     struct err err = ERR_INIT;
@@ -147,6 +165,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults__meet_operation_and_name),
+        cmocka_unit_test(test_faults__of_events_meet_events_alone),
         cmocka_unit_test(test_faults__after_then_times),
         cmocka_unit_test(test_faults__one_a_stage_in_order_of_the_list),
         cmocka_unit_test(test_faults__probability_follows_its_seed_and_has_no_end),

@@ -14,6 +14,7 @@
 #include "local/sagemaker/warm.h"
 #include "local/services/metadata_local.h"
 #include "local/services/services.h"
+#include "local/services/sqs_local.h"
 #include "upload.h"
 #include <stdio.h>
 
@@ -30,6 +31,7 @@ static const struct {
     {"AWSSimbaAPIService_v20180301.", "fsx"},
     {"GraniteServiceVersion20100801.", "monitoring"},
     {"AWSPriceListService.", "pricing"},
+    {"AmazonSQS.", "sqs"},
 };
 static const struct {
     const char *service;
@@ -81,6 +83,12 @@ static const struct {
     {"logs", "GetLogEvents", "logStreamName", logs_get_events},
     {"logs", "FilterLogEvents", "logStreamNamePrefix", logs_filter_events},
     {"monitoring", "GetMetricStatistics", NULL, metrics_get_statistics},
+    {"sqs", "ReceiveMessage", "QueueUrl", sqs_receive},
+    {"sqs", "DeleteMessage", "QueueUrl", sqs_delete},
+    {"sqs", "DeleteMessageBatch", "QueueUrl", sqs_delete_batch},
+    {"sqs", "SendMessage", "QueueUrl", sqs_send},
+    {"sqs", "GetQueueUrl", "QueueName", sqs_get_url},
+    {"sqs", "GetQueueAttributes", "QueueUrl", sqs_get_attributes},
     {"ecr", "BatchGetImage", "repositoryName", ecr_batch_get_image},
     {"secretsmanager", "GetSecretValue", "SecretId", secrets_get},
     {"ssm", "GetParameter", "Name", secrets_get_parameter},
@@ -393,7 +401,7 @@ static void request_judge(struct request *r)
             throttle(r);
         } else {
             handle(r);
-            if (r->forward_to == NULL) {
+            if (r->forward_to == NULL && !dispatch_waits(r)) {
                 fault_after(r);
             }
         }
@@ -436,7 +444,25 @@ void dispatch_request(struct request *r)
     r->id = wire_next_id(&app->wire);
     pthread_mutex_unlock(&app->mu);
     request_judge(r);
-    if (r->forward_to == NULL) {
+    if (r->forward_to == NULL && !dispatch_waits(r)) {
+        request_end(r);
+    }
+}
+
+bool dispatch_waits(const struct request *r)
+{
+    return r->wait_until != 0 && r->reply.status == 0;
+}
+
+void dispatch_again(struct request *r)
+{
+    pthread_mutex_lock(&r->app->mu);
+    handle(r);
+    if (!dispatch_waits(r)) {
+        fault_after(r);
+    }
+    pthread_mutex_unlock(&r->app->mu);
+    if (!dispatch_waits(r)) {
         request_end(r);
     }
 }

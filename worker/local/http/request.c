@@ -100,11 +100,11 @@ bool request_is_query(const struct request *r)
            (cloudwatch && request_header(r, "x-amz-target").p == NULL);
 }
 
-/* CloudWatch speaks JSON 1.0, the others 1.1. */
+/* CloudWatch and SQS speak JSON 1.0, the others 1.1. */
 static const char *type_of_json(const struct request *r)
 {
-    return strcmp(r->service, "monitoring") == 0 ? "application/x-amz-json-1.0"
-                                                 : "application/x-amz-json-1.1";
+    bool old = strcmp(r->service, "monitoring") == 0 || strcmp(r->service, "sqs") == 0;
+    return old ? "application/x-amz-json-1.0" : "application/x-amz-json-1.1";
 }
 
 void reply_header(struct request *r, const char *name, const char *value)

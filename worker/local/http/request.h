@@ -19,6 +19,7 @@ enum fault_stage {
     STAGE_CHECK,
     STAGE_JOB,
     STAGE_READ,
+    STAGE_EVENT,
     STAGE_AFTER,
     FAULT_STAGE_COUNT
 };
@@ -66,10 +67,13 @@ struct request {
     char key_id[33];             /* key id of the valid signature, else "" */
     usec_t signed_at;            /* its x-amz-date */
     bool signed_ok;
-    bool accepted;    /* this request created the resource */
-    bool detached;    /* carried out after its connection was closed */
-    char *forward_to; /* InvokeEndpoint: the model server's URL; NULL else */
-    char variant[64]; /* the variant that serves it */
+    bool accepted;      /* this request created the resource */
+    bool detached;      /* carried out after its connection was closed */
+    char *forward_to;   /* InvokeEndpoint: the model server's URL; NULL else */
+    usec_t wait_until;  /* it is answered at the latest then; 0: at once */
+    usec_t wait_due;    /* and tried again then */
+    uint64_t wait_seen; /* messages put when it last found none */
+    char variant[64];   /* the variant that serves it */
     struct injected_fault *armed[FAULT_STAGE_COUNT];
     struct reply reply;
 };

@@ -242,6 +242,31 @@ static void forward_start(struct app *app, struct exchange *x, struct MHD_Connec
     pthread_mutex_unlock(&app->mu);
 }
 
+/* Nobody reads the answer any more: a message would be lost with it. */
+static bool client_gone(struct MHD_Connection *conn)
+{
+    char c;
+    const union MHD_ConnectionInfo *at =
+        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return at == NULL || recv(at->connect_fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* A request that waits for a message: again at its time. False: it is answered after all. */
+static bool wait_on(struct app *app, const struct exchange *x, struct MHD_Connection *conn)
+{
+    pthread_mutex_lock(&app->mu);
+    bool waits = !job_clock_stops(app);
+    if (waits) {
+        MHD_suspend_connection(conn);
+        job_clock_wait(app, conn, x->r->wait_due, x->r->wait_seen);
+    }
+    pthread_mutex_unlock(&app->mu);
+    if (!waits) {
+        dispatch_again(x->r);
+    }
+    return waits;
+}
+
 static enum MHD_Result request_step(void *cls, struct MHD_Connection *conn, const char *url UNUSED,
                                     const char *method, const char *version UNUSED,
                                     const char *data, size_t *data_n, void **con_cls)
@@ -264,6 +289,14 @@ static enum MHD_Result request_step(void *cls, struct MHD_Connection *conn, cons
         } else {
             dispatch_request(x->r);
         }
+    } else if (dispatch_waits(x->r)) {
+        if (client_gone(conn)) {
+            return MHD_NO;
+        }
+        dispatch_again(x->r);
+    }
+    if (dispatch_waits(x->r) && wait_on(app, x, conn)) {
+        return MHD_YES;
     }
     if (x->r->forward_to != NULL && !x->forwarded) {
         x->forwarded = true;

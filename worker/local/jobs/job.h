@@ -101,6 +101,7 @@ struct local_job {
     usec_t wait_until;      /* spot: end of MaxWaitTimeInSeconds; else USEC_NEVER */
     struct transition transitions[JOB_TRANSITIONS_MAX];
     size_t transitions_n;
+    size_t told_n; /* of them, by events */
     char reason[JOB_REASON_MAX + 1];
     struct pool pool;
     usec_t due; /* the next timed change; 0: none */

@@ -164,22 +164,45 @@ static bool fault_meets(const struct injected_fault *f, const struct request *r)
             strstr(r->name, f->name_contains) != NULL);
 }
 
+/* One that meets: is it its turn? */
+static bool fault_acts(struct injected_fault *x)
+{
+    if (x->after > 0) {
+        x->after--;
+        return false;
+    }
+    return x->probability >= 1.0 || rng_chance(&x->rng, x->probability);
+}
+
 void faults_arm(struct injected_faults *f, struct request *r)
 {
     for (size_t i = 0; i < f->n; i++) {
         struct injected_fault *x = f->items[i];
         enum fault_stage stage = kinds[x->kind].stage;
-        if (x->times == 0 || r->armed[stage] != NULL || !fault_meets(x, r)) {
-            continue;
-        }
-        if (x->after > 0) {
-            x->after--;
-            continue;
-        }
-        if (x->probability >= 1.0 || rng_chance(&x->rng, x->probability)) {
+        if (stage != STAGE_EVENT && x->times != 0 && r->armed[stage] == NULL && fault_meets(x, r) &&
+            fault_acts(x)) {
             r->armed[stage] = x;
         }
     }
+}
+
+static const struct injected_fault *fault_use(struct injected_fault *x)
+{
+    x->times -= x->times > 0;
+    x->hits++;
+    return x;
+}
+
+const struct injected_fault *faults_take_event(struct injected_faults *f, const char *job)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct injected_fault *x = f->items[i];
+        if (kinds[x->kind].stage == STAGE_EVENT && x->times != 0 &&
+            strstr(job, x->name_contains) != NULL && fault_acts(x)) {
+            return fault_use(x);
+        }
+    }
+    return NULL;
 }
 
 const struct injected_fault *faults_take(struct request *r, enum fault_stage stage)
@@ -189,9 +212,5 @@ const struct injected_fault *faults_take(struct request *r, enum fault_stage sta
     if (x == NULL || x->times == 0) {
         return NULL;
     }
-    if (x->times > 0) {
-        x->times--;
-    }
-    x->hits++;
-    return x;
+    return fault_use(x);
 }

@@ -54,6 +54,8 @@ json_t *faults_to_json(const struct injected_faults *f);
 /* Decide which faults apply to this request: fills r->armed. Call once per request, with the mutex
  * held. */
 void faults_arm(struct injected_faults *f, struct request *r);
+/* The fault of STAGE_EVENT that meets the next event of a job: it acts. NULL: none does. */
+const struct injected_fault *faults_take_event(struct injected_faults *f, const char *job);
 /* The armed fault of a stage, which now acts (its count decreases); NULL when there is none. */
 const struct injected_fault *faults_take(struct request *r, enum fault_stage stage);
 const char *fault_kind_name(enum injected_fault_kind k);

@@ -9,6 +9,7 @@
 #include "local/sagemaker/job_clock.h"
 #include "local/sagemaker/warm.h"
 #include "local/services/services.h"
+#include "local/services/sqs_local.h"
 #include <poll.h>
 #include <stdio.h>
 
@@ -269,6 +270,7 @@ static void reset_post(struct request *r)
     app->quota_requests = NULL;
     records_done(&app->records);
     records_init(&app->records);
+    queues_reset(app->queues);
     (void)!faults_set(&app->faults, app->set.faults, false, &err);
     folder_empty(app, "jobs");
     folder_empty(app, "fleets");

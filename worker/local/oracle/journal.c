@@ -251,6 +251,9 @@ bool journal_open(struct app *app, struct err *err)
     if (!journal_read(app, path, &good, err)) {
         return false;
     }
+    for (size_t i = 0; i < app->jobs.n; i++) { /* events tell what happens from now on */
+        app->jobs.items[i]->told_n = app->jobs.items[i]->transitions_n;
+    }
     wire_repair(app);
     app->state.fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (app->state.fd < 0 || ftruncate(app->state.fd, good) != 0) {

@@ -9,6 +9,7 @@
 #include "local/http/server.h"
 #include "local/jobs/files.h"
 #include "local/jobs/process.h"
+#include "local/services/state_events.h"
 #include "warm.h"
 #include <errno.h>
 #include <poll.h>
@@ -25,6 +26,7 @@ struct delayed {
     usec_t due;
     struct MHD_Connection *conn; /* to resume; NULL: an effect */
     struct request *request;
+    bool waits; /* conn's ReceiveMessage waits for a message */
 };
 struct job_clock {
     pthread_t thread;
@@ -33,6 +35,7 @@ struct job_clock {
     int wake_fd;
     int inotify_fd;
     usec_t next_check;
+    uint64_t messages; /* put into queues */
     struct delayed *delayed;
     size_t delayed_n;
     size_t delayed_cap;
@@ -92,7 +95,35 @@ static void delayed_add(struct app *app, struct delayed d)
 
 void job_clock_resume_at(struct app *app, struct MHD_Connection *conn, usec_t due)
 {
-    delayed_add(app, (struct delayed){due, conn, NULL});
+    delayed_add(app, (struct delayed){.due = due, .conn = conn});
+}
+
+void job_clock_wait(struct app *app, struct MHD_Connection *conn, usec_t due, uint64_t seen)
+{
+    due = app->ticker->messages == seen ? due : 0;
+    delayed_add(app, (struct delayed){.due = due, .conn = conn, .waits = true});
+}
+
+uint64_t job_clock_messages(const struct app *app)
+{
+    return app->ticker->messages;
+}
+
+void job_clock_message_put(struct app *app)
+{
+    struct job_clock *t = app->ticker;
+    t->messages++;
+    for (size_t i = 0; i < t->delayed_n; i++) {
+        if (t->delayed[i].waits) {
+            t->delayed[i].due = 0;
+        }
+    }
+    job_clock_wake(app);
+}
+
+bool job_clock_stops(const struct app *app)
+{
+    return app->ticker->stop;
 }
 
 void job_clock_effect_at(struct app *app, struct request *take, usec_t due)
@@ -102,7 +133,7 @@ void job_clock_effect_at(struct app *app, struct request *take, usec_t due)
         request_free(take);
         return;
     }
-    delayed_add(app, (struct delayed){due, NULL, take});
+    delayed_add(app, (struct delayed){.due = due, .request = take});
 }
 
 bool job_clock_replay_delayed(struct app *app, const json_t *entry, struct err *err)
@@ -140,6 +171,7 @@ static void job_save(struct app *app, struct local_job *job)
     if (!journal_write_job(&app->state, job, &err)) {
         log_event(LOG_ERROR, "journal_failed", LF_S("job", job->name), LF_ERR(&err));
     }
+    state_events_tell(app, job);
     if (job_is_over(job)) {
         jobs_retire(&app->jobs, job);
     }

@@ -17,6 +17,13 @@ void job_clock_stop(struct app *app);
 void job_clock_wake(struct app *app);
 /* Resume a suspended connection at `due`. */
 void job_clock_resume_at(struct app *app, struct MHD_Connection *conn, usec_t due);
+/* The same for one that waits for a message, of which `seen` had been put when it found none: also
+ * as soon as one more is put. */
+void job_clock_wait(struct app *app, struct MHD_Connection *conn, usec_t due, uint64_t seen);
+void job_clock_message_put(struct app *app);
+uint64_t job_clock_messages(const struct app *app);
+/* True once the thread is to end: nothing may wait any more. */
+bool job_clock_stops(const struct app *app);
 /* Carry the request out at `due`; takes it. It already has a line in the wire log and an entry in
  * the journal. */
 void job_clock_effect_at(struct app *app, struct request *take, usec_t due);

@@ -6,6 +6,7 @@
 #include "job_clock.h"
 #include "local/app.h"
 #include "local/jobs/process.h"
+#include "local/services/state_events.h"
 #include "warm.h"
 #include <stdio.h>
 
@@ -228,6 +229,7 @@ void sagemaker_create(struct request *r)
         warm_hand_over(app, pool, job);
     }
     jobs_add(&app->jobs, job);
+    state_events_tell(app, job);
     r->accepted = true;
     r->reply.sync = true;
     sagemaker_arn(app, name, arn);
@@ -272,6 +274,7 @@ void sagemaker_stop(struct request *r)
             reply_error(r, 500, "InternalFailure", "%s", err.message);
             return;
         }
+        state_events_tell(r->app, job);
         r->reply.sync = true;
         job_clock_wake(r->app);
     }

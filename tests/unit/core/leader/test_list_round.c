@@ -429,6 +429,62 @@ static void test_list_round__a_new_leader_learns_anew_and_keeps_the_pace(void **
     leader_world_done(&t.w);
 }
 
+static void test_list_round__rounds_are_rare_while_events_tell(void **state)
+{
+    (void)state;
+    struct list_world t;
+    const struct aws_failure f = {.outcome = AWS_REFUSED};
+    setup(&t, 2);
+    list_round_every(&t.r, 60 * INTERVAL, t.us);
+    ask(&t);
+    int64_t began_us = t.us;
+    give(&t, 1, 1, 0, "");
+    assert_int_equal(absent(&t), 1); /* what a rare round does not show is described, too */
+    described(&t, nth(&t, 2));
+    ask(&t);
+    assert_int_equal(t.us, began_us + 60 * INTERVAL);
+    list_round_refused(&t.r, &f, t.us); /* one that is cut comes again as always */
+    for (int i = 1; i < 5; i++) {
+        ask(&t);
+        list_round_refused(&t.r, &f, t.us);
+    }
+    int64_t cut_us = t.us;
+    ask(&t);
+    assert_true(t.us <= cut_us + 3 * INTERVAL);
+    give(&t, 1, 2, 0, "");
+    int64_t over_us = t.us;
+    t.us += INTERVAL / 2;
+    list_round_every(&t.r, INTERVAL, t.us); /* no event is trusted any more: at once */
+    ask(&t);
+    assert_true(t.us <= over_us + 2 * INTERVAL);
+    list_round_every(&t.r, 0, t.us);
+    assert_int_equal(t.r.every_us, INTERVAL);
+    leader_world_done(&t.w);
+}
+
+static void test_list_round__while_events_tell_rotation_is_rare_too(void **state)
+{
+    (void)state;
+    struct list_world t;
+    int asked = 0;
+    setup(&t, 200);
+    list_round_every(&t.r, 60 * INTERVAL, t.us);
+    ask(&t);
+    give(&t, 1, 1, 0, "more"); /* filters are late, and all but one are too deep */
+    for (int64_t end_us = t.us + 86400 * SEC; t.us < end_us;) {
+        ask(&t);
+        give(&t, 1, 1, JOB_LIST_PAGE - 1, "more");
+        struct live_attempt *a;
+        while ((a = list_round_absent(&t.r, &t.w.s, t.us)) != NULL) {
+            a->p.described_us = t.us;
+            asked++;
+        }
+    }
+    print_message("# 200 jobs too deep for Lists: %.3f Describes a second\n", asked / 86400.0);
+    assert_in_range(asked, 199, 86400 / 30);
+    leader_world_done(&t.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -449,6 +505,8 @@ int main(void)
         cmocka_unit_test(test_list_round__a_list_of_the_stopping_that_fails_says_nothing),
         cmocka_unit_test(test_list_round__nothing_of_ours_is_not_asked_about),
         cmocka_unit_test(test_list_round__a_new_leader_learns_anew_and_keeps_the_pace),
+        cmocka_unit_test(test_list_round__rounds_are_rare_while_events_tell),
+        cmocka_unit_test(test_list_round__while_events_tell_rotation_is_rare_too),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
