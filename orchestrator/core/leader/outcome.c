@@ -6,6 +6,7 @@
 #include "core/sched/ready_queue.h"
 #include "job_phases.h"
 #include "pool_life.h"
+#include "run_rest.h"
 #include "stage_history.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,22 +68,6 @@ static struct task_change_row change_of(const struct live_attempt *a,
     return change;
 }
 
-/* What is left of a run with checkpoints whose job ended at a limit shorter than the run: the quota
- * of run time, or what a cap had left. 0: no such end. Times say so, not words. */
-static int64_t rest_of_run(const struct live_attempt *a, enum cause cause,
-                           const struct task_change_row *change)
-{
-    const struct spec_stage *stage = a->stage->spec;
-    int64_t job_s = a->row.max_runtime_s;
-    int64_t run_s =
-        change != NULL && change->max_runtime_s > 0 ? change->max_runtime_s : stage->max_runtime_s;
-    bool to_its_end = cause == CAUSE_TIMEOUT && a->row.stop_cause == CAUSE_NONE &&
-                      a->row.started_us > 0 &&
-                      a->row.ended_us - a->row.started_us >= job_s * USEC_PER_SEC;
-    bool more = to_its_end && spec_goes_on(stage) && job_s > 0 && job_s < run_s;
-    return more ? MAX(run_s - job_s, MIN(stage->min_runtime_s, job_s)) : 0;
-}
-
 /* The next attempt continues the run from its checkpoint. Nothing failed: this one does not count,
  * for the breaker neither, and nothing is waited for. */
 static void go_on(struct leader_state *s, const struct live_attempt *a,
@@ -110,7 +95,7 @@ static void retry_or_fail(struct leader_state *s, const struct live_attempt *a, 
                           struct pending_record *p, struct outcome_notes *notes)
 {
     const struct task_change_row *change = leader_state_change(s, a->row.task_id, false);
-    int64_t rest_s = rest_of_run(a, p->r.cause, change);
+    int64_t rest_s = leader_run_rest_s(a, p->r.cause, change);
     if (rest_s > 0) {
         go_on(s, a, change, rest_s, now_us, p, notes);
         return;

@@ -85,7 +85,7 @@ static void test_strays__a_pool_is_ended_and_booked_with_its_job(void **state)
     leader_stray_answered(st, STRAY_ACT_END_POOL, false, false, BOOT);
     assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
     job.pool = (struct warm_pool_report){.status = WARM_POOL_TERMINATED, .retained_s = 7};
-    st->row.price_musd_per_hour = 140; /* 3.9 and 0.5 micro-USD: two lines of a bill, each rounded */
+    st->row.price_musd_per_hour = 140; /* 3.9 and 0.5 micro-USD: each is rounded */
     assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     assert_int_equal(e.billable_s, 2 * (50 + 7));
     assert_int_equal(e.cost_musd, 4 + 1);
