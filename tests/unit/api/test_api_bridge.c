@@ -153,7 +153,7 @@ static void test_bridge__a_question_keeps_its_body(void **state)
     struct bridge_reply r = {0};
     struct err err;
     assert_false(bridge_ask(b, &q, 5 * USEC_PER_MSEC, &r, &err)); /* nobody took it: freed */
-    struct asker a = {.b = b, .timeout_us = 50 * USEC_PER_MSEC, .question = &q};
+    struct asker a = {.b = b, .timeout_us = 500 * USEC_PER_MSEC, .question = &q};
     for (int i = 0; i < 2; i++) { /* one is answered late, one never */
         pthread_t t;
         assert_int_equal(pthread_create(&t, NULL, ask_once, &a), 0);
@@ -183,7 +183,7 @@ static void test_bridge__a_question_keeps_its_file(void **state)
     struct err err;
     char text[6] = "";
     assert_false(bridge_ask(b, &q, 5 * USEC_PER_MSEC, &r, &err)); /* nobody took it: closed */
-    struct asker a = {.b = b, .timeout_us = 50 * USEC_PER_MSEC, .question = &q};
+    struct asker a = {.b = b, .timeout_us = 500 * USEC_PER_MSEC, .question = &q};
     pthread_t t;
     assert_int_equal(pthread_create(&t, NULL, ask_once, &a), 0);
     while (!bridge_take(b, &taken)) {
