@@ -1,5 +1,6 @@
 /* Service Quotas: asking for a higher quota of SageMaker. Its code is found by its name, because
- * codes differ between regions. Source: Service Quotas API reference, RequestServiceQuotaIncrease. */
+ * codes differ between regions. Source: Service Quotas API reference,
+ * RequestServiceQuotaIncrease. */
 #pragma once
 #include "sagemaker.h"
 
