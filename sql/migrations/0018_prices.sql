@@ -1,3 +1,4 @@
+-- additive: an older droverd reads prices from its file alone, and asks AWS for no quota.
 -- Prices of AWS Pricing, as it lists them: what `price` takes for types that the operator's file does not name.
 
 CREATE TABLE price_list (                    -- leader: of AWS Pricing, without the discount

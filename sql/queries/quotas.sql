@@ -34,4 +34,5 @@ WHERE (price.musd_per_hour, price.source, price.read_at) IS DISTINCT FROM
 
 -- name: price_list_age
 -- Microseconds since AWS Pricing was read; -1: never.
-SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - max(read_at)) * 1000000, 0), -1)::bigint FROM price_list
+SELECT CASE WHEN max(read_at) IS NULL THEN -1
+    ELSE greatest(extract(epoch FROM clock_timestamp() - max(read_at)) * 1000000, 0) END::bigint FROM price_list

@@ -136,7 +136,8 @@ def check_read(t, a):
     t.eq(json.loads(r.stdout)["metered"], {"seconds": 0, "micro_usd": 0}, "cost -o json has metered.seconds and metered.micro_usd")
     t.ok("CAUSE" in a.drover("cost", "c-1", "--by", "cause").stdout and "disk_full" in a.drover("cost").stdout + a.drover("cost", "c-1").stdout, "cost --by cause")
     t.eq(a.drover("cost", "c-1", "--by", "x").returncode, 2, "cost --by x: 2")
-    t.ok(re.search(r"ml\.c5\.xlarge +on_demand +4 +0 +0 +4 +0\.2040", a.drover("quotas").stdout), "quotas", a.drover("quotas").stdout)
+    t.ok(re.search(r"ml\.c5\.xlarge +on_demand +4 +0 +0 +4 +- +0\.2040", a.drover("quotas").stdout), "quotas", a.drover("quotas").stdout)
+    t.ok(re.search(r"ml\.c5\.xlarge +training +0\.2040 +hour +file", a.drover("prices", "ml.c5").stdout) and a.drover("prices", "ml.x", "-o", "name").stdout == "", "prices, of types that begin so", a.drover("prices").stdout)
     r = a.drover("logs", "c-1/3")
     bad = '2026-01-01 00:00:01 algo-1 shard_lost shard=7 why="no room"\n'
     t.eq(r.stdout, "2026-01-01 00:00:00 algo-1 log of d-1-3-a1\n" + bad, "logs, with a line of JSON made readable")
