@@ -108,8 +108,7 @@ static char *write_campaign(struct campaign *c, int i)
     AUTO_BUF struct buf b = BUF_INIT(65536);
     static const char *const at_limit[] = {"drain", "stop", "hold"};
     c->stages = (int)between(r, 1, 3);
-    int64_t more = between(r, 0, 20);
-    c->parts = 14 + (int)between(r, 0, more);
+    c->parts = (int)(rng_chance(r, 0.15) ? between(r, 20, 40) : between(r, 6, 14));
     c->open_stage = rng_chance(r, 0.25);
     (void)snprintf(c->project, sizeof c->project, "p%lld", (long long)between(r, 0, 1));
     buf_addf(&b, "version: 1\nname: c%d\nproject: %s\nlimits: {parts: %lld, priority: %lld}\n", i,
