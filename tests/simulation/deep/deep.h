@@ -336,6 +336,7 @@ void people_care(void); /* after the calm began: removes what keeps a campaign f
 void wish_volume(struct buf *b, struct rng *r); /* a stage `vol` of kind lustre */
 void wish_mount(struct buf *b);                 /* a stage of jobs reads from it */
 void wish_endpoint(struct buf *b, struct rng *r, const char *image, int last); /* after s<last> */
+void wish_regret(const char *name, bool endpoint); /* of what was just made */
 bool wish_act(int what, struct err *err); /* 0: a later end, 1: end an endpoint, 2: a file system */
 
 PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);

@@ -75,7 +75,7 @@ static void begin_end(struct lustre *l)
         l->off = wall_now();
         l->lifecycle = "DELETING";
         note(l);
-        event_at(deep->now_us + between(&deep->rng_aws, 30, 400) * SEC, vanish, l, 0);
+        event_at(deep->now_us + between(&deep->rng_aws, 5, 400) * SEC, vanish, l, 0);
     }
 }
 
@@ -128,7 +128,8 @@ static void begin(struct lustre *l, const json_t *o)
     l->link_fails = fault(FAULT_LINK_FAILS) ? "the bucket cannot be read" : NULL;
     note(l);
     judge_lustre_made(l);
-    event_at(deep->now_us + between(r, 60, 900) * SEC, made, l, 0);
+    wish_regret(l->token, false);
+    event_at(deep->now_us + between(r, 10, 900) * SEC, made, l, 0);
 }
 
 static void make(struct fsx_call *k, const json_t *o, struct aws_failure *f)

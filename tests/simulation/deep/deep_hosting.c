@@ -141,11 +141,12 @@ static void effect_make(struct hosting_call *k, usec_t signed_us, struct aws_fai
     struct hosted *new = &deep->hosted[deep->hosted_n++];
     *new = h;
     judge_hosted_made(new);
+    wish_regret(new->name, true);
     if (h.kind == HOSTING_ENDPOINT) {
         new->fails =
             fault(FAULT_MADE_FAILS) ? "the container did not answer the health check" : NULL;
         show(new, "Creating");
-        event_at(deep->now_us + between(&deep->rng_aws, 60, 600) * SEC, made, new, 0);
+        event_at(deep->now_us + between(&deep->rng_aws, 10, 600) * SEC, made, new, 0);
     }
 }
 

@@ -114,7 +114,10 @@ static char *write_campaign(struct campaign *c, int i)
     AUTO_BUF struct buf b = BUF_INIT(65536);
     static const char *const at_limit[] = {"drain", "stop", "hold"};
     c->stages = (int)between(r, 1, 3);
-    c->parts = (int)(rng_chance(r, 0.15) ? between(r, 20, 40) : between(r, 6, 14));
+    bool volume = rng_chance(r, 0.35), serves = rng_chance(r, 0.4);
+    c->parts = (int)(volume || serves        ? between(r, 3, 9)
+                     : rng_chance(r, 0.15) ? between(r, 20, 40)
+                                           : between(r, 6, 14));
     c->open_stage = rng_chance(r, 0.25);
     (void)snprintf(c->project, sizeof c->project, "p%lld", (long long)between(r, 0, 1));
     buf_addf(&b, "version: 1\nname: c%d\nproject: %s\nlimits: {parts: %lld, priority: %lld}\n", i,
@@ -125,7 +128,6 @@ static char *write_campaign(struct campaign *c, int i)
     }
     write_retry(&b, r);
     buf_add_cstr(&b, "stages:\n");
-    bool volume = rng_chance(r, 0.3), serves = rng_chance(r, 0.3);
     if (volume) {
         wish_volume(&b, r);
     }

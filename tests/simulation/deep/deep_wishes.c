@@ -28,24 +28,33 @@ void wish_mount(struct buf *b)
 
 void wish_endpoint(struct buf *b, struct rng *r, const char *image, int last)
 {
+    buf_add_cstr(b, "  - name: serve\n    kind: endpoint\n");
+    if (rng_chance(r, 0.4)) {
+        buf_addf(b, "    needs: s%d\n", last);
+    }
     buf_addf(b,
-             "  - name: serve\n    kind: endpoint\n    needs: s%d\n    model: {data: "
-             "\"s3://bbb/model.tar.gz\", image: \"%s\"}\n    instance_type: %s\n    ttl: %lldm\n",
-             last, image, deep_types[rng_below(r, TYPES)], (long long)between(r, 5, 90));
+             "    model: {data: \"s3://bbb/model.tar.gz\", image: \"%s\"}\n    instance_type: %s\n"
+             "    ttl: %lldm\n",
+             image, deep_types[rng_below(r, TYPES)], (long long)between(r, 5, 90));
     if (rng_chance(r, 0.7)) {
         buf_add_cstr(b, "    smoke_test: {payloads: [{x: 1}, {x: 2}]}\n");
     }
 }
 
+static bool end_named(const char *name, bool endpoint, struct err *err)
+{
+    AUTO_TX struct store *tx = deep->api;
+    return tx_begin(tx, TX_WRITE, err) &&
+           (endpoint ? apidb_endpoint_delete(tx, name, err)
+                     : apidb_filesystem_delete(tx, name, err)) &&
+           apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
 static bool end_volume(struct err *err)
 {
     struct rng *r = &deep->rng_people;
-    const struct lustre *l =
-        deep->lustres_n > 0 ? &deep->lustres[rng_below(r, deep->lustres_n)] : NULL;
-    AUTO_TX struct store *tx = deep->api;
-    return l == NULL ||
-           (tx_begin(tx, TX_WRITE, err) && apidb_filesystem_delete(tx, l->token, err) &&
-            apidb_notify(tx, err) && tx_commit(tx, err));
+    size_t n = deep->lustres_n;
+    return n == 0 || end_named(deep->lustres[rng_below(r, n)].token, false, err);
 }
 
 static const struct hosted *some_endpoint(void)
@@ -57,9 +66,7 @@ static const struct hosted *some_endpoint(void)
 static bool end_endpoint(struct err *err)
 {
     const struct hosted *h = some_endpoint();
-    AUTO_TX struct store *tx = deep->api;
-    return h == NULL || (tx_begin(tx, TX_WRITE, err) && apidb_endpoint_delete(tx, h->name, err) &&
-                         apidb_notify(tx, err) && tx_commit(tx, err));
+    return h == NULL || end_named(h->name, true, err);
 }
 
 static bool extend(struct err *err)
@@ -78,6 +85,25 @@ static bool extend(struct err *err)
                 ? apidb_endpoint_extend(tx, h->name, until_us, err)
                 : err_set(err, ERR_CONFLICT, "it cannot live longer")) &&
            apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+/* arg: whether it is an endpoint. */
+static void regret(void *ctx, int64_t arg)
+{
+    struct err err = ERR_INIT;
+    if (deep->now_us < deep->db_down_until_us) {
+        return;
+    }
+    bool ok = end_named(ctx, arg != 0, &err);
+    trace("people delete %s%s%s", (const char *)ctx, ok ? "" : ": ", ok ? "" : err.message);
+}
+
+void wish_regret(const char *name, bool endpoint)
+{
+    if (fault(FAULT_REGRET)) {
+        struct rng *r = &deep->rng_fault[FAULT_REGRET];
+        event_at(deep->now_us + between(r, 0, 300) * SEC, regret, xstrdup(name), endpoint);
+    }
 }
 
 bool wish_act(int what, struct err *err)
