@@ -279,6 +279,7 @@ void calls_proc_gone(struct proc *p);
 /* A request of another service on its way: what it does there, and who hears of it. x is its own. */
 struct call_kind_of {
     const char *word;
+    bool makes; /* something that costs */
     void (*effect)(void *x, usec_t signed_us, struct aws_failure *f); /* fills *f when it fails */
     void (*give)(void *x, const struct aws_failure *f);               /* NULL: x has the answer */
 };

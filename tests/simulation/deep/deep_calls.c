@@ -328,8 +328,9 @@ static void arrive(void *ctx, int64_t late)
         reply_after(k, rng_chance(r, 0.5) ? TIMEOUT_US : way_us);
         return;
     }
-    if (late == 0 && fault(FAULT_LATE)) {
-        int64_t most_s = k->kind == OTHER ? 800 : 120; /* within the window of its signature */
+    bool makes = k->kind == OTHER && k->other->makes;
+    if (late == 0 && fault(makes ? FAULT_LATE_MADE : FAULT_LATE)) {
+        int64_t most_s = makes ? 800 : 120; /* within the window of its signature */
         event_at(deep->now_us + TIMEOUT_US + between(r, 1, most_s) * SEC, arrive, k, 1);
         fail(k, AWS_UNKNOWN, 0, "timed out");
         say(k, "is on its way for long");

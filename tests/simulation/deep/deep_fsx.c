@@ -299,10 +299,10 @@ static void give(void *x, const struct aws_failure *f)
 static struct fsx_call *call_new(struct aws_client *c, struct aws_gate gate, enum fsx_what what,
                                  const struct fsx_call *with)
 {
-    static const struct call_kind_of kinds[] = {[MAKE] = {"fsx create", effect, give},
-                                                [LOOK] = {"fsx describe", effect, give},
-                                                [LIST_ALL] = {"fsx list", effect, give},
-                                                [END_IT] = {"fsx delete", effect, give}};
+    static const struct call_kind_of kinds[] = {[MAKE] = {"fsx create", true, effect, give},
+                                                [LOOK] = {"fsx describe", false, effect, give},
+                                                [LIST_ALL] = {"fsx list", false, effect, give},
+                                                [END_IT] = {"fsx delete", false, effect, give}};
     struct fsx_call *k = xcalloc(1, sizeof *k);
     *k = *with;
     k->what = what;

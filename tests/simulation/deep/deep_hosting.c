@@ -230,10 +230,10 @@ static struct hosting_call *call_new(struct aws_client *c, struct aws_gate gate,
                                      enum hosting_what what, enum hosting_kind kind,
                                      const char *name, struct hosting_call with)
 {
-    static const struct call_kind_of kinds[] = {[MAKE] = {"hosting create", effect, give},
-                                                [LOOK] = {"hosting describe", effect, give},
-                                                [END_IT] = {"hosting delete", effect, give},
-                                                [ASK] = {"invoke", effect, give}};
+    static const struct call_kind_of kinds[] = {[MAKE] = {"hosting create", true, effect, give},
+                                                [LOOK] = {"hosting describe", false, effect, give},
+                                                [END_IT] = {"hosting delete", false, effect, give},
+                                                [ASK] = {"invoke", false, effect, give}};
     struct hosting_call *k = xcalloc(1, sizeof *k);
     *k = with;
     k->what = what;
@@ -317,7 +317,7 @@ struct invocations_call *invocations_read(struct aws_client *c, struct aws_gate 
                                           const struct invocation_question *q, invocations_cb cb,
                                           void *ctx)
 {
-    static const struct call_kind_of kind = {"invocations", effect_count, give_count};
+    static const struct call_kind_of kind = {"invocations", false, effect_count, give_count};
     struct invocations_call *k = xcalloc(1, sizeof *k);
     (void)variant, (void)q;
     k->cb = cb;

@@ -127,8 +127,35 @@ static usec_t spare_us(bool estimated)
     return estimated ? 2 * HOUR : 40 * MINUTE;
 }
 
+/* A create that came late may have made it again: then the ledger's time may go on between. False:
+ * it is an earlier one, checked with the last. */
+static bool last_lustre(const struct lustre *l, usec_t *ret_from, bool *ret_again)
+{
+    *ret_from = l->available != 0 ? l->created : 0;
+    *ret_again = false;
+    for (size_t i = 0; i < deep->lustres_n; i++) {
+        const struct lustre *o = &deep->lustres[i];
+        if (o == l || strcmp(o->token, l->token) != 0) {
+            continue;
+        }
+        if (o > l) {
+            return false;
+        }
+        *ret_again = true;
+        *ret_from = *ret_from == 0 || (o->available != 0 && o->created < *ret_from)
+                        ? (o->available != 0 ? o->created : *ret_from)
+                        : *ret_from;
+    }
+    return true;
+}
+
 static int64_t check_lustre(const struct lustre *l)
 {
+    bool again;
+    usec_t from;
+    if (!last_lustre(l, &from, &again)) {
+        return 0;
+    }
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, l->token);
     AUTO_RESULT PGresult *r = sql_asked(
@@ -137,23 +164,51 @@ static int64_t check_lustre(const struct lustre *l)
         "f.price_musd_per_gb_month FROM filesystem f LEFT JOIN ledger l ON l.filesystem_id = f.id "
         "AND l.entry = 'settle' WHERE f.token = $1 GROUP BY f.id",
         &p);
-    if (row_count(r) == 0 || l->available == 0) {
+    if (row_count(r) == 0 || from == 0) {
         return 0;
     }
     int64_t n = row_i64(r, 0, 0), musd = row_i64(r, 0, 1);
-    usec_t spare = spare_us(row_bool(r, 0, 2));
-    bool unseen = n == 0 && l->off - l->available < 20 * MINUTE; /* AVAILABLE was never seen */
+    usec_t spare = spare_us(row_bool(r, 0, 2) || again);
+    bool unseen = n == 0 && l->off - from < 35 * MINUTE; /* AVAILABLE was never seen */
     int64_t cost = (2 * n * l->size_gib * row_i64(r, 0, 3) + 730) / HOUR_COST_STEPS;
-    if (!unseen && (n < hours(l->created, l->off - 20 * MINUTE) ||
-                    n > hours(l->created, l->off + spare) || musd != cost)) {
+    if (!unseen && (n < hours(from, l->off - 20 * MINUTE) - again ||
+                    n > hours(from, l->off + spare) || musd != cost)) {
         wrong("I6", "%s: the invoice has %lld hours of storage, the ledger %lld for %lld", l->token,
-              (long long)hours(l->created, l->off), (long long)n, (long long)musd);
+              (long long)hours(from, l->off), (long long)n, (long long)musd);
     }
     return musd;
 }
 
+static bool last_endpoint(const struct hosted *h, int64_t *ret_s, usec_t *ret_from, bool *ret_again)
+{
+    *ret_s = 0;
+    *ret_from = 0;
+    *ret_again = false;
+    for (size_t i = 0; i < deep->hosted_n; i++) {
+        const struct hosted *o = &deep->hosted[i];
+        if (o->kind != h->kind || strcmp(o->name, h->name) != 0) {
+            continue;
+        }
+        if (o > h) {
+            return false;
+        }
+        *ret_again = *ret_again || o != h;
+        if (o->in_service != 0) {
+            *ret_from = *ret_from == 0 ? o->in_service : *ret_from;
+            *ret_s += MAX(1, (o->off - o->in_service + SEC - 1) / SEC) * o->instances;
+        }
+    }
+    return true;
+}
+
 static int64_t check_endpoint(const struct hosted *h)
 {
+    int64_t exact;
+    bool again;
+    usec_t from;
+    if (!last_endpoint(h, &exact, &from, &again)) {
+        return 0;
+    }
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, h->name);
     AUTO_RESULT PGresult *r = sql_asked(
@@ -162,18 +217,17 @@ static int64_t check_endpoint(const struct hosted *h)
         "e.price_musd_per_hour, coalesce(sum(l.seconds), 0)::bigint FROM endpoint e LEFT JOIN "
         "ledger l ON l.endpoint_id = e.id AND l.entry = 'settle' WHERE e.name = $1 GROUP BY e.id",
         &p);
-    if (row_count(r) == 0 || h->in_service == 0) {
+    if (row_count(r) == 0 || from == 0) {
         return 0;
     }
     int64_t n = row_i64(r, 0, 0), musd = row_i64(r, 0, 1);
-    bool clocks_step = deep->strength[FAULT_WALL_STEP] > 0;
+    bool clocks_step = again || deep->strength[FAULT_WALL_STEP] > 0;
     for (int i = 0; i < deep->procs_n; i++) {
         clocks_step = clocks_step || deep->procs[i].wall_ahead_us != 0;
     }
-    int64_t exact = MAX(1, (h->off - h->in_service + SEC - 1) / SEC) * h->instances;
     int64_t spare = row_bool(r, 0, 2) || clocks_step ? spare_us(true) / SEC * h->instances : 0;
     int64_t cost = (2 * n * row_i64(r, 0, 3) + 3600) / 7200;
-    bool unseen = n == 0 && h->off - h->in_service < 20 * MINUTE;
+    bool unseen = n == 0 && h->off - from < 20 * MINUTE;
     if (!unseen &&
         (n < exact - spare || n > exact + spare || musd != cost || row_i64(r, 0, 4) != n)) {
         wrong("I6", "%s: the invoice has %lld seconds of hosting, the ledger %lld for %lld",
