@@ -93,8 +93,8 @@ static bool write_cancelled(struct controller *c, void *arg, struct err *err)
     for (size_t i = 0; i < a->w->n; i++) {
         ids[i] = a->w->tasks[i].task_id;
     }
-    return store_tasks_move(c->store, a->campaign->row.id, a->w->stage_id, TASK_WAITING,
-                            TASK_CANCELLED, CAUSE_NONE, ids, a->w->n, &a->moved, NULL, err);
+    return store_tasks_move(c->store, a->campaign->row.id, a->w->stage_id, TASK_WAITING, a->w->to,
+                            a->w->cause, ids, a->w->n, &a->moved, NULL, err);
 }
 
 /* One batch a look: a million tasks neither block the tick nor a reader. */

@@ -1,5 +1,6 @@
 /* See campaign_life.h. Every move is along lifecycle.c's edges. */
 #include "campaign_life.h"
+#include "filesystem_use.h"
 #include "rows_read.h"
 #include "stage_gate.h"
 #include "stage_history.h"
@@ -301,13 +302,30 @@ void campaign_life_want_again(struct leader_state *s, const struct live_campaign
     }
 }
 
-bool campaign_life_plan_cancel(struct live_campaign *lc, size_t max,
+/* Its parts that wait, of what they become. False: they go on waiting. */
+static bool gives_up(const struct leader_state *s, const struct live_campaign *lc,
+                     const struct live_stage *ls, struct campaign_life_cancel *ret)
+{
+    bool runs = ls->row.state == STAGE_RUNNING || ls->row.state == STAGE_HELD;
+    *ret = (struct campaign_life_cancel){
+        .stage_id = ls->row.id, .tasks = ret->tasks, .to = TASK_CANCELLED, .cause = CAUSE_NONE};
+    if (lc->row.wanted == WANTED_RUN && runs && leader_filesystem_lost(s, lc, ls->spec)) {
+        ret->to = TASK_FAILED;
+        ret->cause = CAUSE_BAD_INPUT;
+        return true;
+    }
+    return lc->row.wanted == WANTED_CANCEL;
+}
+
+bool campaign_life_plan_cancel(const struct leader_state *s, struct live_campaign *lc, size_t max,
                                struct campaign_life_cancel *ret)
 {
     ret->n = 0;
-    for (int i = 0; i < lc->stages_n && lc->row.wanted == WANTED_CANCEL && ret->n == 0; i++) {
+    for (int i = 0; i < lc->stages_n && ret->n == 0; i++) {
         struct live_stage *ls = &lc->stages[i];
-        ret->stage_id = ls->row.id;
+        if (!gives_up(s, lc, ls, ret)) {
+            continue;
+        }
         while (ret->n < max &&
                (ready_queue_pop(ls->ready, USEC_NEVER - 1, &ret->tasks[ret->n]) ||
                 ready_queue_pop(ls->unchecked, USEC_NEVER - 1, &ret->tasks[ret->n]))) {
@@ -322,7 +340,7 @@ void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc
 {
     struct live_stage *ls = leader_state_stage(lc, w->stage_id);
     if (written) {
-        task_counts_move(lc, ls, TASK_WAITING, TASK_CANCELLED, (int64_t)moved);
+        task_counts_move(lc, ls, TASK_WAITING, w->to, (int64_t)moved);
         s->look_at_db = true;
     } else {
         ready_queue_push_many(ls->ready, w->tasks, w->n);
@@ -344,7 +362,7 @@ enum campaign_life_step campaign_life_next(struct leader_state *s, struct live_c
         }
         campaign_life_want_again(s, lc);
     }
-    if (from <= LIFE_CANCEL && campaign_life_plan_cancel(lc, ret->cancel_max, &ret->cancel)) {
+    if (from <= LIFE_CANCEL && campaign_life_plan_cancel(s, lc, ret->cancel_max, &ret->cancel)) {
         return LIFE_CANCEL;
     }
     if (from <= LIFE_MOVE) {

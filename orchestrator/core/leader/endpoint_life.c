@@ -65,10 +65,8 @@ bool leader_take_endpoints(struct leader_state *s, const struct endpoint_row *ro
         struct live_endpoint *e = leader_endpoint(s, rows[i].id);
         if (e == NULL) {
             e = add(s, &rows[i]);
-            if (e->row.made < HOSTING_KIND_COUNT) { /* a Create of an earlier leader, perhaps */
-                e->unsure = true;
-                e->signed_us = MAX(1, boot_us);
-            }
+            e->signed_us = MAX(1, boot_us); /* a Create of an earlier leader, perhaps */
+            e->unsure = e->row.made < HOSTING_KIND_COUNT;
             continue;
         }
         if (rows[i].delete_asked && !e->row.delete_asked) {
@@ -212,7 +210,6 @@ static bool waits(const struct live_endpoint *e, const struct aws_failure *f, en
 static void made_one(struct live_endpoint *e, struct endpoint_row *r, usec_t now_us)
 {
     e->unsure = false;
-    e->signed_us = 0;
     r->made++;
     r->reason[0] = '\0';
     if (r->made == HOSTING_KIND_COUNT) {
@@ -297,6 +294,16 @@ static void gone_one(struct live_endpoint *e)
     e->next_us = 0;
 }
 
+/* A Create may still be on its way, and would make again what is gone. None is sent once all three
+ * are known to exist. */
+static bool may_come_again(const struct live_endpoint *e, const struct endpoint_fact *f,
+                           usec_t now_us, int64_t boot_us)
+{
+    bool all = e->row.made == HOSTING_KIND_COUNT;
+    return e->signed_us > 0 && boot_us < e->signed_us + f->window_us &&
+           (!all || now_us < e->row.created_us + 2 * f->window_us);
+}
+
 static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
                      int64_t boot_us, struct endpoint_row *r)
 {
@@ -304,6 +311,9 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
         e->there = true;
         if (f->call.kind == HOSTING_ENDPOINT) {
             bool ends = is(f->seen, "Deleting");
+            if (r->off_us > 0 && f->seen->created > r->off_us) {
+                r->off_us = 0; /* made again by a Create that came late */
+            }
             e->delete_taken = ends;
             /* A Delete would be refused; or go through, and nobody knew since when it served. */
             e->there = !is(f->seen, "Creating");
@@ -317,7 +327,7 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
             e->delete_taken = false; /* deleted at once, or not at all */
         }
     } else if (f->said == ENDPOINT_SAID_ABSENT) {
-        if (e->signed_us > 0 && boot_us < e->signed_us + f->window_us) {
+        if (may_come_again(e, f, now_us, boot_us)) {
             e->next_us = MIN(e->signed_us + f->window_us, boot_us + LATE_LOOK_US);
         } else {
             gone_one(e);

@@ -71,10 +71,8 @@ bool leader_take_filesystems(struct leader_state *s, const struct filesystem_row
         struct live_filesystem *f = leader_filesystem(s, rows[i].id);
         if (f == NULL) {
             f = add(s, &rows[i]);
-            if (f->row.aws_id[0] == '\0') { /* a create of an earlier leader, perhaps */
-                f->unsure = true;
-                f->signed_us = MAX(1, boot_us);
-            }
+            f->signed_us = MAX(1, boot_us); /* a create of an earlier leader, perhaps */
+            f->unsure = f->row.aws_id[0] == '\0';
         } else if (rows[i].delete_asked && !f->row.delete_asked) {
             f->row.delete_asked = asked = s->act = true;
         }
@@ -220,11 +218,14 @@ static void take_id(struct live_filesystem *f, const struct filesystem_descripti
                     usec_t now_us, struct filesystem_row *r)
 {
     f->unsure = false;
-    f->signed_us = 0;
     f->described_us = 0;
+    f->there = f->delete_taken = false;
+    r->off_us = 0;
     (void)snprintf(r->aws_id, sizeof r->aws_id, "%s", d->id);
     (void)snprintf(r->mount, sizeof r->mount, "%s", d->mount_name);
-    r->created_us = d->created > 0 ? MIN(d->created, now_us) : now_us;
+    if (r->available_us == 0) { /* else one before it is billed, from its creation on */
+        r->created_us = d->created > 0 ? MIN(d->created, now_us) : now_us;
+    }
     if (r->state == FILESYSTEM_INTENDED) {
         r->state = FILESYSTEM_CREATING;
         r->reason[0] = '\0';
@@ -299,10 +300,21 @@ static void on_missing(usec_t now_us, struct filesystem_row *r)
     }
 }
 
-static void on_going(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
-                     struct filesystem_row *r)
+/* One of its creates may still be on its way, and would make another one under the token of this
+ * one, which is gone. No create is sent once it is known to exist, and that is soon. */
+static bool may_come_again(const struct live_filesystem *f, const struct filesystem_fact *fact,
+                           usec_t now_us, int64_t boot_us)
 {
-    if (fact->said == FILESYSTEM_SAID_ABSENT) {
+    return f->signed_us > 0 && boot_us < f->signed_us + fact->window_us &&
+           now_us < f->row.created_us + 2 * fact->window_us;
+}
+
+static void on_going(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                     int64_t boot_us, struct filesystem_row *r)
+{
+    if (fact->said == FILESYSTEM_SAID_ABSENT && may_come_again(f, fact, now_us, boot_us)) {
+        r->aws_id[0] = '\0'; /* looked for until then */
+    } else if (fact->said == FILESYSTEM_SAID_ABSENT) {
         r->ended_us = now_us;
     } else if (fact->said == FILESYSTEM_SAID_YES) {
         const char *lifecycle = fact->seen->lifecycle;
@@ -320,7 +332,7 @@ static void on_describe(struct live_filesystem *f, const struct filesystem_fact 
 {
     f->described_us = boot_us;
     if (r->state == FILESYSTEM_DELETING) {
-        on_going(f, fact, now_us, r);
+        on_going(f, fact, now_us, boot_us, r);
     } else if (fact->said == FILESYSTEM_SAID_YES) {
         on_seen(f, fact->seen, now_us, r);
     } else if (fact->said == FILESYSTEM_SAID_ABSENT) {

@@ -1,5 +1,6 @@
 /* See filesystem_use.h. */
 #include "filesystem_use.h"
+#include "filesystem_life.h"
 
 /* Does a channel of the stage name that file system? */
 static bool names(const struct spec_stage *sp, const char *stage)
@@ -43,6 +44,22 @@ bool leader_filesystem_used(const struct leader_state *s, const struct filesyste
         const struct live_stage *ls = &lc->stages[i];
         if (names(ls->spec, own->spec->name) &&
             (!stage_state_terminal(ls->row.state) || ls->row.counts[TASK_ACTIVE] > 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool leader_filesystem_lost(const struct leader_state *s, const struct live_campaign *lc,
+                            const struct spec_stage *stage)
+{
+    for (int i = 0; i < lc->stages_n; i++) {
+        const struct live_stage *ls = &lc->stages[i];
+        if (ls->row.state != STAGE_SUCCEEDED || !names(stage, ls->row.name)) {
+            continue;
+        }
+        const struct live_filesystem *f = leader_filesystem_of(s, ls->row.id);
+        if (f == NULL || filesystem_state_terminal(f->row.state)) { /* ended ones are forgotten */
             return true;
         }
     }

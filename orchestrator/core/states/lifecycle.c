@@ -252,8 +252,11 @@ static const bool stage_edges[STAGE_STATE_COUNT][STAGE_STATE_COUNT] = {
 };
 
 static const bool task_edges[TASK_STATE_COUNT][TASK_STATE_COUNT] = {
-    [TASK_WAITING] =
-        {[TASK_ACTIVE] = true, [TASK_HELD] = true, [TASK_SKIPPED] = true, [TASK_CANCELLED] = true},
+    [TASK_WAITING] = {[TASK_ACTIVE] = true,
+                      [TASK_HELD] = true,
+                      [TASK_FAILED] = true, /* what it needs is gone */
+                      [TASK_SKIPPED] = true,
+                      [TASK_CANCELLED] = true},
     [TASK_ACTIVE] = {[TASK_WAITING] = true, /* a retry, or its attempt was voided */
                      [TASK_DONE] = true,
                      [TASK_FAILED] = true,

@@ -5,9 +5,12 @@
  * Modules: deep_time (events, virtual clock, droverd processes as coroutines), deep_loop (their
  * loop), deep_store (faults of the database's connections), deep_calls (requests on their way to
  * AWS and back), deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (their
- * campaigns and verbs, through store/api), deep_judge (what must hold), deep_lease (what must hold
- * of leadership), deep (options, workers, seeds). */
+ * campaigns and verbs, through store/api), deep_wishes (those of file systems and endpoints), deep_judge (what must hold), deep_lease (what must hold
+ * of leadership), deep_fsx and deep_hosting (file systems, endpoints), deep_logs, deep_things (what must hold of
+ * them), deep (options, workers, seeds). */
 #pragma once
+#include "aws/fsx.h"
+#include "aws/hosting.h"
 #include "aws/job_log.h"
 #include "aws/log_pages.h"
 #include "aws/logs.h"
@@ -17,6 +20,7 @@
 #include "common/s3.h"
 #include "controller/controller.h"
 #include "store/pg/query.h"
+#include <jansson.h>
 #include <libpq-fe.h>
 #include <ucontext.h>
 
@@ -35,7 +39,10 @@ enum {
     CAMPAIGNS_MAX = 8,
     STAGES_MAX = 4,
     STORES_MAX = 4,
-    JOBS_MAX = 4096
+    JOBS_MAX = 4096,
+    LUSTRES_MAX = 128,
+    HOSTED_MAX = 512,
+    EXPORTS_MAX = 16
 };
 
 /* What may go wrong (deep_faults.def): CHANCE at each opportunity, RATE per virtual hour. */
@@ -95,6 +102,7 @@ enum job_life {
 struct job {
     char name[64], request_hash[65], fingerprint[65];
     char stage[64], install[40];
+    char volume[24]; /* the file system it mounts; "": none */
     int64_t attempt_id, task_id, campaign_id, part;
     int type, count;
     int64_t volume_gb, max_runtime_s, keep_alive_s;
@@ -115,6 +123,33 @@ struct job {
     uint32_t gen, pool_gen;
     bool written;  /* its output is in S3 */
     bool our_stop; /* a stop of ours has ended it */
+};
+
+/* A file system of FSx, its association with S3 and its exports. */
+struct lustre {
+    char id[24], token[64], owner[129], stage[64];
+    uint8_t request_hash[32];
+    int64_t campaign_id, size_gib;
+    const char *lifecycle, *link; /* link NULL: no association */
+    const char *fails, *link_fails;
+    usec_t created, available, off; /* 0: not yet; off: its deletion was taken */
+    bool gone;
+    struct {
+        char token[64];
+        const char *lifecycle;
+        usec_t created;
+    } exports[EXPORTS_MAX];
+    int exports_n;
+};
+/* A model, an endpoint config or an endpoint of SageMaker hosting. */
+struct hosted {
+    enum hosting_kind kind;
+    char name[64], of[64]; /* of: the model or config that it names */
+    char type[64], stage[64];
+    int64_t campaign_id, instances;
+    const char *status, *fails; /* of endpoints */
+    usec_t created, modified, in_service, off;
+    bool gone;
 };
 
 /* A limit that people set on our own use of a type. */
@@ -166,6 +201,9 @@ struct world {
     bool no_capacity[TYPES];
     int64_t price[TYPES];
     int64_t creates, accepted, outage_until_us;
+    struct lustre *lustres;
+    struct hosted *hosted;
+    size_t lustres_n, hosted_n;
     /* people */
     struct campaign campaigns[CAMPAIGNS_MAX];
     int64_t verbs, verbs_refused;
@@ -238,6 +276,22 @@ int64_t sql_asked_i64(const char *name, const char *sql, struct params *p);
 
 void calls_proc_gone(struct proc *p);
 
+/* A request of another service on its way: what it does there, and who hears of it. x is its own. */
+struct call_kind_of {
+    const char *word;
+    bool makes; /* something that costs */
+    void (*effect)(void *x, usec_t signed_us, struct aws_failure *f); /* fills *f when it fails */
+    void (*give)(void *x, const struct aws_failure *f);               /* NULL: x has the answer */
+};
+struct sagemaker_call *call_other(struct aws_client *c, struct aws_gate gate,
+                                  const struct call_kind_of *kind, const char *name, void *x);
+void call_cancel(void *call); /* NULL ignored */
+
+/* The text, number and tag of a request's JSON; "" and 0 when it has none. */
+const char *json_text_of(const json_t *o, const char *key);
+int64_t json_number_of(const json_t *o, const char *key);
+const char *json_tag_of(const json_t *o, const char *key);
+
 struct sim_request { /* a CreateTrainingJob as it came */
     struct job job;
 };
@@ -266,6 +320,10 @@ bool job_end_pool(struct job *j); /* false: there is none */
 void job_take_pool(struct job *from, struct job *by);
 void job_begin(struct job *j, const struct job *pool);
 
+void fsx_vanish(struct rng *r); /* somebody deletes one by hand */
+void hosting_vanish(struct rng *r);
+struct lustre *lustre_find(const char *id); /* NULL: there is none (any more) */
+
 void s3_answer(const struct s3_uri *u, bool get, struct s3_result *ret);
 void s3_answer_list(const struct s3_uri *u, struct s3_result *ret);
 
@@ -275,6 +333,12 @@ void people_pause_resume(void); /* somebody pauses a campaign and resumes it soo
 /* Pauses and resumes, or resumes all that is paused, between two transactions of p's pass. */
 void people_between(struct proc *p);
 void people_care(void); /* after the calm began: removes what keeps a campaign from ending */
+
+void wish_volume(struct buf *b, struct rng *r); /* a stage `vol` of kind lustre */
+void wish_mount(struct buf *b);                 /* a stage of jobs reads from it */
+void wish_endpoint(struct buf *b, struct rng *r, const char *image, int last); /* after s<last> */
+void wish_regret(const char *name, bool endpoint); /* of what was just made */
+bool wish_act(int what, struct err *err); /* 0: a later end, 1: end an endpoint, 2: a file system */
 
 PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);
 void judge_job_created(const struct job *j);
@@ -288,6 +352,13 @@ void judge_gives_up(const struct campaign *c);     /* care has not brought it to
 struct campaign *campaign_find(int64_t id);        /* NULL: no such */
 void judge_limit_set(int type, int64_t n); /* people have limited our use of it; -1: no more */
 void judge_stop_sent(const struct job *j); /* a Stop of ours has its effect */
+void judge_lustre_made(const struct lustre *l);
+void judge_lustre_ends(const struct lustre *l); /* its deletion is taken */
+void judge_hosted_made(const struct hosted *h);
+void judge_things_time(void);                             /* none outlives its time */
+void judge_volume(const struct job *j, usec_t signed_us); /* what it mounts is there */
+bool judge_things_quiet(void); /* no file system and nothing of hosting is at AWS */
+int64_t judge_things(void);    /* checks their lines of the ledger; what the invoice has */
 bool judge_over(void);
 void judge_end(void);
 

@@ -22,6 +22,10 @@ void aws_world_init(void)
             "INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('%s', %lld, 'list')",
             deep_types[t], (long long)deep->price[t]);
     }
+    deep->lustres = xcalloc(LUSTRES_MAX, sizeof *deep->lustres);
+    deep->hosted = xcalloc(HOSTED_MAX, sizeof *deep->hosted);
+    sql_do("INSERT INTO price (instance_type, musd_per_hour, source) VALUES "
+           "('storage:SCRATCH_2', 140000, 'list')");
     deep->total_quota = rng_chance(r, 0.3) ? between(r, 4, 16) : -1;
 }
 
@@ -45,13 +49,13 @@ void aws_refuse(struct aws_failure *f, enum aws_outcome o, const char *code, con
     va_end(ap);
 }
 
-static const char *text_of(const json_t *o, const char *key)
+const char *json_text_of(const json_t *o, const char *key)
 {
     const char *s = json_string_value(json_object_get(o, key));
     return s != NULL ? s : "";
 }
 
-static int64_t number_of(const json_t *o, const char *key)
+int64_t json_number_of(const json_t *o, const char *key)
 {
     int64_t n = 0;
     const json_t *v = json_object_get(o, key);
@@ -61,21 +65,48 @@ static int64_t number_of(const json_t *o, const char *key)
     return json_integer_value(v);
 }
 
+const char *json_tag_of(const json_t *o, const char *key)
+{
+    size_t i;
+    const json_t *tag;
+    json_array_foreach(json_object_get(o, "Tags"), i, tag)
+    {
+        if (strcmp(json_text_of(tag, "Key"), key) == 0) {
+            return json_text_of(tag, "Value");
+        }
+    }
+    return "";
+}
+
+static void read_volume(const json_t *o, struct job *j)
+{
+    size_t i;
+    const json_t *ch;
+    json_array_foreach(json_object_get(o, "InputDataConfig"), i, ch)
+    {
+        const json_t *fs =
+            json_object_get(json_object_get(ch, "DataSource"), "FileSystemDataSource");
+        if (fs != NULL) {
+            (void)snprintf(j->volume, sizeof j->volume, "%s", json_text_of(fs, "FileSystemId"));
+        }
+    }
+}
+
 static void read_tags(const json_t *o, struct job *j)
 {
     size_t i;
     const json_t *tag;
     json_array_foreach(json_object_get(o, "Tags"), i, tag)
     {
-        const char *key = text_of(tag, "Key");
+        const char *key = json_text_of(tag, "Key");
         if (strcmp(key, "drover-campaign") == 0) {
-            j->campaign_id = number_of(tag, "Value");
+            j->campaign_id = json_number_of(tag, "Value");
         } else if (strcmp(key, "drover-part") == 0) {
-            j->part = number_of(tag, "Value");
+            j->part = json_number_of(tag, "Value");
         } else if (strcmp(key, "drover-stage") == 0) {
-            (void)snprintf(j->stage, sizeof j->stage, "%s", text_of(tag, "Value"));
+            (void)snprintf(j->stage, sizeof j->stage, "%s", json_text_of(tag, "Value"));
         } else if (strcmp(key, "drover-install") == 0) {
-            (void)snprintf(j->install, sizeof j->install, "%s", text_of(tag, "Value"));
+            (void)snprintf(j->install, sizeof j->install, "%s", json_text_of(tag, "Value"));
         }
     }
 }
@@ -87,7 +118,7 @@ static void fingerprint(const json_t *o, const struct job *j, char ret[static 65
     AUTO_FREE char *vpc =
         json_dumps(json_object_get(o, "VpcConfig"), JSON_SORT_KEYS | JSON_ENCODE_ANY);
     buf_addf(&b, "%d %d %lld %s %d %s", j->type, j->count, (long long)j->volume_gb,
-             text_of(o, "RoleArn"), json_is_true(json_object_get(o, "EnableNetworkIsolation")),
+             json_text_of(o, "RoleArn"), json_is_true(json_object_get(o, "EnableNetworkIsolation")),
              vpc != NULL ? vpc : "");
     uint8_t h[32];
     hash_sha256(b.p, b.n, h);
@@ -104,20 +135,23 @@ static bool read_request(struct str body, struct job *j)
     const json_t *res = json_object_get(o, "ResourceConfig");
     const json_t *env = json_object_get(o, "Environment");
     *j = (struct job){.type = -1};
-    (void)snprintf(j->name, sizeof j->name, "%s", text_of(o, "TrainingJobName"));
-    (void)snprintf(j->request_hash, sizeof j->request_hash, "%s", text_of(env, "DROVER_REQUEST"));
-    j->attempt_id = number_of(env, "DROVER_ATTEMPT");
-    j->task_id = number_of(env, "DROVER_TASK");
+    (void)snprintf(j->name, sizeof j->name, "%s", json_text_of(o, "TrainingJobName"));
+    (void)snprintf(j->request_hash, sizeof j->request_hash, "%s",
+                   json_text_of(env, "DROVER_REQUEST"));
+    j->attempt_id = json_number_of(env, "DROVER_ATTEMPT");
+    j->task_id = json_number_of(env, "DROVER_TASK");
     j->worker = json_object_get(o, "HyperParameters") != NULL;
     for (int t = 0; t < TYPES; t++) {
-        j->type = strcmp(text_of(res, "InstanceType"), deep_types[t]) == 0 ? t : j->type;
+        j->type = strcmp(json_text_of(res, "InstanceType"), deep_types[t]) == 0 ? t : j->type;
     }
-    j->count = (int)number_of(res, "InstanceCount");
-    j->volume_gb = number_of(res, "VolumeSizeInGB");
-    j->keep_alive_s = number_of(res, "KeepAlivePeriodInSeconds");
-    j->max_runtime_s = number_of(json_object_get(o, "StoppingCondition"), "MaxRuntimeInSeconds");
+    j->count = (int)json_number_of(res, "InstanceCount");
+    j->volume_gb = json_number_of(res, "VolumeSizeInGB");
+    j->keep_alive_s = json_number_of(res, "KeepAlivePeriodInSeconds");
+    j->max_runtime_s =
+        json_number_of(json_object_get(o, "StoppingCondition"), "MaxRuntimeInSeconds");
     j->spot = json_is_true(json_object_get(o, "EnableManagedSpotTraining"));
     read_tags(o, j);
+    read_volume(o, j);
     fingerprint(o, j, j->fingerprint);
     return j->name[0] != '\0' && j->type >= 0 && j->count >= 1;
 }
@@ -213,6 +247,7 @@ bool aws_create(struct str body, usec_t signed_us, char ret_arn[static 257], str
         job_take_pool(pool, new);
     }
     judge_job_created(new);
+    judge_volume(new, signed_us);
     (void)snprintf(ret_arn, 257, "arn:aws:sagemaker:us-east-1:111122223333:training-job/%s",
                    j.name);
     return true;
@@ -394,6 +429,8 @@ void aws_strike(enum harm f, struct rng *r)
         deep->outage_until_us = deep->now_us + between(r, 10, 1200) * SEC;
         trace("AWS answers nothing for %lld s",
               (long long)((deep->outage_until_us - deep->now_us) / SEC));
+    } else if (f == FAULT_THING_VANISHES) {
+        rng_chance(r, 0.5) ? fsx_vanish(r) : hosting_vanish(r);
     } else if (f == FAULT_POOL_LOST) {
         lose_pool(r);
     } else if (f == FAULT_HUMAN_STOP) {

@@ -1,4 +1,5 @@
-/* No stage here deploys: hosting is never asked. Nor is what only handlers ask of AWS. */
+/* SageMaker hosting: models, endpoint configs and endpoints with their lives. A name that a living
+ * thing of the kind has is taken. Nor is here what only handlers ask of AWS. */
 #include "aws/event_queue.h"
 #include "aws/hosting.h"
 #include "aws/identity.h"
@@ -7,48 +8,312 @@
 #include "aws/pricing.h"
 #include "aws/quota_request.h"
 #include "aws/subnets.h"
+#include "common/json.h"
 #include "deep.h"
+#include <stdio.h>
 
-static _Noreturn void no_hosting(void)
+enum hosting_what { MAKE, LOOK, END_IT, ASK };
+
+struct hosting_call {
+    enum hosting_what what;
+    enum hosting_kind kind;
+    struct str request;
+    char name[64];
+    union {
+        hosting_create_cb create;
+        hosting_describe_cb describe;
+        hosting_change_cb change;
+        endpoint_invoke_cb invoke;
+    } cb;
+    void *ctx;
+    void *under_way;
+    /* the answer */
+    bool exists, not_found, busy;
+    struct endpoint_description seen;
+    struct endpoint_answer said;
+};
+
+static struct hosted *find(enum hosting_kind kind, const char *name)
 {
-    deep_die("nobody deploys here");
+    for (size_t i = deep->hosted_n; i-- > 0;) {
+        struct hosted *h = &deep->hosted[i];
+        if (!h->gone && h->kind == kind && strcmp(h->name, name) == 0) {
+            return h;
+        }
+    }
+    return NULL;
+}
+
+static void show(struct hosted *h, const char *status)
+{
+    h->status = status;
+    h->modified = MAX(h->modified + 1, wall_now());
+    trace("endpoint %s: %s", h->name, status);
+}
+
+static void made(void *ctx, int64_t arg)
+{
+    struct hosted *h = ctx;
+    (void)arg;
+    if (strcmp(h->status, "Creating") == 0) {
+        show(h, h->fails != NULL ? "Failed" : "InService");
+        h->in_service = h->fails != NULL ? 0 : h->modified;
+    }
+}
+
+static void vanish(void *ctx, int64_t arg)
+{
+    struct hosted *h = ctx;
+    (void)arg;
+    h->gone = true;
+    trace("endpoint %s is gone", h->name);
+}
+
+static void begin_end(struct hosted *h)
+{
+    if (h->kind != HOSTING_ENDPOINT) {
+        h->gone = true;
+    } else if (strcmp(h->status, "Deleting") != 0) {
+        show(h, "Deleting");
+        h->off = h->modified;
+        event_at(deep->now_us + between(&deep->rng_aws, 5, 200) * SEC, vanish, h, 0);
+    }
+}
+
+static const json_t *variant(const json_t *o)
+{
+    return json_array_get(json_object_get(o, "ProductionVariants"), 0);
+}
+
+/* What it is made of is there? */
+static bool has_parts(const struct hosted *h, struct aws_failure *f)
+{
+    if (h->kind == HOSTING_CONFIG && find(HOSTING_MODEL, h->of) == NULL) {
+        aws_refuse(f, AWS_REFUSED, "ValidationException", "Could not find model \"%s\"", h->of);
+    } else if (h->kind == HOSTING_ENDPOINT && find(HOSTING_CONFIG, h->of) == NULL) {
+        aws_refuse(f, AWS_REFUSED, "ValidationException",
+                   "Could not find endpoint configuration \"%s\"", h->of);
+    } else if (h->kind == HOSTING_ENDPOINT && fault(FAULT_MADE_REFUSED)) {
+        aws_refuse(f, AWS_REFUSED, "ResourceLimitExceeded",
+                   "The account-level service limit '%s for endpoint usage' is 0 Instances, with "
+                   "current utilization of 0 Instances and a request delta of 1 Instances.",
+                   h->type);
+    }
+    return f->code[0] == '\0';
+}
+
+static void read_request(const json_t *o, struct hosted *h)
+{
+    static const char *const names[] = {"ModelName", "EndpointConfigName", "EndpointName"};
+    (void)snprintf(h->name, sizeof h->name, "%s", json_text_of(o, names[h->kind]));
+    h->campaign_id = strtoll(json_tag_of(o, "drover-campaign"), NULL, 10);
+    (void)snprintf(h->stage, sizeof h->stage, "%s", json_tag_of(o, "drover-stage"));
+    if (h->kind == HOSTING_CONFIG) {
+        (void)snprintf(h->of, sizeof h->of, "%s", json_text_of(variant(o), "ModelName"));
+        (void)snprintf(h->type, sizeof h->type, "%s", json_text_of(variant(o), "InstanceType"));
+        h->instances = json_number_of(variant(o), "InitialInstanceCount");
+    } else if (h->kind == HOSTING_ENDPOINT) {
+        (void)snprintf(h->of, sizeof h->of, "%s", json_text_of(o, "EndpointConfigName"));
+        const struct hosted *config = find(HOSTING_CONFIG, h->of);
+        if (config != NULL) {
+            memcpy(h->type, config->type, sizeof h->type);
+            h->instances = config->instances;
+        }
+    }
+}
+
+static void effect_make(struct hosting_call *k, usec_t signed_us, struct aws_failure *f)
+{
+    AUTO_JSON json_t *o = NULL;
+    struct err err = ERR_INIT;
+    struct hosted h = {.kind = k->kind, .created = wall_now(), .modified = wall_now()};
+    if (wall_now() - signed_us > deep->window_us - 10 * SEC) {
+        aws_refuse(f, AWS_CREDENTIALS, "InvalidSignatureException", "Signature expired");
+        return;
+    }
+    if (!json_parse(k->request, k->request.n, &o, &err)) {
+        wrong("I2", "a request that cannot be read: %.200s", k->request.p);
+        aws_refuse(f, AWS_REFUSED, "ValidationException", "unreadable");
+        return;
+    }
+    read_request(o, &h);
+    k->exists = find(h.kind, h.name) != NULL;
+    if (k->exists || !has_parts(&h, f)) {
+        return;
+    }
+    ASSERT(deep->hosted_n < HOSTED_MAX);
+    struct hosted *new = &deep->hosted[deep->hosted_n++];
+    *new = h;
+    judge_hosted_made(new);
+    wish_regret(new->name, true);
+    if (h.kind == HOSTING_ENDPOINT) {
+        new->fails =
+            fault(FAULT_MADE_FAILS) ? "the container did not answer the health check" : NULL;
+        show(new, "Creating");
+        event_at(deep->now_us + between(&deep->rng_aws, 10, 600) * SEC, made, new, 0);
+    }
+}
+
+static void effect_look(struct hosting_call *k, const struct hosted *h)
+{
+    struct endpoint_description *d = &k->seen;
+    *d = (struct endpoint_description){0};
+    k->not_found = h == NULL || (wall_now() - h->created < 20 * SEC && fault(FAULT_DESCRIBE_BLIND));
+    if (k->not_found) {
+        return;
+    }
+    (void)snprintf(d->name, sizeof d->name, "%s", h->name);
+    (void)snprintf(d->status, sizeof d->status, "%s", h->status != NULL ? h->status : "");
+    d->created = h->created;
+    d->modified = h->modified;
+    d->instances = d->instances_wanted = h->instances;
+    if (h->fails != NULL && strcmp(h->status, "Failed") == 0) {
+        (void)snprintf(d->failure_reason, sizeof d->failure_reason, "%s", h->fails);
+    }
+}
+
+static void effect_ask(struct hosting_call *k, const struct hosted *h, struct aws_failure *f)
+{
+    if (h == NULL || strcmp(h->status, "InService") != 0) {
+        aws_refuse(f, AWS_REFUSED, "ValidationError", "Endpoint %s not found", k->name);
+        return;
+    }
+    bool good = !fault(FAULT_SMOKE_FAILS);
+    k->said = (struct endpoint_answer){
+        .status = good ? 200 : 500, .body = good ? STR("[1]") : STR("error"), .took_us = 20000};
+}
+
+static void effect(void *x, usec_t signed_us, struct aws_failure *f)
+{
+    struct hosting_call *k = x;
+    struct hosted *h = find(k->kind, k->name);
+    k->exists = k->not_found = k->busy = false;
+    switch (k->what) {
+    case MAKE:
+        effect_make(k, signed_us, f);
+        return;
+    case LOOK:
+        effect_look(k, h);
+        return;
+    case ASK:
+        effect_ask(k, h, f);
+        return;
+    case END_IT:
+        k->not_found = h == NULL;
+        k->busy = h != NULL && h->status != NULL && strcmp(h->status, "Creating") == 0 &&
+                  deep->seed % 2 == 0;
+        if (h != NULL && !k->busy) {
+            begin_end(h);
+        }
+        return;
+    }
+}
+
+static void give(void *x, const struct aws_failure *f)
+{
+    struct hosting_call *k = x;
+    switch (k->what) {
+    case MAKE:
+        k->cb.create(k->ctx, f == NULL && !k->exists ? "arn:aws:sagemaker:us-east-1:1:x" : NULL,
+                     f == NULL && k->exists, f);
+        return;
+    case LOOK:
+        k->cb.describe(k->ctx, f == NULL && !k->not_found ? &k->seen : NULL,
+                       f == NULL && k->not_found, f);
+        return;
+    case ASK:
+        k->cb.invoke(k->ctx, f == NULL ? &k->said : NULL, f);
+        return;
+    case END_IT:
+        k->cb.change(k->ctx, f == NULL && k->not_found, f == NULL && k->busy, f);
+        return;
+    }
+}
+
+static struct hosting_call *call_new(struct aws_client *c, struct aws_gate gate,
+                                     enum hosting_what what, enum hosting_kind kind,
+                                     const char *name, struct hosting_call with)
+{
+    static const struct call_kind_of kinds[] = {[MAKE] = {"hosting create", true, effect, give},
+                                                [LOOK] = {"hosting describe", false, effect, give},
+                                                [END_IT] = {"hosting delete", false, effect, give},
+                                                [ASK] = {"invoke", false, effect, give}};
+    struct hosting_call *k = xcalloc(1, sizeof *k);
+    *k = with;
+    k->what = what;
+    k->kind = kind;
+    (void)snprintf(k->name, sizeof k->name, "%s", name);
+    k->under_way = call_other(c, gate, &kinds[what], name, k);
+    return k;
 }
 
 struct hosting_call *hosting_create(struct aws_client *c, struct aws_gate gate,
                                     enum hosting_kind kind, struct str request,
                                     hosting_create_cb cb, void *ctx)
 {
-    (void)c, (void)gate, (void)kind, (void)request, (void)cb, (void)ctx;
-    no_hosting();
+    return call_new(c, gate, MAKE, kind, "",
+                    (struct hosting_call){
+                        .cb.create = cb, .ctx = ctx, .request = {str_dup(request), request.n}});
 }
 
 struct hosting_call *hosting_describe(struct aws_client *c, struct aws_gate gate,
                                       enum hosting_kind kind, const char *name,
                                       hosting_describe_cb cb, void *ctx)
 {
-    (void)c, (void)gate, (void)kind, (void)name, (void)cb, (void)ctx;
-    no_hosting();
+    return call_new(c, gate, LOOK, kind, name,
+                    (struct hosting_call){.cb.describe = cb, .ctx = ctx});
 }
 
 struct hosting_call *hosting_delete(struct aws_client *c, struct aws_gate gate,
                                     enum hosting_kind kind, const char *name, hosting_change_cb cb,
                                     void *ctx)
 {
-    (void)c, (void)gate, (void)kind, (void)name, (void)cb, (void)ctx;
-    no_hosting();
+    return call_new(c, gate, END_IT, kind, name,
+                    (struct hosting_call){.cb.change = cb, .ctx = ctx});
 }
 
 struct hosting_call *endpoint_invoke(struct aws_client *c, struct aws_gate gate, const char *name,
                                      const char *content_type, struct str body,
                                      endpoint_invoke_cb cb, void *ctx)
 {
-    (void)c, (void)gate, (void)name, (void)content_type, (void)body, (void)cb, (void)ctx;
-    no_hosting();
+    (void)content_type, (void)body;
+    return call_new(c, gate, ASK, HOSTING_ENDPOINT, name,
+                    (struct hosting_call){.cb.invoke = cb, .ctx = ctx});
 }
 
 void hosting_cancel(struct hosting_call *call)
 {
-    ASSERT(call == NULL);
+    if (call != NULL) {
+        call_cancel(call->under_way);
+    }
+}
+
+void hosting_vanish(struct rng *r)
+{
+    struct hosted *h = deep->hosted_n > 0 ? &deep->hosted[rng_below(r, deep->hosted_n)] : NULL;
+    if (h != NULL && h->kind == HOSTING_ENDPOINT && strcmp(h->status, "InService") == 0) {
+        trace("somebody deletes %s by hand", h->name);
+        begin_end(h);
+    }
+}
+
+/* CloudWatch has counted nothing. */
+struct invocations_call {
+    invocations_cb cb;
+    void *ctx;
+    void *under_way;
+    struct invocation_report report;
+};
+
+static void effect_count(void *x, usec_t signed_us, struct aws_failure *f)
+{
+    (void)x, (void)signed_us, (void)f;
+}
+
+static void give_count(void *x, const struct aws_failure *f)
+{
+    struct invocations_call *k = x;
+    k->cb(k->ctx, f == NULL ? &k->report : NULL, f);
 }
 
 struct invocations_call *invocations_read(struct aws_client *c, struct aws_gate gate,
@@ -56,13 +321,20 @@ struct invocations_call *invocations_read(struct aws_client *c, struct aws_gate 
                                           const struct invocation_question *q, invocations_cb cb,
                                           void *ctx)
 {
-    (void)c, (void)gate, (void)endpoint, (void)variant, (void)q, (void)cb, (void)ctx;
-    no_hosting();
+    static const struct call_kind_of kind = {"invocations", false, effect_count, give_count};
+    struct invocations_call *k = xcalloc(1, sizeof *k);
+    (void)variant, (void)q;
+    k->cb = cb;
+    k->ctx = ctx;
+    k->under_way = call_other(c, gate, &kind, endpoint, k);
+    return k;
 }
 
 void invocations_cancel(struct invocations_call *call)
 {
-    ASSERT(call == NULL);
+    if (call != NULL) {
+        call_cancel(call->under_way);
+    }
 }
 
 static _Noreturn void no_handler(void)

@@ -246,14 +246,17 @@ static void check_pools_and_money(void)
     }
 }
 
-/* I13: a task whose job we stopped waits again, also under another leader. */
+/* I13: a task whose job we stopped waits again, also under another leader; and fails when its file
+ * system is gone by then. */
 static void check_failed(void)
 {
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, CAUSE_BAD_INPUT);
     AUTO_RESULT PGresult *r =
         sql_asked("judge_failed",
                   "SELECT a.name FROM task_run r JOIN attempt a ON a.task_id = r.id AND a.n = "
-                  "r.names WHERE r.state = 4 AND a.unwanted AND a.stop_cause = 0",
-                  NULL);
+                  "r.names WHERE r.state = 4 AND a.unwanted AND a.stop_cause = 0 AND r.cause <> $1",
+                  &p);
     for (int i = 0; i < row_count(r); i++) {
         const struct job *j = job_find(row_text(r, i, 0));
         if (j != NULL && j->our_stop && strcmp(j->status, "Stopped") == 0 && !j->max_runtime_hit) {
@@ -274,6 +277,7 @@ void judge_now(void)
     }
     check_pools_and_money();
     check_failed();
+    judge_things_time();
 }
 
 /* The amount of an invoice line, rounded half up once. */
@@ -346,6 +350,7 @@ static void check_invoice(void)
         check_job(j, all, n);
         invoice += line_musd(j, j->billable_s * j->count) + line_musd(j, j->retained_s * j->count);
     }
+    invoice += judge_things();
     int64_t spent = sql_i64(0, "SELECT spent_musd FROM money WHERE level = 'global'");
     if (spent != invoice) {
         wrong("I6", "the invoice is %lld micro-USD, the ledger %lld", (long long)invoice,
@@ -406,7 +411,7 @@ static bool aws_quiet(void)
             return false;
         }
     }
-    return true;
+    return judge_things_quiet();
 }
 
 static bool all_submitted(void)
@@ -432,7 +437,9 @@ bool judge_over(void)
         "SELECT (SELECT count(*) FROM campaign_run WHERE state NOT IN ('succeeded', 'failed', "
         "'cancelled')), (SELECT count(*) FROM attempt WHERE state < 8 OR holds OR open_musd <> 0) "
         "+ (SELECT count(*) FROM pool WHERE ended_at IS NULL) + (SELECT count(*) FROM operation "
-        "WHERE state IN ('accepted', 'running'))",
+        "WHERE state IN ('accepted', 'running')) + (SELECT count(*) FROM endpoint WHERE ended_at "
+        "IS "
+        "NULL) + (SELECT count(*) FROM filesystem WHERE ended_at IS NULL)",
         NULL);
     int64_t live = row_i64(r, 0, 0), rows = row_i64(r, 0, 1);
     deep->quiet_us = live > 0 ? 0 : deep->quiet_us > 0 ? deep->quiet_us : deep->now_us;

@@ -85,13 +85,19 @@ static void write_guards(struct buf *b, struct rng *r)
     }
 }
 
-static void write_stage(struct buf *b, struct rng *r, int i, bool open, bool needs)
+static void write_stage(struct buf *b, struct rng *r, int i, bool open, bool volume)
 {
+    bool needs = i > 0 && rng_chance(r, 0.7), mounts = volume && rng_chance(r, 0.7);
     buf_addf(b, "  - name: s%d\n", i);
-    if (needs) {
-        buf_addf(b, "    needs: s%d\n", i - 1);
+    if (needs && mounts) {
+        buf_addf(b, "    needs: [s%d, vol]\n", i - 1);
+    } else if (needs || mounts) {
+        buf_addf(b, needs ? "    needs: s%d\n" : "    needs: vol\n", i - 1);
     }
-    if (rng_chance(r, 0.6)) {
+    if (mounts) {
+        write_user(b, r);
+        wish_mount(b);
+    } else if (rng_chance(r, 0.6)) {
         write_download(b, r);
     } else {
         write_user(b, r);
@@ -108,8 +114,10 @@ static char *write_campaign(struct campaign *c, int i)
     AUTO_BUF struct buf b = BUF_INIT(65536);
     static const char *const at_limit[] = {"drain", "stop", "hold"};
     c->stages = (int)between(r, 1, 3);
-    int64_t more = between(r, 0, 20);
-    c->parts = 14 + (int)between(r, 0, more);
+    bool volume = rng_chance(r, 0.35), serves = rng_chance(r, 0.4);
+    c->parts = (int)(volume || serves        ? between(r, 3, 9)
+                     : rng_chance(r, 0.15) ? between(r, 20, 40)
+                                           : between(r, 6, 14));
     c->open_stage = rng_chance(r, 0.25);
     (void)snprintf(c->project, sizeof c->project, "p%lld", (long long)between(r, 0, 1));
     buf_addf(&b, "version: 1\nname: c%d\nproject: %s\nlimits: {parts: %lld, priority: %lld}\n", i,
@@ -120,12 +128,18 @@ static char *write_campaign(struct campaign *c, int i)
     }
     write_retry(&b, r);
     buf_add_cstr(&b, "stages:\n");
+    if (volume) {
+        wish_volume(&b, r);
+    }
     for (int k = 0; k < c->stages; k++) {
         bool open = c->open_stage && k == c->stages - 1;
         if (open) {
             (void)snprintf(c->open_name, sizeof c->open_name, "s%d", k);
         }
-        write_stage(&b, r, k, open, k > 0 && rng_chance(r, 0.7));
+        write_stage(&b, r, k, open, volume);
+    }
+    if (serves) {
+        wish_endpoint(&b, r, IMAGE, c->stages - 1);
     }
     return xstrdup(buf_cstr(&b));
 }
@@ -169,8 +183,10 @@ static bool insert_stages(struct campaign *c, const struct spec *s, struct err *
                                         .warn_at_ppm = s->warn_at_ppm,
                                         .warn_at_n = s->warn_at_n};
         int64_t id;
+        bool of_jobs = sp->kind == SPEC_KIND_JOBS;
         if (!apidb_stage_insert(deep->api, &row, &id, err) ||
-            (sp->fan_out != FAN_OUT_API && !load(c, id, share, true, err))) {
+            ((!of_jobs || sp->fan_out != FAN_OUT_API) &&
+             !load(c, id, of_jobs ? share : 0, true, err))) {
             return false;
         }
     }
@@ -352,9 +368,9 @@ static bool set_budget(struct campaign *c, int64_t musd, struct err *err)
     return ok;
 }
 
-static const char *const verb_words[] = {"pause",  "resume",    "resume", "drain",
-                                         "cancel", "retry",     "retry",  "scale",
-                                         "budget", "add parts", "close",  "limits"};
+static const char *const verb_words[] = {"pause", "resume", "resume", "drain",        "cancel",
+                                         "retry", "retry",  "scale",  "budget",       "add parts",
+                                         "close", "limits", "extend", "end endpoint", "end volume"};
 
 static bool act(struct campaign *c, int verb, struct err *err)
 {
@@ -384,6 +400,10 @@ static bool act(struct campaign *c, int verb, struct err *err)
     case 9:
     case 10:
         return !c->open_stage || add_parts(c, verb == 10, err);
+    case 12:
+    case 13:
+    case 14:
+        return rng_chance(r, verb == 12 ? 1.0 : 0.3) ? wish_act(verb - 12, err) : true;
     default:
         return scale(c, err);
     }

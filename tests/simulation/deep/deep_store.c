@@ -86,10 +86,10 @@ static bool spare_it(struct store *s)
     return true;
 }
 
-/* Both ends notice the cut. In every fourth case libpq has to find out by itself. */
+/* Both ends notice the cut. In every 32nd case libpq has to find out by itself. */
 static void cut(struct store *s)
 {
-    if (deep->cuts++ % 4 == 0 || !spare_it(s)) {
+    if (deep->cuts++ % 32 == 0 || !spare_it(s)) {
         int pid = PQbackendPID(s->conn);
         (void)shutdown(PQsocket(s->conn), SHUT_RDWR);
         wait_gone(pid);

@@ -62,9 +62,9 @@ void swarm_draw(struct world *w, uint64_t seed)
     w->procs_n = rng_chance(&r, 0.4) ? 2 : rng_chance(&r, 0.1) ? 3 : 1;
     w->campaigns_n = (int)(rng_chance(&r, 0.8) ? 2 : between(&r, 3, 5));
     w->calm_us = (rng_chance(&r, 0.8) ? between(&r, 30, 120) : between(&r, 120, 300)) * MINUTE;
-    w->lease_us = (rng_chance(&r, 0.15) ? between(&r, 15, 60) : between(&r, 60, 480)) * SEC;
+    w->lease_us = (rng_chance(&r, 0.15) ? between(&r, 15, 60) : between(&r, 120, 600)) * SEC;
     w->renew_us = w->lease_us / 3;
-    w->tick_us = (rng_chance(&r, 0.15) ? between(&r, 20, 60) : between(&r, 60, 480)) * SEC;
+    w->tick_us = (rng_chance(&r, 0.15) ? between(&r, 20, 60) : between(&r, 120, 600)) * SEC;
     w->observe_us = between(&r, 15, 150) * SEC;
     w->quota_us = between(&r, 5, 60) * MINUTE;
     w->window_us = 15 * MINUTE;

@@ -192,6 +192,8 @@ static void proc_main(void)
         .signature_window_us = deep->window_us,
         .quota_interval_us = deep->quota_us,
         .progress_interval_us = 10 * MINUTE,
+        .invocation_interval_us = 10 * MINUTE,
+        .invocation_delay_us = 5 * MINUTE,
         .create_rate = 2,
         .create_burst = 10,
     };

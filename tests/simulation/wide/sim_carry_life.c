@@ -118,7 +118,7 @@ static bool cancel_waiting(struct world *w, struct ctl *c, struct live_campaign 
     for (size_t i = 0; i < cancel->n && ok; i++) {
         int task = row_of_id(cancel->tasks[i].task_id);
         if (TASK(w, task)->state == TASK_WAITING) {
-            rows_task_state(w, task, TASK_CANCELLED);
+            rows_task_state(w, task, cancel->to);
             moved++;
         }
     }

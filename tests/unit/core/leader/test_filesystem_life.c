@@ -215,6 +215,17 @@ static void test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over(v
     leader_world_done(&l.w);
 }
 
+/* It is gone, and a create that may still be on its way makes no other one: looked for until then. */
+static void gone_for_good(struct life *l, int64_t signed_us)
+{
+    PLAY(l, ON(L, ABSENT, ""));
+    for (int i = 0; i < 200 && l->f->row.state == FILESYSTEM_DELETING; i++) {
+        PLAY(l, ON(F, ABSENT, ""));
+    }
+    assert_int_equal(l->f->row.state, FILESYSTEM_DELETED);
+    assert_true(l->boot_us >= signed_us + WINDOW);
+}
+
 /* Whatever becomes of an answer: a listing by the tag, then the same create if there is none. */
 static void test_filesystem_life__a_lost_answer_is_resolved_by_a_listing(void **state)
 {
@@ -222,14 +233,17 @@ static void test_filesystem_life__a_lost_answer_is_resolved_by_a_listing(void **
     struct life l;
     life_init(&l);
     PLAY(&l, ON(C, UNSENT, ""), ON(C, NOTHING, ""), ON(F, NOTHING, ""), ON(F, ABSENT, ""),
-         ON(C, NOTHING, ""), TO(F, YES, "CREATING", CREATING), ON(L, YES, "AVAILABLE"),
-         ON(FL, NOTHING, ""), ON(FL, ABSENT, ""), ON(CL, NOTHING, ""), ON(FL, YES, "CREATING"),
-         ON(FL, NOTHING, ""), TO(FL, YES, "AVAILABLE", AVAILABLE));
+         ON(C, NOTHING, ""));
+    int64_t signed_us = l.boot_us;
+    PLAY(&l, TO(F, YES, "CREATING", CREATING), ON(L, YES, "AVAILABLE"), ON(FL, NOTHING, ""),
+         ON(FL, ABSENT, ""), ON(CL, NOTHING, ""), ON(FL, YES, "CREATING"), ON(FL, NOTHING, ""),
+         TO(FL, YES, "AVAILABLE", AVAILABLE));
     l.f->row.delete_asked = true;
     assert_true(ends(&l));
     PLAY(&l, ON(T, YES, "none"), ON(X, NOTHING, ""), ON(T, YES, "runs"), ON(T, NOTHING, ""),
          TO(T, YES, "done", DELETING), ON(L, YES, "AVAILABLE"), ON(D, NOTHING, ""),
-         ON(L, YES, "AVAILABLE"), ON(D, YES, ""), TO(L, ABSENT, "", DELETED));
+         ON(L, YES, "AVAILABLE"), ON(D, YES, ""));
+    gone_for_good(&l, signed_us);
     assert_int_equal(l.last.end.hours, 1);
     leader_world_done(&l.w);
 }
@@ -285,9 +299,12 @@ static void test_filesystem_life__absence_is_proven_after_the_signature_window(v
 
     life_init(&l); /* it was made after all */
     PLAY(&l, ON(C, NOTHING, ""));
+    signed_us = l.boot_us;
     l.w.lc->row.wanted = WANTED_CANCEL;
     assert_true(ends(&l));
-    PLAY(&l, ON(F, YES, "CREATING"), ON(L, YES, "CREATING"), GOES, TO(L, ABSENT, "", DELETED));
+    PLAY(&l, ON(F, YES, "CREATING"), ON(L, YES, "CREATING"), GOES, ON(L, ABSENT, ""),
+         ON(F, ABSENT, ""), ON(F, YES, "AVAILABLE"), GOES); /* and once more, by another create */
+    gone_for_good(&l, signed_us);
     assert_int_equal(l.last.end.hours, 1);
     leader_world_done(&l.w);
 

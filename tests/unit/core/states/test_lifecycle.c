@@ -55,7 +55,7 @@ static const char *const attempt_list[] = {
     NULL,
 };
 static const char *const task_list[] = {
-    "waiting > active held skipped cancelled",
+    "waiting > active held failed skipped cancelled",
     "active > waiting done failed skipped cancelled",
     "held > waiting skipped cancelled",
     "failed > waiting skipped",
