@@ -560,6 +560,7 @@ static void care_all(void *ctx, int64_t arg)
             care(&deep->campaigns[i]);
         }
     }
+    judge_things_time();
     event_at(deep->now_us + CARE_US, care_all, ctx, arg + 1);
 }
 
