@@ -1,5 +1,5 @@
-/* FSx for Lustre: file systems with their lives, what fills them from S3, exports. A create under a
- * token that a living file system has is answered with that one; when it is gone, another is made. */
+/* FSx for Lustre: file systems with their lives, what fills them from S3, exports. A create under
+ * the token of a living file system is answered with that one; of one that is gone, with another. */
 #include "common/hash.h"
 #include "common/json.h"
 #include "deep.h"
