@@ -6,7 +6,7 @@
  * loop), deep_store (faults of the database's connections), deep_calls (requests on their way to
  * AWS and back), deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (their
  * campaigns and verbs, through store/api), deep_wishes (those of file systems and endpoints),
- * deep_judge (what must hold), deep_lease (what must hold of leadership), deep_fsx, deep_hosting and
+ * deep_judge (what must hold), deep_lease (what must hold of leadership), deep_fsx, deep_hosting,
  * deep_logs (other services), deep_things (what must hold of file systems and endpoints), deep
  * (options, workers, seeds). */
 #pragma once

@@ -246,7 +246,6 @@ static void test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first(void 
     assert_true(ends(&l));
     PLAY(&l, GOES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
     leader_world_done(&l.w);
-
     life_init(&l); /* it came into service while nobody looked */
     PLAY(&l, CREATES);
     usec_t since = l.now_us;
@@ -289,14 +288,12 @@ static void test_endpoint_life__absence_is_proven_after_the_signature_window(voi
     PLAY(&l, ON(L, E, ABSENT));
     assert_int_equal(l.e->gone, 0);
     leader_world_done(&l.w);
-
     life_init(&l); /* what was made by a create that came late is deleted again */
     PLAY(&l, ON(C, M, YES), ON(C, G, YES), ON(C, E, NOTHING), ON(L, E, YES));
     l.e->row.delete_asked = true;
     assert_true(ends(&l));
     PLAY(&l, ON(L, E, ABSENT), ON(L, E, ABSENT), SAW(L, E, YES, "InService"), ON(D, E, YES));
     leader_world_done(&l.w);
-
     life_init(&l); /* what has been known for long to have been made is gone at once */
     PLAY(&l, CREATES);
     pass(&l, 2 * WINDOW);
