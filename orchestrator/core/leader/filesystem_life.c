@@ -217,13 +217,11 @@ static void refused(const struct filesystem_fact *fact, usec_t now_us, struct fi
 static void take_id(struct live_filesystem *f, const struct filesystem_description *d,
                     usec_t now_us, struct filesystem_row *r)
 {
-    f->unsure = false;
-    f->described_us = 0;
-    f->there = f->delete_taken = false;
-    r->off_us = 0;
+    f->unsure = f->there = f->delete_taken = false;
+    f->described_us = r->off_us = 0;
     (void)snprintf(r->aws_id, sizeof r->aws_id, "%s", d->id);
     (void)snprintf(r->mount, sizeof r->mount, "%s", d->mount_name);
-    if (r->available_us == 0) { /* else one before it is billed, from its creation on */
+    if (r->available_us == 0) { /* else billed since the first */
         r->created_us = d->created > 0 ? MIN(d->created, now_us) : now_us;
     }
     if (r->state == FILESYSTEM_INTENDED) {
@@ -300,8 +298,7 @@ static void on_missing(usec_t now_us, struct filesystem_row *r)
     }
 }
 
-/* One of its creates may still be on its way, and would make another one under the token of this
- * one, which is gone. No create is sent once it is known to exist, and that is soon. */
+/* A create may still be on its way and make another one; none is sent once one is known. */
 static bool may_come_again(const struct live_filesystem *f, const struct filesystem_fact *fact,
                            usec_t now_us, int64_t boot_us)
 {

@@ -1,6 +1,5 @@
 /* See filesystem_use.h. */
 #include "filesystem_use.h"
-#include "filesystem_life.h"
 
 /* Does a channel of the stage name that file system? */
 static bool names(const struct spec_stage *sp, const char *stage)
@@ -58,8 +57,12 @@ bool leader_filesystem_lost(const struct leader_state *s, const struct live_camp
         if (ls->row.state != STAGE_SUCCEEDED || !names(stage, ls->row.name)) {
             continue;
         }
-        const struct live_filesystem *f = leader_filesystem_of(s, ls->row.id);
-        if (f == NULL || filesystem_state_terminal(f->row.state)) { /* ended ones are forgotten */
+        bool there = false; /* ended ones are forgotten */
+        for (size_t k = 0; k < s->filesystems_n; k++) {
+            const struct filesystem_row *r = &s->filesystems[k]->row;
+            there |= r->stage_id == ls->row.id && !filesystem_state_terminal(r->state);
+        }
+        if (!there) {
             return true;
         }
     }

@@ -6,8 +6,8 @@
 
 /* May a stage that has not ended still use it? */
 bool leader_filesystem_used(const struct leader_state *s, const struct filesystem_row *r);
-/* A stage of jobs names a file system that was there, and will not be there again: its time was over,
- * or somebody deleted it. */
+/* A stage of jobs names a file system that was there, and will not be there again: its time was
+ * over, or somebody deleted it. */
 bool leader_filesystem_lost(const struct leader_state *s, const struct live_campaign *lc,
                             const struct spec_stage *stage);
 /* The file systems that jobs of this stage mount, for its request; texts are borrowed. Returns how

@@ -5,9 +5,10 @@
  * Modules: deep_time (events, virtual clock, droverd processes as coroutines), deep_loop (their
  * loop), deep_store (faults of the database's connections), deep_calls (requests on their way to
  * AWS and back), deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (their
- * campaigns and verbs, through store/api), deep_wishes (those of file systems and endpoints), deep_judge (what must hold), deep_lease (what must hold
- * of leadership), deep_fsx and deep_hosting (file systems, endpoints), deep_logs, deep_things (what must hold of
- * them), deep (options, workers, seeds). */
+ * campaigns and verbs, through store/api), deep_wishes (those of file systems and endpoints),
+ * deep_judge (what must hold), deep_lease (what must hold of leadership), deep_fsx, deep_hosting,
+ * deep_logs (other services), deep_things (what must hold of file systems and endpoints), deep
+ * (options, workers, seeds). */
 #pragma once
 #include "aws/fsx.h"
 #include "aws/hosting.h"
@@ -276,10 +277,10 @@ int64_t sql_asked_i64(const char *name, const char *sql, struct params *p);
 
 void calls_proc_gone(struct proc *p);
 
-/* A request of another service on its way: what it does there, and who hears of it. x is its own. */
+/* A request of another service: what it does there, and who hears of it. x is its own. */
 struct call_kind_of {
     const char *word;
-    bool makes; /* something that costs */
+    bool makes;                                                       /* something that costs */
     void (*effect)(void *x, usec_t signed_us, struct aws_failure *f); /* fills *f when it fails */
     void (*give)(void *x, const struct aws_failure *f);               /* NULL: x has the answer */
 };

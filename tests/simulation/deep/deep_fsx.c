@@ -1,5 +1,5 @@
-/* FSx for Lustre: file systems with their lives, what fills them from S3, exports. A create under a
- * token that a living file system has is answered with that one; when it is gone, another is made. */
+/* FSx for Lustre: file systems with their lives, what fills them from S3, exports. A create under
+ * the token of a living file system is answered with that one, else with another. */
 #include "common/hash.h"
 #include "common/json.h"
 #include "deep.h"
@@ -7,7 +7,7 @@
 
 enum fsx_what { MAKE, LOOK, LIST_ALL, END_IT };
 
-struct fsx_call {
+struct lustre_call {
     enum fsx_what what;
     enum fsx_kind kind;
     struct str request;
@@ -132,7 +132,7 @@ static void begin(struct lustre *l, const json_t *o)
     event_at(deep->now_us + between(r, 10, 900) * SEC, made, l, 0);
 }
 
-static void make(struct fsx_call *k, const json_t *o, struct aws_failure *f)
+static void make(struct lustre_call *k, const json_t *o, struct aws_failure *f)
 {
     const char *token = json_text_of(o, "ClientRequestToken");
     uint8_t hash[32];
@@ -162,7 +162,7 @@ static void make(struct fsx_call *k, const json_t *o, struct aws_failure *f)
     row_of(l, &k->rows[0].filesystem);
 }
 
-static void make_link(struct fsx_call *k, struct lustre *l)
+static void make_link(struct lustre_call *k, struct lustre *l)
 {
     if (l->link == NULL) {
         l->link = "CREATING";
@@ -172,7 +172,7 @@ static void make_link(struct fsx_call *k, struct lustre *l)
     link_of(l, &k->rows[0].association);
 }
 
-static void make_export(struct fsx_call *k, struct lustre *l, const json_t *o)
+static void make_export(struct lustre_call *k, struct lustre *l, const json_t *o)
 {
     const char *token = json_text_of(o, "ClientRequestToken");
     int i = 0;
@@ -194,7 +194,7 @@ static void make_export(struct fsx_call *k, struct lustre *l, const json_t *o)
     export_of(l, i, &k->rows[0].task);
 }
 
-static void effect_make(struct fsx_call *k, usec_t signed_us, struct aws_failure *f)
+static void effect_make(struct lustre_call *k, usec_t signed_us, struct aws_failure *f)
 {
     AUTO_JSON json_t *o = NULL;
     struct err err = ERR_INIT;
@@ -224,7 +224,7 @@ static void effect_make(struct fsx_call *k, usec_t signed_us, struct aws_failure
     }
 }
 
-static void effect_list(struct fsx_call *k)
+static void effect_list(struct lustre_call *k)
 {
     struct lustre *of = k->id[0] != '\0' ? lustre_find(k->id) : NULL;
     k->rows = xcalloc(MAX(deep->lustres_n, (size_t)EXPORTS_MAX), sizeof *k->rows);
@@ -247,7 +247,7 @@ static void effect_list(struct fsx_call *k)
     }
 }
 
-static void effect_end(struct fsx_call *k, struct lustre *l, struct aws_failure *f)
+static void effect_end(struct lustre_call *k, struct lustre *l, struct aws_failure *f)
 {
     if (l == NULL) {
         k->answer = FSX_NOT_FOUND;
@@ -263,7 +263,7 @@ static void effect_end(struct fsx_call *k, struct lustre *l, struct aws_failure 
 
 static void effect(void *x, usec_t signed_us, struct aws_failure *f)
 {
-    struct fsx_call *k = x;
+    struct lustre_call *k = x;
     struct lustre *l = lustre_find(k->id);
     bool young = l != NULL && wall_now() - l->created < 20 * SEC;
     k->answer = FSX_DONE;
@@ -291,19 +291,19 @@ static void effect(void *x, usec_t signed_us, struct aws_failure *f)
 
 static void give(void *x, const struct aws_failure *f)
 {
-    struct fsx_call *k = x;
+    struct lustre_call *k = x;
     bool done = f == NULL && k->answer == FSX_DONE;
     k->cb(k->ctx, f != NULL ? FSX_FAILED : k->answer, done ? k->rows : NULL, done ? k->n : 0, f);
 }
 
-static struct fsx_call *call_new(struct aws_client *c, struct aws_gate gate, enum fsx_what what,
-                                 const struct fsx_call *with)
+static struct lustre_call *call_new(struct aws_client *c, struct aws_gate gate, enum fsx_what what,
+                                    const struct lustre_call *with)
 {
     static const struct call_kind_of kinds[] = {[MAKE] = {"fsx create", true, effect, give},
                                                 [LOOK] = {"fsx describe", false, effect, give},
                                                 [LIST_ALL] = {"fsx list", false, effect, give},
                                                 [END_IT] = {"fsx delete", false, effect, give}};
-    struct fsx_call *k = xcalloc(1, sizeof *k);
+    struct lustre_call *k = xcalloc(1, sizeof *k);
     *k = *with;
     k->what = what;
     k->under_way = call_other(c, gate, &kinds[what], k->id, k);
@@ -313,41 +313,41 @@ static struct fsx_call *call_new(struct aws_client *c, struct aws_gate gate, enu
 struct fsx_call *aws_fsx_create(struct aws_client *c, struct aws_gate gate, enum fsx_kind kind,
                                 struct str request, fsx_cb cb, void *ctx)
 {
-    const struct fsx_call k = {
+    const struct lustre_call k = {
         .kind = kind, .cb = cb, .ctx = ctx, .request = {str_dup(request), request.n}};
-    return call_new(c, gate, MAKE, &k);
+    return (struct fsx_call *)(void *)call_new(c, gate, MAKE, &k);
 }
 
 struct fsx_call *aws_fsx_describe(struct aws_client *c, struct aws_gate gate, enum fsx_kind kind,
                                   const char *id, fsx_cb cb, void *ctx)
 {
-    struct fsx_call k = {.kind = kind, .cb = cb, .ctx = ctx};
+    struct lustre_call k = {.kind = kind, .cb = cb, .ctx = ctx};
     ASSERT(kind == FSX_FILESYSTEM);
     (void)snprintf(k.id, sizeof k.id, "%s", id);
-    return call_new(c, gate, LOOK, &k);
+    return (struct fsx_call *)(void *)call_new(c, gate, LOOK, &k);
 }
 
 struct fsx_call *aws_fsx_list(struct aws_client *c, struct aws_gate gate, enum fsx_kind kind,
                               const char *filesystem_id, fsx_cb cb, void *ctx)
 {
-    struct fsx_call k = {.kind = kind, .cb = cb, .ctx = ctx};
+    struct lustre_call k = {.kind = kind, .cb = cb, .ctx = ctx};
     (void)snprintf(k.id, sizeof k.id, "%s", filesystem_id != NULL ? filesystem_id : "");
-    return call_new(c, gate, LIST_ALL, &k);
+    return (struct fsx_call *)(void *)call_new(c, gate, LIST_ALL, &k);
 }
 
 struct fsx_call *aws_fsx_end(struct aws_client *c, struct aws_gate gate, enum fsx_kind kind,
                              const char *id, fsx_cb cb, void *ctx)
 {
-    struct fsx_call k = {.kind = kind, .cb = cb, .ctx = ctx};
+    struct lustre_call k = {.kind = kind, .cb = cb, .ctx = ctx};
     ASSERT(kind == FSX_FILESYSTEM);
     (void)snprintf(k.id, sizeof k.id, "%s", id);
-    return call_new(c, gate, END_IT, &k);
+    return (struct fsx_call *)(void *)call_new(c, gate, END_IT, &k);
 }
 
 void aws_fsx_cancel(struct fsx_call *call)
 {
     if (call != NULL) {
-        call_cancel(call->under_way);
+        call_cancel(((struct lustre_call *)(void *)call)->under_way);
     }
 }
 

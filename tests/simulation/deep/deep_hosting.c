@@ -14,7 +14,7 @@
 
 enum hosting_what { MAKE, LOOK, END_IT, ASK };
 
-struct hosting_call {
+struct host_call {
     enum hosting_what what;
     enum hosting_kind kind;
     struct str request;
@@ -122,7 +122,7 @@ static void read_request(const json_t *o, struct hosted *h)
     }
 }
 
-static void effect_make(struct hosting_call *k, usec_t signed_us, struct aws_failure *f)
+static void effect_make(struct host_call *k, usec_t signed_us, struct aws_failure *f)
 {
     AUTO_JSON json_t *o = NULL;
     struct err err = ERR_INIT;
@@ -154,7 +154,7 @@ static void effect_make(struct hosting_call *k, usec_t signed_us, struct aws_fai
     }
 }
 
-static void effect_look(struct hosting_call *k, const struct hosted *h)
+static void effect_look(struct host_call *k, const struct hosted *h)
 {
     struct endpoint_description *d = &k->seen;
     *d = (struct endpoint_description){0};
@@ -172,7 +172,7 @@ static void effect_look(struct hosting_call *k, const struct hosted *h)
     }
 }
 
-static void effect_ask(struct hosting_call *k, const struct hosted *h, struct aws_failure *f)
+static void effect_ask(struct host_call *k, const struct hosted *h, struct aws_failure *f)
 {
     if (h == NULL || strcmp(h->status, "InService") != 0) {
         aws_refuse(f, AWS_REFUSED, "ValidationError", "Endpoint %s not found", k->name);
@@ -185,7 +185,7 @@ static void effect_ask(struct hosting_call *k, const struct hosted *h, struct aw
 
 static void effect(void *x, usec_t signed_us, struct aws_failure *f)
 {
-    struct hosting_call *k = x;
+    struct host_call *k = x;
     struct hosted *h = find(k->kind, k->name);
     k->exists = k->not_found = k->busy = false;
     switch (k->what) {
@@ -211,7 +211,7 @@ static void effect(void *x, usec_t signed_us, struct aws_failure *f)
 
 static void give(void *x, const struct aws_failure *f)
 {
-    struct hosting_call *k = x;
+    struct host_call *k = x;
     switch (k->what) {
     case MAKE:
         k->cb.create(k->ctx, f == NULL && !k->exists ? "arn:aws:sagemaker:us-east-1:1:x" : NULL,
@@ -230,15 +230,15 @@ static void give(void *x, const struct aws_failure *f)
     }
 }
 
-static struct hosting_call *call_new(struct aws_client *c, struct aws_gate gate,
-                                     enum hosting_what what, enum hosting_kind kind,
-                                     const char *name, struct hosting_call with)
+static struct host_call *call_new(struct aws_client *c, struct aws_gate gate,
+                                  enum hosting_what what, enum hosting_kind kind, const char *name,
+                                  struct host_call with)
 {
     static const struct call_kind_of kinds[] = {[MAKE] = {"hosting create", true, effect, give},
                                                 [LOOK] = {"hosting describe", false, effect, give},
                                                 [END_IT] = {"hosting delete", false, effect, give},
                                                 [ASK] = {"invoke", false, effect, give}};
-    struct hosting_call *k = xcalloc(1, sizeof *k);
+    struct host_call *k = xcalloc(1, sizeof *k);
     *k = with;
     k->what = what;
     k->kind = kind;
@@ -251,25 +251,25 @@ struct hosting_call *hosting_create(struct aws_client *c, struct aws_gate gate,
                                     enum hosting_kind kind, struct str request,
                                     hosting_create_cb cb, void *ctx)
 {
-    return call_new(c, gate, MAKE, kind, "",
-                    (struct hosting_call){
-                        .cb.create = cb, .ctx = ctx, .request = {str_dup(request), request.n}});
+    return (struct hosting_call *)(void *)call_new(
+        c, gate, MAKE, kind, "",
+        (struct host_call){.cb.create = cb, .ctx = ctx, .request = {str_dup(request), request.n}});
 }
 
 struct hosting_call *hosting_describe(struct aws_client *c, struct aws_gate gate,
                                       enum hosting_kind kind, const char *name,
                                       hosting_describe_cb cb, void *ctx)
 {
-    return call_new(c, gate, LOOK, kind, name,
-                    (struct hosting_call){.cb.describe = cb, .ctx = ctx});
+    return (struct hosting_call *)(void *)call_new(
+        c, gate, LOOK, kind, name, (struct host_call){.cb.describe = cb, .ctx = ctx});
 }
 
 struct hosting_call *hosting_delete(struct aws_client *c, struct aws_gate gate,
                                     enum hosting_kind kind, const char *name, hosting_change_cb cb,
                                     void *ctx)
 {
-    return call_new(c, gate, END_IT, kind, name,
-                    (struct hosting_call){.cb.change = cb, .ctx = ctx});
+    return (struct hosting_call *)(void *)call_new(c, gate, END_IT, kind, name,
+                                                   (struct host_call){.cb.change = cb, .ctx = ctx});
 }
 
 struct hosting_call *endpoint_invoke(struct aws_client *c, struct aws_gate gate, const char *name,
@@ -277,14 +277,14 @@ struct hosting_call *endpoint_invoke(struct aws_client *c, struct aws_gate gate,
                                      endpoint_invoke_cb cb, void *ctx)
 {
     (void)content_type, (void)body;
-    return call_new(c, gate, ASK, HOSTING_ENDPOINT, name,
-                    (struct hosting_call){.cb.invoke = cb, .ctx = ctx});
+    return (struct hosting_call *)(void *)call_new(c, gate, ASK, HOSTING_ENDPOINT, name,
+                                                   (struct host_call){.cb.invoke = cb, .ctx = ctx});
 }
 
 void hosting_cancel(struct hosting_call *call)
 {
     if (call != NULL) {
-        call_cancel(call->under_way);
+        call_cancel(((struct host_call *)(void *)call)->under_way);
     }
 }
 
@@ -298,7 +298,7 @@ void hosting_vanish(struct rng *r)
 }
 
 /* CloudWatch has counted nothing. */
-struct invocations_call {
+struct count_call {
     invocations_cb cb;
     void *ctx;
     void *under_way;
@@ -312,7 +312,7 @@ static void effect_count(void *x, usec_t signed_us, struct aws_failure *f)
 
 static void give_count(void *x, const struct aws_failure *f)
 {
-    struct invocations_call *k = x;
+    struct count_call *k = x;
     k->cb(k->ctx, f == NULL ? &k->report : NULL, f);
 }
 
@@ -322,18 +322,18 @@ struct invocations_call *invocations_read(struct aws_client *c, struct aws_gate 
                                           void *ctx)
 {
     static const struct call_kind_of kind = {"invocations", false, effect_count, give_count};
-    struct invocations_call *k = xcalloc(1, sizeof *k);
+    struct count_call *k = xcalloc(1, sizeof *k);
     (void)variant, (void)q;
     k->cb = cb;
     k->ctx = ctx;
     k->under_way = call_other(c, gate, &kind, endpoint, k);
-    return k;
+    return (struct invocations_call *)(void *)k;
 }
 
 void invocations_cancel(struct invocations_call *call)
 {
     if (call != NULL) {
-        call_cancel(call->under_way);
+        call_cancel(((struct count_call *)(void *)call)->under_way);
     }
 }
 

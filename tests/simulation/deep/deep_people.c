@@ -115,7 +115,7 @@ static char *write_campaign(struct campaign *c, int i)
     static const char *const at_limit[] = {"drain", "stop", "hold"};
     c->stages = (int)between(r, 1, 3);
     bool volume = rng_chance(r, 0.35), serves = rng_chance(r, 0.4);
-    c->parts = (int)(volume || serves        ? between(r, 3, 9)
+    c->parts = (int)(volume || serves      ? between(r, 3, 9)
                      : rng_chance(r, 0.15) ? between(r, 20, 40)
                                            : between(r, 6, 14));
     c->open_stage = rng_chance(r, 0.25);
@@ -560,6 +560,7 @@ static void care_all(void *ctx, int64_t arg)
             care(&deep->campaigns[i]);
         }
     }
+    judge_things_time();
     event_at(deep->now_us + CARE_US, care_all, ctx, arg + 1);
 }
 

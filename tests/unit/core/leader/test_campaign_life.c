@@ -1,7 +1,6 @@
 /* Aim: stages and campaigns move as people want and as their parts end, and never otherwise.
  * Method: a campaign of a few stages by hand; each rule as rows of a table, expected moves as text;
  * every rule is asked at its limits. */
-#include "core/leader/filesystem_life.h"
 #include "life_world.h"
 
 static const char *plan(struct life_world *l)
@@ -409,46 +408,6 @@ static void test_life__a_cancel_takes_all_that_wait(void **state)
     life_world_done(&l);
 }
 
-static void test_life__parts_whose_file_system_is_gone_fail(void **state)
-{
-    (void)state;
-    struct life_world l;
-    struct ready_queue_task tasks[4] = {0};
-    struct campaign_life_cancel w = {.tasks = tasks};
-    struct spec_training training = {.channels_n = 1, .channels = {{.lustre_stage = "s0"}}};
-    struct filesystem_row row = {
-        .id = 70, .campaign_id = 9, .stage_id = 90, .n = 1, .state = FILESYSTEM_AVAILABLE};
-    life_world_init(&l, 2);
-    l.spec[0].kind = SPEC_KIND_LUSTRE;
-    l.spec[1].training = &training;
-    fill(&l.st[1], 200, 3);
-    l.st[1].row.state = STAGE_RUNNING;
-    assert_false(campaign_life_plan_cancel(&l.w.s, l.lc, 4, &w)); /* it is not made yet */
-    l.st[0].row.state = STAGE_SUCCEEDED;
-    (void)leader_take_filesystems(&l.w.s, &row, 1, 1);
-    assert_false(campaign_life_plan_cancel(&l.w.s, l.lc, 4, &w)); /* it is there */
-    l.w.s.filesystems[0]->row.state = FILESYSTEM_DELETED;
-    l.lc->row.wanted = WANTED_PAUSE;
-    assert_false(campaign_life_plan_cancel(&l.w.s, l.lc, 4, &w));
-    l.lc->row.wanted = WANTED_RUN;
-    assert_true(campaign_life_plan_cancel(&l.w.s, l.lc, 4, &w));
-    assert_int_equal(w.n, 3);
-    assert_int_equal(w.stage_id, 91);
-    assert_int_equal(w.to, TASK_FAILED);
-    assert_int_equal(w.cause, CAUSE_BAD_INPUT);
-    campaign_life_apply_cancel(&l.w.s, l.lc, &w, true, w.n);
-    assert_int_equal(l.st[1].row.counts[TASK_FAILED], 3);
-    fill(&l.st[1], 200, 1);
-    leader_filesystems_forget(&l.w.s); /* once its stage has ended, too */
-    assert_int_equal(l.w.s.filesystems_n, 0);
-    assert_true(campaign_life_plan_cancel(&l.w.s, l.lc, 4, &w));
-    campaign_life_apply_cancel(&l.w.s, l.lc, &w, true, w.n);
-    l.spec[1].training = NULL;
-    fill(&l.st[1], 200, 1);
-    assert_false(campaign_life_plan_cancel(&l.w.s, l.lc, 4, &w)); /* names none */
-    life_world_done(&l);
-}
-
 static void test_life__a_look_goes_step_by_step(void **state)
 {
     (void)state;
@@ -616,7 +575,6 @@ int main(void)
         cmocka_unit_test(test_life__whose_jobs_are_stopped),
         cmocka_unit_test(test_life__a_resumed_campaign_wants_its_attempts_again),
         cmocka_unit_test(test_life__a_cancel_takes_all_that_wait),
-        cmocka_unit_test(test_life__parts_whose_file_system_is_gone_fail),
         cmocka_unit_test(test_life__a_look_goes_step_by_step),
         cmocka_unit_test(test_life__a_look_notes_who_waits_for_a_person),
         cmocka_unit_test(test_life__a_look_wants_a_resumed_campaigns_attempts_again),

@@ -215,7 +215,7 @@ static void test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over(v
     leader_world_done(&l.w);
 }
 
-/* It is gone, and a create that may still be on its way makes no other one: looked for until then. */
+/* It is gone, and looked for until no create can be on its way any more. */
 static void gone_for_good(struct life *l, int64_t signed_us)
 {
     PLAY(l, ON(L, ABSENT, ""));
