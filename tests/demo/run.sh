@@ -107,6 +107,7 @@ DROVER_URL=http://127.0.0.1:$(cat "$run/droverd.port")
 export DROVER_URL
 wait_for 20 "the control loop" grep -q leader_elected "$run/droverd.log"
 # Prices are those of drover-local's AWS Pricing.
+# shellcheck disable=SC2016 # the inner shell expands it
 wait_for 20 "the prices" sh -c '"$1" prices ml.c5.xlarge -o name 2>/dev/null | grep -q .' sh "$bin/drover"
 
 sed -e "s|@ALLOW@|127.0.2.0/24:$http_port|" -e "s|@DNS@|127.0.2.1:$dns_port|" -e "s|@PARTS@|$parts|" \

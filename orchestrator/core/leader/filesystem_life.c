@@ -122,9 +122,9 @@ static enum filesystem_act act_of(const struct live_filesystem *f)
     case FILESYSTEM_EXPORTING:
         return f->task_due ? FILESYSTEM_ACT_EXPORT : FILESYSTEM_ACT_TASKS;
     case FILESYSTEM_DELETING:
-        return r->aws_id[0] == '\0'           ? FILESYSTEM_ACT_FIND
-               : f->there && !f->delete_taken ? FILESYSTEM_ACT_DELETE
-                                              : FILESYSTEM_ACT_DESCRIBE;
+        return f->gone || r->aws_id[0] == '\0' ? FILESYSTEM_ACT_FIND
+               : f->there && !f->delete_taken  ? FILESYSTEM_ACT_DELETE
+                                               : FILESYSTEM_ACT_DESCRIBE;
     case FILESYSTEM_DELETED:
     case FILESYSTEM_FAILED:
     case FILESYSTEM_MISCONFIGURED:
@@ -217,7 +217,7 @@ static void refused(const struct filesystem_fact *fact, usec_t now_us, struct fi
 static void take_id(struct live_filesystem *f, const struct filesystem_description *d,
                     usec_t now_us, struct filesystem_row *r)
 {
-    f->unsure = f->there = f->delete_taken = false;
+    f->unsure = f->there = f->delete_taken = f->gone = false;
     f->described_us = r->off_us = 0;
     (void)snprintf(r->aws_id, sizeof r->aws_id, "%s", d->id);
     (void)snprintf(r->mount, sizeof r->mount, "%s", d->mount_name);
@@ -310,7 +310,7 @@ static void on_going(struct live_filesystem *f, const struct filesystem_fact *fa
                      int64_t boot_us, struct filesystem_row *r)
 {
     if (fact->said == FILESYSTEM_SAID_ABSENT && may_come_again(f, fact, now_us, boot_us)) {
-        r->aws_id[0] = '\0'; /* looked for until then */
+        f->gone = true; /* looked for until then */
     } else if (fact->said == FILESYSTEM_SAID_ABSENT) {
         r->ended_us = now_us;
     } else if (fact->said == FILESYSTEM_SAID_YES) {

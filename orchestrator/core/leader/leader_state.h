@@ -198,6 +198,7 @@ struct live_filesystem {
     bool task_due;            /* EXPORTING: a listing shows no task that runs or has succeeded */
     int tasks_failed;         /* EXPORTING: so many exports have failed */
     bool there, delete_taken; /* DELETING: seen; its deletion has begun */
+    bool gone;                /* DELETING: absent; a create that is late may make another one */
     int failures;             /* in a row */
     int64_t next_us;          /* boot: no call before this */
     int64_t described_us;     /* boot: it was looked at in this state; 0: not yet */

@@ -126,6 +126,7 @@ def lists():
             (("ls", "--billable"), "/v1/billable", "billable", {"kind": x, "campaign": x, "stage": x, "name": x, "instance_type": x, "market": x, "count": 1, "instances": 2, "since": "2026-01-02T03:04:05Z", "until": None, "micro_usd_per_hour": 408000}),
             (("pools",), "/v1/pools", "pools", {"job_name": x, "state": x, "instances": 2, "instance_type": x, "reused_by": x, "stage": x}),
             (("quotas",), "/v1/quotas", "quotas", {"instance_type": x, "market": x, "limit": None, "held": 3, "price_micro_usd_per_hour": 204000}),
+            (("prices",), "/v1/prices", "prices", {"instance_type": x, "use": x, "micro_usd": 204000, "per": "hour", "list_micro_usd": None, "source": x, "read_at": "2026-01-02T03:04:05Z"}),
             (("ops",), "/v1/operations", "operations", {"id": x, "campaign": x, "kind": x, "state": x, "created_by": x}),
             (("audit",), "/v1/audit", "audit", {"id": x, "at": "2026-01-02T03:04:05Z", "who": x, "name": x, "role": x, "action": x, "subject": x, "campaign": x, "detail": {"k": x}, "request_id": x}),
             (("parked",), "/v1/parked", "parked", {"kind": x, "id": x, "stage": x, "reason": x, "what_to_do": x}),
