@@ -16,9 +16,14 @@ struct edge {
 static const struct edge attempt_unused[] = {{ATTEMPT_INTENDED, ATTEMPT_FAILED},
                                              {ATTEMPT_INTENDED, ATTEMPT_CONFLICT}};
 /* Nobody holds single parts; parts are skipped once they have failed. */
-static const struct edge task_unused[] = {{TASK_WAITING, TASK_HELD},   {TASK_WAITING, TASK_SKIPPED},
-                                          {TASK_ACTIVE, TASK_SKIPPED}, {TASK_HELD, TASK_WAITING},
-                                          {TASK_HELD, TASK_SKIPPED},   {TASK_HELD, TASK_CANCELLED}};
+static const struct edge task_unused[] = {{TASK_WAITING, TASK_HELD},
+                                          {TASK_WAITING, TASK_SKIPPED},
+                                          {TASK_ACTIVE, TASK_SKIPPED},
+                                          {TASK_HELD, TASK_WAITING},
+                                          {TASK_HELD, TASK_SKIPPED},
+                                          {TASK_HELD, TASK_CANCELLED},
+                                          /* its file system is gone: the deep simulation's */
+                                          {TASK_WAITING, TASK_FAILED}};
 /* Only a running stage trips its breaker, and a stage is skipped only before it runs. */
 static const struct edge stage_unused[] = {{STAGE_BLOCKED, STAGE_HELD},
                                            {STAGE_RUNNING, STAGE_SKIPPED},
