@@ -6,9 +6,10 @@
  * loop), deep_store (faults of the database's connections), deep_calls (requests on their way to
  * AWS and back), deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (their
  * campaigns and verbs, through store/api), deep_wishes (those of file systems and endpoints),
- * deep_judge (what must hold), deep_lease (what must hold of leadership), deep_fsx, deep_hosting,
- * deep_logs (other services), deep_things (what must hold of file systems and endpoints), deep
- * (options, workers, seeds). */
+ * deep_pipeline (campaigns of copies, matrices, gates and models), deep_judge (what must hold),
+ * deep_lease (what must hold of leadership), deep_fsx, deep_hosting, deep_logs (other services),
+ * deep_things (what must hold of file systems and endpoints), deep_gates (what must hold of needs
+ * and gates), deep (options, workers, seeds). */
 #pragma once
 #include "aws/fsx.h"
 #include "aws/hosting.h"
@@ -38,12 +39,13 @@ enum {
     PROCS_MAX = 3,
     TYPES = 3,
     CAMPAIGNS_MAX = 8,
-    STAGES_MAX = 4,
+    STAGES_MAX = 8,
     STORES_MAX = 4,
     JOBS_MAX = 4096,
     LUSTRES_MAX = 128,
     HOSTED_MAX = 512,
-    EXPORTS_MAX = 16
+    EXPORTS_MAX = 16,
+    TESTS_MAX = 16 /* requests of an endpoint's smoke tests */
 };
 
 /* What may go wrong (deep_faults.def): CHANCE at each opportunity, RATE per virtual hour. */
@@ -124,6 +126,11 @@ struct job {
     uint32_t gen, pool_gen;
     bool written;  /* its output is in S3 */
     bool our_stop; /* a stop of ours has ended it */
+    /* what its log shows, when its stage has metrics */
+    bool prints, mute;
+    int cents; /* its last loss, in hundredths */
+    int64_t log_late_us;
+    usec_t cut_at, again_at; /* interrupted, and running again in another stream */
 };
 
 /* A file system of FSx, its association with S3 and its exports. */
@@ -151,6 +158,11 @@ struct hosted {
     const char *status, *fails; /* of endpoints */
     usec_t created, modified, in_service, off;
     bool gone;
+    char data[160]; /* of models: where it lies */
+    /* its invocations: each minute from then until then, and the smoke tests */
+    usec_t used_from, used_until, tested[TESTS_MAX];
+    int tested_n;
+    int64_t count_late_us; /* until CloudWatch counts one */
 };
 
 /* A limit that people set on our own use of a type. */
@@ -159,6 +171,15 @@ struct use_limit {
     int64_t set_us;
 };
 
+/* What people wrote of a stage. */
+struct told_stage {
+    char name[64], model_of[64];
+    int64_t parts;  /* 0: not known, or it has no jobs */
+    uint32_t needs; /* a bit for each stage */
+    bool all_good;  /* it succeeds when every part does */
+    bool gated, overridden;
+    int64_t held_us, over_us; /* seen held by its gate so, since then; 0: not so */
+};
 struct campaign {
     int64_t id; /* 0: not submitted yet */
     int64_t submit_us;
@@ -172,6 +193,9 @@ struct campaign {
     char *yaml;
     int parts, stages;
     char open_name[16];
+    bool pipeline;
+    struct told_stage told[STAGES_MAX];
+    int told_n;
 };
 
 struct world {
@@ -219,6 +243,7 @@ struct world {
     char (*story)[200];
     size_t story_n;
 };
+struct spec;
 extern struct world *deep; /* the one world of this process */
 extern const char *const deep_types[TYPES];
 
@@ -333,11 +358,17 @@ void people_verb(void);         /* somebody does something */
 void people_pause_resume(void); /* somebody pauses a campaign and resumes it soon */
 /* Pauses and resumes, or resumes all that is paused, between two transactions of p's pass. */
 void people_between(struct proc *p);
+/* Copies, an index, rows of a matrix with a gate, a training and an endpoint of its model. */
+void pipeline_write(struct buf *b, struct rng *r, const char *image, const char *role);
+void pipeline_tell(struct campaign *c, const struct spec *s); /* how it was understood */
+/* People override a gate that holds c. False: none does, or err. */
+bool pipeline_override(struct campaign *c, struct err *err);
 void people_care(void); /* after the calm began: removes what keeps a campaign from ending */
 
 void wish_volume(struct buf *b, struct rng *r); /* a stage `vol` of kind lustre */
 void wish_mount(struct buf *b);                 /* a stage of jobs reads from it */
 void wish_endpoint(struct buf *b, struct rng *r, const char *image, int last); /* after s<last> */
+void wish_test(struct buf *b, struct rng *r);      /* an endpoint is tested */
 void wish_regret(const char *name, bool endpoint); /* of what was just made */
 bool wish_act(int what, struct err *err); /* 0: a later end, 1: end an endpoint, 2: a file system */
 
@@ -358,6 +389,12 @@ void judge_lustre_ends(const struct lustre *l); /* its deletion is taken */
 void judge_hosted_made(const struct hosted *h);
 void judge_things_time(void);                             /* none outlives its time */
 void judge_volume(const struct job *j, usec_t signed_us); /* what it mounts is there */
+void judge_hosted_ends(const struct hosted *h);           /* its deletion is taken */
+bool job_is_good(const struct job *j);                    /* by the gates that people write */
+/* What the stage of that name needs has ended well, and gates let it start. */
+void judge_needs(const struct campaign *c, const char *stage, const char *what);
+void judge_model(const struct hosted *h); /* it is what its stage has made */
+void judge_gates(void);
 bool judge_things_quiet(void); /* no file system and nothing of hosting is at AWS */
 int64_t judge_things(void);    /* checks their lines of the ledger; what the invoice has */
 bool judge_over(void);

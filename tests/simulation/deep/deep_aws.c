@@ -150,6 +150,8 @@ static bool read_request(struct str body, struct job *j)
     j->max_runtime_s =
         json_number_of(json_object_get(o, "StoppingCondition"), "MaxRuntimeInSeconds");
     j->spot = json_is_true(json_object_get(o, "EnableManagedSpotTraining"));
+    j->prints = json_array_size(json_object_get(json_object_get(o, "AlgorithmSpecification"),
+                                                "MetricDefinitions")) > 0;
     read_tags(o, j);
     read_volume(o, j);
     fingerprint(o, j, j->fingerprint);

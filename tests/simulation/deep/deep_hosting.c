@@ -58,6 +58,11 @@ static void made(void *ctx, int64_t arg)
     if (strcmp(h->status, "Creating") == 0) {
         show(h, h->fails != NULL ? "Failed" : "InService");
         h->in_service = h->fails != NULL ? 0 : h->modified;
+        if (h->in_service != 0 && rng_chance(&deep->rng_aws, 0.5)) {
+            h->used_from = h->in_service + between(&deep->rng_aws, 0, 30) * MINUTE;
+            h->used_until = h->used_from + between(&deep->rng_aws, 1, 60) * MINUTE;
+        }
+        h->count_late_us = fault(FAULT_COUNT_LATE) ? between(&deep->rng_aws, 0, 200) * SEC : 0;
     }
 }
 
@@ -108,7 +113,10 @@ static void read_request(const json_t *o, struct hosted *h)
     (void)snprintf(h->name, sizeof h->name, "%s", json_text_of(o, names[h->kind]));
     h->campaign_id = strtoll(json_tag_of(o, "drover-campaign"), NULL, 10);
     (void)snprintf(h->stage, sizeof h->stage, "%s", json_tag_of(o, "drover-stage"));
-    if (h->kind == HOSTING_CONFIG) {
+    if (h->kind == HOSTING_MODEL) {
+        (void)snprintf(h->data, sizeof h->data, "%s",
+                       json_text_of(json_object_get(o, "PrimaryContainer"), "ModelDataUrl"));
+    } else if (h->kind == HOSTING_CONFIG) {
         (void)snprintf(h->of, sizeof h->of, "%s", json_text_of(variant(o), "ModelName"));
         (void)snprintf(h->type, sizeof h->type, "%s", json_text_of(variant(o), "InstanceType"));
         h->instances = json_number_of(variant(o), "InitialInstanceCount");
@@ -172,11 +180,14 @@ static void effect_look(struct host_call *k, const struct hosted *h)
     }
 }
 
-static void effect_ask(struct host_call *k, const struct hosted *h, struct aws_failure *f)
+static void effect_ask(struct host_call *k, struct hosted *h, struct aws_failure *f)
 {
     if (h == NULL || strcmp(h->status, "InService") != 0) {
         aws_refuse(f, AWS_REFUSED, "ValidationError", "Endpoint %s not found", k->name);
         return;
+    }
+    if (h->tested_n < TESTS_MAX) {
+        h->tested[h->tested_n++] = wall_now();
     }
     bool good = !fault(FAULT_SMOKE_FAILS);
     k->said = (struct endpoint_answer){
@@ -203,6 +214,7 @@ static void effect(void *x, usec_t signed_us, struct aws_failure *f)
         k->busy = h != NULL && h->status != NULL && strcmp(h->status, "Creating") == 0 &&
                   deep->seed % 2 == 0;
         if (h != NULL && !k->busy) {
+            judge_hosted_ends(h);
             begin_end(h);
         }
         return;
@@ -297,17 +309,42 @@ void hosting_vanish(struct rng *r)
     }
 }
 
-/* CloudWatch has counted nothing. */
 struct count_call {
     invocations_cb cb;
     void *ctx;
     void *under_way;
+    char endpoint[64];
+    struct invocation_question q;
     struct invocation_report report;
 };
 
-static void effect_count(void *x, usec_t signed_us, struct aws_failure *f)
+static int64_t invoked(const struct hosted *h, usec_t from, usec_t until)
 {
-    (void)x, (void)signed_us, (void)f;
+    int64_t n = from >= h->used_from - MINUTE && from < h->used_until;
+    for (int i = 0; i < h->tested_n; i++) {
+        n += h->tested[i] >= from && h->tested[i] < until;
+    }
+    return n;
+}
+
+/* What CloudWatch has counted by now, minute by minute. */
+static void effect_count(void *x, UNUSED usec_t signed_us, UNUSED struct aws_failure *f)
+{
+    struct count_call *k = x;
+    const struct hosted *h = find(HOSTING_ENDPOINT, k->endpoint);
+    usec_t seen = wall_now() - (h != NULL ? h->count_late_us : 0);
+    k->report.n = 0;
+    for (usec_t at = k->q.from; h != NULL && at < MIN(k->q.to, seen); at += MINUTE) {
+        usec_t period_us = k->q.period_s * SEC;
+        usec_t from = at - (at - k->q.from) % period_us;
+        int64_t n = invoked(h, at, at + MINUTE);
+        struct invocation_count *last = &k->report.counts[k->report.n - (k->report.n > 0)];
+        if (n > 0 && k->report.n > 0 && last->from == from) {
+            last->n += n;
+        } else if (n > 0 && k->report.n < INVOCATION_COUNTS_MAX) {
+            k->report.counts[k->report.n++] = (struct invocation_count){.from = from, .n = n};
+        }
+    }
 }
 
 static void give_count(void *x, const struct aws_failure *f)
@@ -323,7 +360,9 @@ struct invocations_call *invocations_read(struct aws_client *c, struct aws_gate 
 {
     static const struct call_kind_of kind = {"invocations", false, effect_count, give_count};
     struct count_call *k = xcalloc(1, sizeof *k);
-    (void)variant, (void)q;
+    (void)variant;
+    k->q = *q;
+    (void)snprintf(k->endpoint, sizeof k->endpoint, "%s", endpoint);
     k->cb = cb;
     k->ctx = ctx;
     k->under_way = call_other(c, gate, &kind, endpoint, k);

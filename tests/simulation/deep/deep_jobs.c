@@ -70,6 +70,11 @@ void job_begin(struct job *j, const struct job *pool)
     }
     j->short_output = j->fails == NULL && fault(FAULT_JOB_SHORT);
     j->interrupted_once = !(j->spot && fault(FAULT_JOB_SPOT));
+    if (j->prints) {
+        j->cents = (int)(rng_chance(r, 0.75) ? between(r, 0, 499) : between(r, 500, 999));
+        j->mute = rng_chance(r, 0.07);
+        j->log_late_us = fault(FAULT_LOG_LATE) ? between(r, 0, 2 * deep->observe_us) : 0;
+    }
     show(j, LIFE_PENDING, "InProgress", "Pending");
     next(j, between(r, 1, 10) * SEC);
 }
@@ -178,6 +183,7 @@ static void while_running(struct job *j)
     } else if (!j->interrupted_once) {
         j->interrupted_once = true;
         show(j, LIFE_INTERRUPTED, "InProgress", "Interrupted");
+        j->cut_at = j->modified;
         next(j, between(r, 30, 300) * SEC);
     } else if (j->fails != NULL) {
         end(j, "Failed", "Failed");
@@ -213,6 +219,7 @@ static void step(void *ctx, int64_t gen)
         }
         show(j, LIFE_RUNNING, "InProgress", "Training");
         j->started = j->started != 0 ? j->started : j->modified;
+        j->again_at = j->cut_at != 0 ? j->modified : 0;
         run_on(j);
         return;
     case LIFE_RUNNING:

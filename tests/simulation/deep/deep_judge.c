@@ -173,6 +173,7 @@ void judge_job_created(const struct job *j)
     }
     c->last_job_us = deep->now_us;
     check_budget(c);
+    judge_needs(c, j->stage, j->name);
     for (size_t i = 0; i < deep->jobs_n; i++) {
         const struct job *o = &deep->jobs[i];
         if (o != j && !o->foreign && !o->over && o->task_id == j->task_id) {
@@ -278,6 +279,7 @@ void judge_now(void)
     check_pools_and_money();
     check_failed();
     judge_things_time();
+    judge_gates();
 }
 
 /* The amount of an invoice line, rounded half up once. */

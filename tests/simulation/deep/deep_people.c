@@ -113,12 +113,13 @@ static char *write_campaign(struct campaign *c, int i)
     struct rng *r = &deep->rng_people;
     AUTO_BUF struct buf b = BUF_INIT(65536);
     static const char *const at_limit[] = {"drain", "stop", "hold"};
+    c->pipeline = rng_chance(r, 0.25);
     c->stages = (int)between(r, 1, 3);
     bool volume = rng_chance(r, 0.35), serves = rng_chance(r, 0.4);
     c->parts = (int)(volume || serves      ? between(r, 3, 9)
                      : rng_chance(r, 0.15) ? between(r, 20, 40)
                                            : between(r, 6, 14));
-    c->open_stage = rng_chance(r, 0.25);
+    c->open_stage = !c->pipeline && rng_chance(r, 0.25);
     (void)snprintf(c->project, sizeof c->project, "p%lld", (long long)between(r, 0, 1));
     buf_addf(&b, "version: 1\nname: c%d\nproject: %s\nlimits: {parts: %lld, priority: %lld}\n", i,
              c->project, (long long)between(r, 2, 20), (long long)between(r, 1, 3) * 25);
@@ -128,6 +129,10 @@ static char *write_campaign(struct campaign *c, int i)
     }
     write_retry(&b, r);
     buf_add_cstr(&b, "stages:\n");
+    if (c->pipeline) {
+        pipeline_write(&b, r, IMAGE, ROLE);
+        return xstrdup(buf_cstr(&b));
+    }
     if (volume) {
         wish_volume(&b, r);
     }
@@ -144,7 +149,9 @@ static char *write_campaign(struct campaign *c, int i)
     return xstrdup(buf_cstr(&b));
 }
 
-static bool load(struct campaign *c, int64_t stage_id, int64_t n, bool last, struct err *err)
+/* from_s3: each has an object as its input. */
+static bool load(struct campaign *c, int64_t stage_id, int64_t n, bool from_s3, bool last,
+                 struct err *err)
 {
     CLEANUP(apidb_load_freep)
     struct apidb_load *l = NULL;
@@ -152,10 +159,12 @@ static bool load(struct campaign *c, int64_t stage_id, int64_t n, bool last, str
         return false;
     }
     for (int64_t i = 0; i < n; i++) {
-        char uri[64];
-        (void)snprintf(uri, sizeof uri, "s3://bbb/meta/%05lld.bin", (long long)i);
-        if (!apidb_load_row(l, str_of(uri), between(&deep->rng_people, 1, 500) * 1000000, STR(""),
-                            err)) {
+        char uri[64] = "";
+        int64_t size = from_s3 ? between(&deep->rng_people, 1, 500) * 1000000 : 0;
+        if (from_s3) {
+            (void)snprintf(uri, sizeof uri, "s3://bbb/meta/%05lld.bin", (long long)i);
+        }
+        if (!apidb_load_row(l, str_of(uri), size, STR(""), err)) {
             return false;
         }
     }
@@ -167,9 +176,17 @@ static const char *at_limit_word(enum at_limit a)
     return a == AT_LIMIT_DRAIN ? "drain" : a == AT_LIMIT_STOP ? "stop" : "hold";
 }
 
+static int64_t parts_of(const struct campaign *c, const struct spec *s, int i)
+{
+    const struct spec_stage *sp = s->stages[i];
+    return sp->kind != SPEC_KIND_JOBS     ? 0
+           : sp->fan_out == FAN_OUT_NONE  ? 1
+           : sp->fan_out == FAN_OUT_COUNT ? sp->fan_out_count
+                                          : MAX(1, c->parts / s->stages_n);
+}
+
 static bool insert_stages(struct campaign *c, const struct spec *s, struct err *err)
 {
-    int64_t share = MAX(1, c->parts / s->stages_n);
     for (int i = 0; i < s->stages_n; i++) {
         const struct spec_stage *sp = s->stages[i];
         const struct apidb_stage row = {.campaign_id = c->id,
@@ -184,9 +201,10 @@ static bool insert_stages(struct campaign *c, const struct spec *s, struct err *
                                         .warn_at_n = s->warn_at_n};
         int64_t id;
         bool of_jobs = sp->kind == SPEC_KIND_JOBS;
+        c->told[i].parts = parts_of(c, s, i);
         if (!apidb_stage_insert(deep->api, &row, &id, err) ||
             ((!of_jobs || sp->fan_out != FAN_OUT_API) &&
-             !load(c, id, of_jobs ? share : 0, true, err))) {
+             !load(c, id, parts_of(c, s, i), sp->fan_out == FAN_OUT_S3, true, err))) {
             return false;
         }
     }
@@ -233,6 +251,7 @@ static void submit(void *ctx, int64_t arg)
                  faults->at[0].message, c->yaml);
     }
     c->id = 0;
+    pipeline_tell(c, spec);
     if (!insert(c, spec, &err)) {
         c->id = 0;
         trace("a submit fails: %s", err.message);
@@ -334,7 +353,7 @@ static bool add_parts(struct campaign *c, bool last, struct err *err)
     }
     AUTO_TX struct store *tx = deep->api;
     return tx_begin(tx, TX_WRITE, err) &&
-           load(c, stage.id, between(&deep->rng_people, 1, 6), last, err) &&
+           load(c, stage.id, between(&deep->rng_people, 1, 6), true, last, err) &&
            apidb_notify(tx, err) && tx_commit(tx, err);
 }
 
@@ -380,7 +399,8 @@ static bool act(struct campaign *c, int verb, struct err *err)
         return want(c, WANTED_PAUSE, err);
     case 1:
     case 2:
-        return want(c, WANTED_RUN, err);
+        return want(c, WANTED_RUN, err) &&
+               (!c->pipeline || rng_chance(r, 0.5) || pipeline_override(c, err));
     case 3:
         return want(c, WANTED_DRAIN, err);
     case 4:
@@ -534,6 +554,10 @@ static void care(struct campaign *c)
     bool ok = c->prods > PRODS_MAX
                   ? want(c, WANTED_CANCEL, &err)
                   : (c->prods > 1 || patch(c, &free_it, &err)) && want(c, WANTED_RUN, &err);
+    if (ok && c->pipeline && c->prods <= PRODS_MAX && rng_chance(&deep->rng_people, 0.5)) {
+        ok = rng_chance(&deep->rng_people, 0.9) ? pipeline_override(c, &err)
+                                                : want(c, WANTED_CANCEL, &err);
+    }
     if (ok && c->open_stage && c->prods == 1) {
         ok = add_parts(c, true, &err);
     }
@@ -561,6 +585,7 @@ static void care_all(void *ctx, int64_t arg)
         }
     }
     judge_things_time();
+    judge_gates();
     event_at(deep->now_us + CARE_US, care_all, ctx, arg + 1);
 }
 

@@ -53,12 +53,45 @@ void judge_hosted_made(const struct hosted *h)
     if (sql_asked_i64("judge_hosted", "SELECT count(*) FROM endpoint WHERE name = $1", &p) != 1) {
         wrong("I2", "a thing of hosting is made and no committed intent says so: %s", h->name);
     }
+    judge_model(h);
     for (size_t i = 0; i < deep->hosted_n; i++) {
         const struct hosted *o = &deep->hosted[i];
         if (o != h && !o->gone && o->kind == h->kind && o->campaign_id == h->campaign_id &&
             strcmp(o->stage, h->stage) == 0) {
             wrong("I1", "two of one stage: %s and %s", o->name, h->name);
         }
+    }
+}
+
+/* Somebody asked it within `idle` before it was decided that nobody does. CloudWatch counts some
+ * minutes late, and the answer may be minutes old by then; frozen droverds and clocks that step
+ * see another time. */
+void judge_hosted_ends(const struct hosted *h)
+{
+    static const enum harm blurs[] = {FAULT_FREEZE, FAULT_FREEZE_STEP, FAULT_FREEZE_SIGNED,
+                                      FAULT_TAKEOVER_BREAKS, FAULT_WALL_STEP};
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, h->name);
+    if (h->kind != HOSTING_ENDPOINT || h->in_service == 0) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(blurs); i++) {
+        if (deep->strength[blurs[i]] > 0) {
+            return;
+        }
+    }
+    AUTO_RESULT PGresult *r =
+        sql_asked("judge_idle",
+                  "SELECT idle_s, (extract(epoch FROM deleting_at) * 1e6)::bigint FROM endpoint "
+                  "WHERE name = $1 AND reason LIKE 'idle for %'",
+                  &p);
+    if (row_count(r) == 0) {
+        return;
+    }
+    usec_t until = row_i64(r, 0, 1) - 10 * MINUTE,
+           from = until - row_i64(r, 0, 0) * SEC + 6 * MINUTE;
+    if (h->in_service > from || (h->used_from < until && h->used_until > from)) {
+        wrong("I8", "%s is deleted as idle, and it was asked", h->name);
     }
 }
 
@@ -99,6 +132,13 @@ void judge_things_time(void)
                              ttl_us("SELECT ttl_s FROM endpoint WHERE name = $1", h->name,
                                     "judge_endpoint_ttl")) {
             wrong("I8", "%s, a thing of hosting, outlives its time", h->name);
+        }
+        if (!h->gone && h->off == 0 && h->in_service != 0 &&
+            wall_now() > MAX(h->in_service, h->used_until) + ENDPOINT_LATE_US +
+                             ttl_us("SELECT CASE WHEN idle_s = 0 THEN 1000000 ELSE idle_s END "
+                                    "FROM endpoint WHERE name = $1",
+                                    h->name, "judge_endpoint_idle")) {
+            wrong("I8", "nobody asks %s, and it lives on", h->name);
         }
     }
 }

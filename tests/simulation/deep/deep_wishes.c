@@ -36,6 +36,11 @@ void wish_endpoint(struct buf *b, struct rng *r, const char *image, int last)
              "    model: {data: \"s3://bbb/model.tar.gz\", image: \"%s\"}\n    instance_type: %s\n"
              "    ttl: %lldm\n",
              image, deep_types[rng_below(r, TYPES)], (long long)between(r, 5, 90));
+    wish_test(b, r);
+}
+
+void wish_test(struct buf *b, struct rng *r)
+{
     if (rng_chance(r, 0.7)) {
         buf_add_cstr(b, "    smoke_test: {payloads: [{x: 1}, {x: 2}]}\n");
     }
