@@ -20,13 +20,22 @@ static void say_value(const struct spec_gate *g, const struct gate_run *run, cha
                    (long long)run->seq, low ? "above" : "below", low ? g->above : g->below);
 }
 
+static void say_unknown(const struct spec_gate *g, const struct gate_run *run, char *ret, size_t n)
+{
+    if (run->partly_read) {
+        (void)snprintf(ret, n, "the log of run %lld was not read to its end: %.64s is not known",
+                       (long long)run->seq, g->metric);
+    } else {
+        (void)snprintf(ret, n, "run %lld printed no %.64s", (long long)run->seq, g->metric);
+    }
+}
+
 bool gate_passes(const struct spec_gate *g, const struct gate_run *runs, size_t n, int64_t skipped,
                  char *ret_text, size_t text_n)
 {
     for (size_t i = 0; i < n && i < GATE_RUNS_MAX; i++) {
         if (!runs[i].known) {
-            (void)snprintf(ret_text, text_n, "run %lld printed no %.64s", (long long)runs[i].seq,
-                           g->metric);
+            say_unknown(g, &runs[i], ret_text, text_n);
             return false;
         }
         if (!is_good(g, &runs[i])) {

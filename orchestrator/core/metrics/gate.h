@@ -5,11 +5,12 @@
 
 #define GATE_RUNS_MAX 1000 /* looked at; a gate over more holds */
 
-struct gate_run { /* of a stage, by its newest good attempt */
-    int64_t seq;  /* of the task */
-    bool known;   /* the metric was found */
-    double value; /* its last one */
-    int64_t step; /* -1: not known */
+struct gate_run {     /* of a stage, by its newest good attempt */
+    int64_t seq;      /* of the task */
+    bool known;       /* the metric was found */
+    double value;     /* its last one */
+    int64_t step;     /* -1: not known */
+    bool partly_read; /* its log was not read to its end: a value is SageMaker's */
 };
 /* skipped: runs of the stage that were done before and have no attempt. Writes why it holds, as
  * "loss is 3.21 at step 500 of run 0, not below 3". */

@@ -24,13 +24,14 @@ static bool whole(const struct metric_collect *m)
 
 enum metric_act metric_collect_next(struct metric_collect *m, int64_t boot_us)
 {
-    if (m->note[0] != '\0' || (m->final_known && whole(m))) {
+    bool given_up = m->note[0] != '\0';
+    if ((given_up && !m->ended) || (m->final_known && (given_up || whole(m)))) {
         return METRIC_CLOSE;
     }
     if (boot_us < m->due_us) {
         return METRIC_WAIT;
     }
-    if (whole(m)) {
+    if (given_up || whole(m)) {
         return METRIC_ASK_FINAL;
     }
     if (m->last_stream) { /* as far as was known then */
@@ -92,6 +93,7 @@ static void give_up(struct metric_collect *m, enum metric_act act, const struct 
         m->final_known = true; /* the log has its values */
         return;
     }
+    m->refusals = 0; /* SageMaker's own figures may be had all the same */
     (void)snprintf(m->note, sizeof m->note, "the log cannot be read: %.60s %.200s", f->code,
                    f->message);
 }

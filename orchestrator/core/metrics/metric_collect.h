@@ -34,7 +34,8 @@ struct metric_collect {
     char note[300];      /* why it is not whole; "": it is */
 };
 void metric_collect_ended(struct metric_collect *m, int64_t boot_us);
-/* A call is counted as asked from here on. */
+/* A call is counted as asked from here on. Of a log that was given up SageMaker's own figures are
+ * still asked for once its job has ended. */
 enum metric_act metric_collect_next(struct metric_collect *m, int64_t boot_us);
 
 /* Answers. name "": no further stream. */

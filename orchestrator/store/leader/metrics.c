@@ -108,7 +108,8 @@ bool view_gate_values(struct store *s, int64_t stage_id, const char *metric, str
         ret[i] = (struct gate_run){.seq = row_i64(r, i, 0),
                                    .known = known,
                                    .value = known ? row_f64(r, i, 2) : 0,
-                                   .step = row_i64(r, i, 3)};
+                                   .step = row_i64(r, i, 3),
+                                   .partly_read = row_bool(r, i, 4)};
     }
     return true;
 }

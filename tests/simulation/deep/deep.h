@@ -127,7 +127,8 @@ struct job {
     bool written;  /* its output is in S3 */
     bool our_stop; /* a stop of ours has ended it */
     /* what its log shows, when its stage has metrics */
-    bool prints, mute;
+    bool prints, mute, no_final;
+    usec_t denied_at; /* its log may not be read from then on; 0: it may */
     int cents; /* its last loss, in hundredths */
     int64_t log_late_us;
     usec_t cut_at, again_at; /* interrupted, and running again in another stream */

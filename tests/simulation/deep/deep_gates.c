@@ -76,6 +76,17 @@ void judge_model(const struct hosted *h)
     }
 }
 
+static void check_open(const struct campaign *c, const struct told_stage *t)
+{
+    int good;
+    for (int64_t part = 0; part < t->parts && t->all_good && !t->overridden; part++) {
+        if (complete(c, t, part, &good) > 0 && good == 0) {
+            wrong("I21", "the gate of c-%lld/%s is open, and part %lld is not good",
+                  (long long)c->id, t->name, (long long)part);
+        }
+    }
+}
+
 /* It holds although all its runs are good and their logs were read to the end. */
 static void check_reason(const struct campaign *c, const struct told_stage *t)
 {
@@ -106,11 +117,16 @@ static void check_gate(struct campaign *c, struct told_stage *t)
         "SELECT g.gate_override, EXISTS (SELECT FROM metric_source m JOIN attempt a ON a.id = "
         "m.attempt_id WHERE a.stage_id = g.id AND m.note <> ''), k.wanted = 'run' AND c.state <> "
         "'held' AND NOT EXISTS (SELECT FROM stage_run o WHERE o.campaign_id = g.campaign_id AND "
-        "o.state = 'running') FROM stage g JOIN stage_run n ON n.stage_id = g.id JOIN campaign k "
+        "o.state = 'running'), n.state = 'held' FROM stage g JOIN stage_run n ON n.stage_id = g.id "
+        "JOIN campaign k "
         "ON k.id = g.campaign_id JOIN campaign_run c ON c.campaign_id = g.campaign_id WHERE "
-        "g.campaign_id = $1 AND g.name = $2 AND n.state = 'held' AND n.reason LIKE 'gate: %'",
+        "g.campaign_id = $1 AND g.name = $2 AND (n.state = 'succeeded' OR n.state = 'held' AND "
+        "n.reason LIKE 'gate: %')",
         &p);
-    bool held = row_count(r) > 0;
+    bool held = row_count(r) > 0 && row_bool(r, 0, 3);
+    if (row_count(r) > 0 && !held) {
+        check_open(c, t);
+    }
     if (held && !row_bool(r, 0, 1)) {
         check_reason(c, t);
     }

@@ -71,8 +71,12 @@ void job_begin(struct job *j, const struct job *pool)
     j->short_output = j->fails == NULL && fault(FAULT_JOB_SHORT);
     j->interrupted_once = !(j->spot && fault(FAULT_JOB_SPOT));
     if (j->prints) {
-        j->cents = (int)(rng_chance(r, 0.75) ? between(r, 0, 499) : between(r, 500, 999));
+        j->cents = (int)(rng_chance(r, 0.6) ? between(r, 0, 499) : between(r, 500, 999));
         j->mute = rng_chance(r, 0.07);
+        if (fault(FAULT_LOG_DENIED)) {
+            j->denied_at = wall_now() + j->start_us + between(r, 0, j->run_us);
+            j->no_final = rng_chance(r, 0.5);
+        }
         j->log_late_us = fault(FAULT_LOG_LATE) ? between(r, 0, 2 * deep->observe_us) : 0;
     }
     show(j, LIFE_PENDING, "InProgress", "Pending");

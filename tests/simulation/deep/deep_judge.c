@@ -516,5 +516,6 @@ void judge_end(void)
     check_rows();
     check_done();
     check_failed();
+    judge_gates();
     check_invoice();
 }

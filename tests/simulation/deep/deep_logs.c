@@ -4,7 +4,7 @@
 #include "deep.h"
 #include <stdio.h>
 
-#define LINE_US (4 * MINUTE)
+#define LINE_US (2 * MINUTE)
 #define PAGE    3 /* lines */
 
 enum log_what { STREAM, LINES, FINAL };
@@ -40,7 +40,7 @@ static bool is_complete(const struct job *j)
 
 static void write_line(struct log_call *k, const struct job *j, int i, usec_t at, bool last)
 {
-    int cents = last ? j->cents : (int)((j->attempt_id * 7919 + i * 104729) % 1000);
+    int cents = last ? j->cents : (int)((j->attempt_id * 7919 + i * 104729) % 700);
     char *text = k->text[k->n];
     if (j->mute) {
         (void)snprintf(text, sizeof k->text[0], "epoch %d", i);
@@ -68,14 +68,14 @@ static void effect_lines(struct log_call *k, const struct job *j)
 
 static void effect_final(struct log_call *k, const struct job *j)
 {
-    if (is_complete(j) && !j->mute) {
+    if (is_complete(j) && !j->mute && !j->no_final) {
         k->n = 2;
         k->final[0] = (struct job_metric){.name = "loss", .value = j->cents / 100.0};
         k->final[1] = (struct job_metric){.name = "accuracy", .value = (1000 - j->cents) / 100.0};
     }
 }
 
-static void effect(void *x, UNUSED usec_t signed_us, UNUSED struct aws_failure *f)
+static void effect(void *x, UNUSED usec_t signed_us, struct aws_failure *f)
 {
     struct log_call *k = x;
     const struct job *j = job_find(k->job);
@@ -84,10 +84,12 @@ static void effect(void *x, UNUSED usec_t signed_us, UNUSED struct aws_failure *
     if (j == NULL || j->started == 0) {
         return;
     }
-    if (k->what == LINES) {
-        effect_lines(k, j);
-    } else if (k->what == FINAL) {
+    if (k->what == FINAL) {
         effect_final(k, j);
+    } else if (j->denied_at != 0 && wall_now() >= j->denied_at) {
+        aws_refuse(f, AWS_REFUSED, "AccessDeniedException", "it may not be read");
+    } else if (k->what == LINES) {
+        effect_lines(k, j);
     } else if (k->after < (j->again_at != 0 ? 1 : 0)) {
         (void)snprintf(k->next, sizeof k->next, "%s/algo-1-%d", k->job, k->after + 1);
     }

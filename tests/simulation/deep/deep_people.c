@@ -113,7 +113,7 @@ static char *write_campaign(struct campaign *c, int i)
     struct rng *r = &deep->rng_people;
     AUTO_BUF struct buf b = BUF_INIT(65536);
     static const char *const at_limit[] = {"drain", "stop", "hold"};
-    c->pipeline = rng_chance(r, 0.25);
+    c->pipeline = rng_chance(r, 0.35);
     c->stages = (int)between(r, 1, 3);
     bool volume = rng_chance(r, 0.35), serves = rng_chance(r, 0.4);
     c->parts = (int)(volume || serves      ? between(r, 3, 9)

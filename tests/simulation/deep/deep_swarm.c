@@ -51,7 +51,7 @@ void swarm_draw(struct world *w, uint64_t seed)
     for (int f = 0; f < FAULT_N; f++) {
         double u = rng_unit(&r), v = rng_unit(&r);
         bool usual = f == FAULT_VERBS || f == FAULT_CRASH || f == FAULT_CRASH_STEP ||
-                     f == FAULT_PAUSE_RESUME;
+                     f == FAULT_PAUSE_RESUME || f == FAULT_LOG_DENIED;
         w->strength[f] = u < (usual ? MAX(exists, 0.85) : exists) ? rows[f].most * v * v : 0;
         rng_split(&all, rows[f].word, &w->rng_fault[f]);
     }

@@ -56,6 +56,9 @@ static void test_gate__every_run_must_pass(void **state)
     runs[1].known = false;
     assert_false(gate_passes(&below, runs, 2, 0, why, sizeof why));
     assert_string_equal(why, "run 1 printed no loss");
+    runs[1].partly_read = true;
+    assert_false(gate_passes(&below, runs, 2, 0, why, sizeof why));
+    assert_string_equal(why, "the log of run 1 was not read to its end: loss is not known");
     assert_true(gate_passes(&below, runs, 1, 0, why, sizeof why));
     assert_false(gate_passes(&below, runs, 1, 1, why, sizeof why));
     assert_string_equal(why, "1 of its runs was done before: loss is not known");
