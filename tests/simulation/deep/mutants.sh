@@ -41,7 +41,7 @@ build() { # DIR: compiles what its files change, links
             [ -f "$dir/$src" ] || { mkdir -p "$dir/$(dirname "$src")" && cp "$src" "$dir/$src"; }
             # shellcheck disable=SC2046 # a list of words
             ${CC:-gcc} -std=gnu17 -D_GNU_SOURCE -O1 -w -fPIE -pthread -Iinclude "-I$dir/gen" -Ibuild/gen \
-                -Iorchestrator "-I$(dirname "$src")" $(pkg-config --cflags libpq jansson libcurl) \
+                -Iorchestrator -iquote "$(dirname "$src")" $(pkg-config --cflags libpq jansson libcurl) \
                 -c "$dir/$src" -o "$dir/$(tr / _ <<< "${src%.c}").o" || return 1
         done
     done
