@@ -58,7 +58,7 @@ static void made(void *ctx, int64_t arg)
     if (strcmp(h->status, "Creating") == 0) {
         show(h, h->fails != NULL ? "Failed" : "InService");
         h->in_service = h->fails != NULL ? 0 : h->modified;
-        if (h->in_service != 0 && rng_chance(&deep->rng_aws, 0.5)) {
+        if (h->in_service != 0 && rng_chance(&deep->rng_aws, 0.7)) {
             h->used_from = h->in_service + between(&deep->rng_aws, 0, 30) * MINUTE;
             h->used_until = h->used_from + between(&deep->rng_aws, 1, 60) * MINUTE;
         }

@@ -32,10 +32,14 @@ void wish_endpoint(struct buf *b, struct rng *r, const char *image, int last)
     if (rng_chance(r, 0.4)) {
         buf_addf(b, "    needs: s%d\n", last);
     }
+    int64_t ttl = between(r, 5, 90);
     buf_addf(b,
              "    model: {data: \"s3://bbb/model.tar.gz\", image: \"%s\"}\n    instance_type: %s\n"
              "    ttl: %lldm\n",
-             image, deep_types[rng_below(r, TYPES)], (long long)between(r, 5, 90));
+             image, deep_types[rng_below(r, TYPES)], (long long)ttl);
+    if (ttl >= 20 && rng_chance(r, 0.4)) {
+        buf_addf(b, "    idle: %lldm\n", (long long)between(r, 5, ttl / 2));
+    }
     wish_test(b, r);
 }
 
