@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/parking.h"
 #include "core/metrics/metric_collect.h"
 #include "core/metrics/metric_line.h"
 #include "lease.h"
@@ -325,7 +326,8 @@ static void ask(struct metric_log *l, enum metric_act act)
 static void go_on(struct metric_log *l, size_t *under_way, int64_t *wake_us)
 {
     int64_t now_us = clock_boot_us();
-    if (leader_state_attempt(&l->c->state, l->attempt_id) == NULL) {
+    if (leader_state_attempt(&l->c->state, l->attempt_id) == NULL &&
+        !parking_unread(&l->c->state, l->campaign_id)) {
         metric_collect_ended(&l->m, now_us);
     }
     if (*under_way >= LOGS_AT_ONCE && now_us >= l->m.due_us) {

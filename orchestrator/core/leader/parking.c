@@ -84,6 +84,13 @@ void parking_mark(struct leader_state *s, int64_t boot_us)
     }
 }
 
+bool parking_unread(struct leader_state *s, int64_t campaign_id)
+{
+    return leader_state_campaign(s, campaign_id) == NULL &&
+           (find(s, PARKED_CAMPAIGN, campaign_id, true) != NULL ||
+            find(s, PARKED_CAMPAIGN, campaign_id, false) != NULL);
+}
+
 bool parking_parked(const struct leader_state *s, const struct parking_subject *who)
 {
     return find(s, who->kind, who->ref_id, false) != NULL;

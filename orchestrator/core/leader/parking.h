@@ -29,6 +29,9 @@ bool parking_may(const struct leader_state *s, const struct parking_subject *who
  * locks that have not been met for as long as the last pause; not one of a campaign that is not in
  * memory, which would be forgotten with it. */
 void parking_mark(struct leader_state *s, int64_t boot_us);
+/* It is not in memory since its rows could not be read so far: what is live of it is not there
+ * either. */
+bool parking_unread(struct leader_state *s, int64_t campaign_id);
 bool parking_parked(const struct leader_state *s, const struct parking_subject *who);
 /* When it is tried again; 0: at once. */
 int64_t parking_next_us(const struct leader_state *s, const struct parking_subject *who);

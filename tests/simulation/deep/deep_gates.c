@@ -3,7 +3,7 @@
  * says so, and a person's override opens it. */
 #include "deep.h"
 
-#define SAYS_US (30 * MINUTE) /* until the campaign says it, in the calm */
+#define SAYS_US (25 * MINUTE) /* until the campaign says it, in the calm */
 
 static bool is_complete(const struct job *j)
 {

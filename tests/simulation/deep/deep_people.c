@@ -554,7 +554,7 @@ static void care(struct campaign *c)
     bool ok = c->prods > PRODS_MAX
                   ? want(c, WANTED_CANCEL, &err)
                   : (c->prods > 1 || patch(c, &free_it, &err)) && want(c, WANTED_RUN, &err);
-    if (ok && c->pipeline && c->prods <= PRODS_MAX && rng_chance(&deep->rng_people, 0.5)) {
+    if (ok && c->pipeline && c->prods <= PRODS_MAX && rng_chance(&deep->rng_people, 0.35)) {
         ok = rng_chance(&deep->rng_people, 0.9) ? pipeline_override(c, &err)
                                                 : want(c, WANTED_CANCEL, &err);
     }

@@ -38,12 +38,19 @@ static void write_data(struct buf *b, struct rng *r, const char *image, const ch
     }
 }
 
-static void write_training(struct buf *b, struct rng *r)
+/* many: it has parts. */
+static void write_training(struct buf *b, struct rng *r, bool many)
 {
-    static const char *const verify[] = {"none", "artifacts",
-                                         "{exists: \"s3://bbb/out/{campaign}/{stage}/0/done\"}"};
-    buf_addf(b, "    output: \"s3://bbb/out/{campaign}/{stage}/0/\"\n    verify: %s\n",
-             verify[rng_below(r, ARRAY_LEN(verify))]);
+    const char *part = many ? "{part}" : "0";
+    buf_addf(b, "    output: \"s3://bbb/out/{campaign}/{stage}/%s/\"\n", part);
+    if (rng_chance(r, 0.3)) {
+        buf_addf(b, "    verify: {exists: \"s3://bbb/out/{campaign}/{stage}/%s/done\"}\n", part);
+    } else {
+        buf_addf(b, "    verify: %s\n", rng_chance(r, 0.5) ? "none" : "artifacts");
+    }
+    if (many) {
+        buf_addf(b, "    fan_out: {count: %lld}\n", (long long)between(r, 2, 3));
+    }
     if (rng_chance(r, 0.4)) {
         buf_add_cstr(b, "    spot: true\n    resumable: true\n");
     }
@@ -67,11 +74,11 @@ void pipeline_write(struct buf *b, struct rng *r, const char *image, const char 
     buf_addf(b, "  - name: try\n    needs: %s\n    matrix: {instance_count: [1, 2]}\n",
              has_index ? "index" : "copy");
     write_jobs(b, r, image, role);
-    write_training(b, r);
+    write_training(b, r, rng_chance(r, 0.4));
     write_gate(b, r);
     buf_add_cstr(b, "  - name: full\n    needs: try\n");
     write_jobs(b, r, image, role);
-    write_training(b, r);
+    write_training(b, r, false);
     if (rng_chance(r, 0.5)) {
         int64_t idle = between(r, 5, 40);
         buf_addf(b,

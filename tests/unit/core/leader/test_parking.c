@@ -77,6 +77,28 @@ static void test_parking__the_lock_of_a_campaign_that_was_not_read_is_kept(void 
     leader_world_done(&w);
 }
 
+/* Its attempts are not in memory, so the log of a live job looks like that of one which has ended
+ * (deep simulation, seed 3): a gate went by half of it. */
+static void test_parking__a_campaign_that_was_not_read_is_known(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_false(parking_unread(&w.s, 7));
+    assert_false(parking_unread(&w.s, 8)); /* over, or nobody's */
+    assert_true(parking_failed(&w.s, &part, TX_BUSY, BOOT));
+    assert_true(parking_failed(&w.s, &other, TX_BUSY, BOOT));
+    assert_false(parking_unread(&w.s, 7));
+    assert_true(parking_unread(&w.s, 8));
+    parking_mark(&w.s, BOOT + 100 * SEC);
+    assert_true(parking_unread(&w.s, 8));
+    parking_drop(&w.s, 8);
+    const struct parking_subject refused = PARKING_CAMPAIGN(8);
+    assert_true(parking_failed(&w.s, &refused, TX_REFUSED, BOOT));
+    assert_true(parking_unread(&w.s, 8));
+    leader_world_done(&w);
+}
+
 static void test_parking__what_is_refused_waits_alone(void **state)
 {
     (void)state;
@@ -281,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_parking__a_lock_stops_its_campaign_alone),
         cmocka_unit_test(test_parking__a_lock_met_again_waits_twice_as_long_up_to_a_bound),
         cmocka_unit_test(test_parking__the_lock_of_a_campaign_that_was_not_read_is_kept),
+        cmocka_unit_test(test_parking__a_campaign_that_was_not_read_is_known),
         cmocka_unit_test(test_parking__what_is_refused_waits_alone),
         cmocka_unit_test(test_parking__a_row_that_cannot_go_parks_nobody_again),
         cmocka_unit_test(test_parking__refused_again_before_its_row_went),
