@@ -129,7 +129,7 @@ struct job {
     /* what its log shows, when its stage has metrics */
     bool prints, mute, no_final;
     usec_t denied_at; /* its log may not be read from then on; 0: it may */
-    int cents; /* its last loss, in hundredths */
+    int cents;        /* its last loss, in hundredths */
     int64_t log_late_us;
     usec_t cut_at, again_at; /* interrupted, and running again in another stream */
 };
