@@ -1,4 +1,4 @@
-/* drover pools. */
+/* drover pools: warm pools, and ending one. */
 #include "cli.h"
 #include "client.h"
 #include "list.h"
@@ -27,7 +27,26 @@ static const struct list_column columns[] = {
 };
 static const struct api_list pools = LIST(columns, "job_name");
 
-int cmd_pools(struct cli *cli)
+static int pool_end(struct cli *cli, const char *job)
+{
+    int status = EXIT_OK;
+    if (!confirm(cli, "End this pool? The next job of its kind starts cold.")) {
+        return fail(EXIT_USAGE, "add -y to end it without confirmation", "not ended");
+    }
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (!client_post(cli, &r, &status, "/v1/pools/%s:end", job)) {
+        return status;
+    }
+    if (cli->out == OUT_NAME) {
+        (void)puts(job);
+    } else if (!print_machine(cli, r.json, NULL)) {
+        (void)printf("%s the pool of %s is being ended\n", glyph(cli, "stopping"), job);
+    }
+    return EXIT_OK;
+}
+
+static int pool_list(struct cli *cli)
 {
     int status;
     struct ref ref;
@@ -57,4 +76,15 @@ int cmd_pools(struct cli *cli)
                  (long long)jint(sum, "open"), (long long)jint(sum, "idle_seconds"),
                  money(jint(sum, "idle_micro_usd"), usd));
     return EXIT_OK;
+}
+
+int cmd_pools(struct cli *cli)
+{
+    if (cli->args_n > 0 && strcmp(cli->args[0], "end") == 0) {
+        return cli->args_n == 2
+                   ? pool_end(cli, cli->args[1])
+                   : fail(EXIT_USAGE, "drover pools --help shows examples",
+                          "end which pool? JOB is in the first column of drover pools");
+    }
+    return pool_list(cli);
 }

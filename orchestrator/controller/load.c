@@ -332,6 +332,7 @@ static bool read_versions(struct controller *c, void *arg, struct err *err)
     struct versions *v = arg;
     return refresh_projects(c, err) && refresh_slot_limits(c, err) && parking_read(c, err) &&
            (c->state.strays_n == 0 || strays_read(c, err)) &&
+           (c->state.pools_n == 0 || pool_ends_read(c, err)) &&
            (c->state.endpoints_n == 0 || endpoints_read(c, err)) &&
            (c->state.filesystems_n == 0 || filesystems_read(c, err)) &&
            view_versions(c->store, &v->v, &v->n, err);

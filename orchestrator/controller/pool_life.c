@@ -114,6 +114,20 @@ static void on_update(void *ctx, bool no_pool, bool not_found, const struct aws_
     leader_pool_end_answered(p, f != NULL || FP("pool.after_update"), not_found, clock_boot_us());
 }
 
+bool pool_ends_read(struct controller *c, struct err *err)
+{
+    AUTO_FREE int64_t *ids = NULL;
+    size_t n = 0;
+    if (!view_pool_ends(c->store, &ids, &n, err)) {
+        return false;
+    }
+    size_t fresh = leader_take_pool_ends(&c->state, ids, n);
+    if (fresh > 0) {
+        log_event(LOG_INFO, "pool_end_asked", LF_I("pools", (int64_t)fresh), LF_S("why", "asked"));
+    }
+    return true;
+}
+
 void pool_ask_end(struct controller *c, struct live_pool *p, enum warm_pool_end why)
 {
     if (leader_pool_want_end(&c->state, p, why)) {

@@ -1,14 +1,16 @@
 // Warm pools: how long each stood idle, what that cost and what it was good for.
 import { html } from './html.js';
+import { useState } from 'preact/hooks';
 import { useQuery } from './address.js';
-import { get } from './api.js';
+import { get, post } from './api.js';
 import { Csv } from './csv.js';
+import { Confirm } from './dialog.js';
 import { useLive } from './live.js';
 import { count, duration, usd, word } from './format.js';
 import { timeText } from './timechart.js';
 
 const FIELDS = ['campaign'];
-const COLUMNS = ['id', 'campaign', 'stage', 'state', 'job_name', 'instance_type', 'instances', 'keep_alive_seconds', 'available_at', 'expires_at', 'ended_at', 'end_reason', 'reused_by', 'idle_seconds', 'idle_micro_usd'];
+const COLUMNS = ['id', 'campaign', 'stage', 'state', 'job_name', 'instance_type', 'instances', 'keep_alive_seconds', 'available_at', 'expires_at', 'ended_at', 'end_asked', 'end_reason', 'reused_by', 'idle_seconds', 'idle_micro_usd'];
 const LOOKS = { available: 'held', in_use: 'running', reused: 'succeeded', terminated: 'cancelled' }; // as states of campaigns look
 const KINDS = { available: 'idle', in_use: 'active', reused: 'done', terminated: 'cancelled' };
 
@@ -23,12 +25,16 @@ function Idle({ p, from, to, now }) {
     <rect class=${`pool-${KINDS[p.state] || 'idle'}`} x=${x(begin)} y="0" width=${Math.max(4, x(end) - x(begin))} height="10"/></svg>`;
 }
 
-function Table({ pools, now }) {
+const ends = (p) => p.state === 'available' && !p.reused_by && !p.end_asked && !p.end_reason;
+const question = (p) => ({ title: `End pool #${p.id}`, action: 'End', danger: true, confirm: () => post(`/pools/${p.job_name}:end`, {}),
+  preview: async () => ({ show: html`<p>${count(p.instances)} × ${p.instance_type} of stage ${p.stage} are given back. The next job of this kind starts cold.</p>` }) });
+
+function Table({ pools, now, onAsk }) {
   const times = pools.map((p) => Date.parse(p.available_at)).filter(Number.isFinite);
   const from = Math.min(now - 60e3, ...times);
   const text = timeText(from, now);
   return html`<table class="stack" id="pools"><thead><tr><th class="third">Pool <span class="muted">idle, ${text(from)} to ${text(now)}</span></th>
-      <th>State</th><th class="num">Instances</th><th class="num">Idle</th><th class="num">Cost of it</th><th>What came of it</th></tr></thead>
+      <th>State</th><th class="num">Instances</th><th class="num">Idle</th><th class="num">Cost of it</th><th>What came of it</th><th>End</th></tr></thead>
     <tbody>${pools.map((p) => html`<tr key=${p.id}><td class="name over">#${p.id}${' '}
         <a href=${`/c/${p.campaign.slice(2)}/timeline?${new URLSearchParams({ stage: p.stage })}`}>${p.stage} of ${p.campaign}</a>
         <${Idle} p=${p} from=${from} to=${now} now=${now}/></td>
@@ -37,12 +43,14 @@ function Table({ pools, now }) {
       <td data-label="Idle" class="num">${p.idle_seconds > 0 ? duration(p.idle_seconds / p.instances) : p.state === 'available' && p.available_at ? duration((now - Date.parse(p.available_at)) / 1000) : '–'}</td>
       <td data-label="Cost of it" class="num">${usd(p.idle_micro_usd)}</td>
       <td class="reason">${p.reused_by ? html`<span class="told">next job: ${p.reused_by}</span>` : p.end_reason
-        || (p.state === 'available' && p.expires_at ? html`ends by itself at <time datetime=${p.expires_at} title=${p.expires_at}>${text(Date.parse(p.expires_at))}</time>` : '')}</td></tr>`)}</tbody></table>`;
+        || (p.state === 'available' && p.expires_at ? html`ends by itself at <time datetime=${p.expires_at} title=${p.expires_at}>${text(Date.parse(p.expires_at))}</time>` : '')}</td>
+      <td>${ends(p) && html`<button class="danger" onClick=${() => onAsk(question(p))} aria-label=${`End pool ${p.id}`}>End…</button>`}${p.end_asked && !p.ended_at ? 'being ended' : ''}</td></tr>`)}</tbody></table>`;
 }
 
 export function Pools({ setLive }) {
   const [at, move] = useQuery(FIELDS);
-  const { data, problem } = useLive('/events', async () => {
+  const [asked, setAsked] = useState(null);
+  const { data, problem, load } = useLive('/events', async () => {
     document.title = 'warm pools · drover';
     return get(`/pools${at.campaign ? `?campaign=${encodeURIComponent(at.campaign)}` : ''}`);
   }, [at.campaign], setLive);
@@ -57,6 +65,7 @@ export function Pools({ setLive }) {
     <section class="card wide" aria-label="pools"><h2>Pools ${data.pools.length > 0 && html`<${Csv} file="pools" columns=${COLUMNS} rows=${data.pools}/>`}</h2>
       ${data.pools.length === 0 ? html`<p class="muted">No job has kept its instances. A stage keeps them with warm_pool: {keep_alive: 15m} in the campaign file; the quota for warm pools is
         0 until AWS raises it.</p>`
-        : html`<${Table} pools=${data.pools} now=${now}/>${data.pools.length < s.pools && html`<p class="muted">${count(data.pools.length)} of ${count(s.pools)} are shown, open ones first.</p>`}`}</section>`}
+        : html`<${Table} pools=${data.pools} now=${now} onAsk=${setAsked}/>${data.pools.length < s.pools && html`<p class="muted">${count(data.pools.length)} of ${count(s.pools)} are shown, open ones first.</p>`}`}</section>`}
+    ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
   </main>`;
 }

@@ -6,7 +6,7 @@
 SELECT coalesce(json_agg(json_build_object('id', p.id, 'campaign', 'c-' || p.campaign_id, 'stage', g.name,
     'state', p.state, 'job_name', a.name, 'instance_type', p.instance_type, 'instances', p.instances,
     'keep_alive_seconds', p.keep_alive_s, 'available_at', p.available_at, 'expires_at', p.expires_at,
-    'ended_at', p.ended_at, 'end_reason', nullif(p.end_reason, ''), 'reused_by', t.name,
+    'ended_at', p.ended_at, 'end_asked', p.end_asked, 'end_reason', nullif(p.end_reason, ''), 'reused_by', t.name,
     'idle_seconds', p.retained_s * p.instances, 'idle_micro_usd', p.musd)
     ORDER BY (p.ended_at IS NOT NULL), p.id DESC), '[]'::json)::text
 FROM (SELECT * FROM pool x WHERE $1 = 0 OR x.campaign_id = $1
@@ -14,6 +14,16 @@ FROM (SELECT * FROM pool x WHERE $1 = 0 OR x.campaign_id = $1
 JOIN attempt a ON a.id = p.attempt_id
 JOIN stage g ON g.id = p.stage_id
 LEFT JOIN attempt t ON t.id = p.taken_by;
+
+-- The open pool that this job left: its state, whether a job takes it, 1 when its end is asked for now. $1 job name text
+-- name: api_pool_end
+WITH open AS (
+    SELECT p.id, p.state, p.taken_by IS NOT NULL AS taken FROM pool p JOIN attempt a ON a.id = p.attempt_id
+    WHERE a.name = $1 AND p.ended_at IS NULL FOR UPDATE OF p),
+asked AS (
+    UPDATE pool SET end_asked = true FROM open WHERE pool.id = open.id AND open.state = 'available' AND NOT open.taken
+    RETURNING pool.id)
+SELECT state, taken, (SELECT count(*) FROM asked) FROM open;
 
 -- Result of warm pools: starts on kept instances, and the cost of idling. Relies on pool_campaign.
 -- name: api_pools_sum

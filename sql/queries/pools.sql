@@ -7,6 +7,10 @@ SELECT p.id, p.attempt_id, p.campaign_id, p.stage_id, a.task_id, p.state, p.fing
 FROM pool p JOIN attempt a ON a.id = p.attempt_id
 WHERE p.ended_at IS NULL AND ($1::bigint = 0 OR p.campaign_id = $1::bigint) ORDER BY p.id
 
+-- name: view_pool_ends
+-- Those that people want to end. Index pool_open.
+SELECT id FROM pool WHERE ended_at IS NULL AND end_asked ORDER BY id
+
 -- name: pool_note
 -- Update what is known about an available pool. $1 pool bigint, $2 expires timestamptz (NULL: keeps), $3 why it is ended text
 -- (NULL: keeps)

@@ -205,7 +205,7 @@ async function bill(page, id) {
 }
 
 const pool = (now, i, state, more) => ({ id: i, campaign: 'c-7', stage: 'train', state, job_name: `d-7-${i}-a1`, instance_type: i % 2 ? 'ml.p4d.24xlarge' : 'ml.c5.18xlarge', instances: i % 2 ? 4 : 1, keep_alive_seconds: 900,
-  available_at: new Date(now - i * 700e3).toISOString(), expires_at: new Date(now + 300e3).toISOString(), ended_at: null, end_reason: null, reused_by: null, idle_seconds: 0, idle_micro_usd: 0, ...more });
+  available_at: new Date(now - i * 700e3).toISOString(), expires_at: new Date(now + 300e3).toISOString(), ended_at: null, end_asked: false, end_reason: null, reused_by: null, idle_seconds: 0, idle_micro_usd: 0, ...more });
 
 async function pools(page) {
   await page.click('nav >> text=Pools');
@@ -222,9 +222,18 @@ async function pools(page) {
   await page.goto(`${URL_}/pools?campaign=c-7`);
   await page.waitForSelector('#pools');
   equal([asked[0], await page.textContent('#idle-cost'), await page.locator('#pools svg').count()], ['?campaign=c-7', '58.30 USD', 4], 'the pools of one campaign, each with its idle time');
-  equal((await saved(page, 'pools')).slice(1).map((r) => [r[0], r[3], r[14]]), rows.map((p) => [String(p.id), p.state, String(p.idle_micro_usd / 1e6)]), 'in the CSV as well');
+  equal((await saved(page, 'pools')).slice(1).map((r) => [r[0], r[3], r[15]]), rows.map((p) => [String(p.id), p.state, String(p.idle_micro_usd / 1e6)]), 'in the CSV as well');
   await axe(page, 'warm pools');
   await shot(page, 'pools');
+  const ended = [];
+  await page.route('**/v1/pools/*', (route) => { ended.push(new URL(route.request().url()).pathname); rows[0].end_asked = true; return route.fulfill({ status: 202, json: { job_name: 'd-7-1-a1', end_asked: true } }); });
+  equal(await page.locator('#pools button').count(), 1, 'only an idle pool can be ended');
+  await page.click('#pools button');
+  await page.waitForSelector('dialog #confirm');
+  ok((await page.textContent('dialog')).includes('starts cold'), 'before it is, the page says what that means');
+  await page.click('dialog #confirm');
+  ok(await until(10, async () => (await page.textContent('#pools')).includes('being ended')), 'then it says that it is being ended');
+  equal(ended, ['/v1/pools/d-7-1-a1:end'], 'by the job that left it');
   await page.unrouteAll({ behavior: 'wait' });
 }
 

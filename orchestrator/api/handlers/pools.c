@@ -1,8 +1,11 @@
-/* Warm pools and their savings. */
+/* Warm pools and their savings; ending one. */
 #include "store/api/pools.h"
+#include "api/server/audit.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
+#include "store/api/campaigns.h"
+#include "store/pg/tx.h"
 
 bool pools_get(struct api_req *r, struct err *err)
 {
@@ -15,4 +18,17 @@ bool pools_get(struct api_req *r, struct err *err)
     }
     buf_addf(&r->out, "{\"sum\":%s,\"pools\":%s}\n", buf_cstr(&sum), buf_cstr(&rows));
     return reply_out(r, 200);
+}
+
+bool pool_end(struct api_req *r, struct err *err)
+{
+    const char *job = arena_strndup(&r->arena, r->params[0].p, r->params[0].n);
+    if (!req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    buf_addf(&r->out, "{\"job_name\":\"%s\",\"end_asked\":true}\n", job);
+    return tx_begin(tx, TX_WRITE, err) && apidb_pool_end(tx, job, err) &&
+           req_audit(r, "pool.end", job, "{}", err) && reply_out(r, 202) && apidb_notify(tx, err) &&
+           tx_commit(tx, err);
 }

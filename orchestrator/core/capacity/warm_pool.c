@@ -203,6 +203,8 @@ const char *warm_pool_end_name(enum warm_pool_end e)
         return "cost";
     case WARM_POOL_END_EXPIRED:
         return "expired";
+    case WARM_POOL_END_ASKED:
+        return "asked";
     }
     return "keep";
 }

@@ -99,7 +99,8 @@ enum warm_pool_end {
     WARM_POOL_END_NO_MATCH,
     WARM_POOL_END_BLOCKS_QUOTA,
     WARM_POOL_END_COST,
-    WARM_POOL_END_EXPIRED
+    WARM_POOL_END_EXPIRED,
+    WARM_POOL_END_ASKED /* by a person */
 };
 const char *warm_pool_end_name(enum warm_pool_end e);
 struct warm_pool_use { /* what the plan knows about one available pool after all launches */

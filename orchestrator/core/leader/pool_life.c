@@ -180,6 +180,17 @@ bool leader_pool_want_end(struct leader_state *s, struct live_pool *p, enum warm
     return true;
 }
 
+size_t leader_take_pool_ends(struct leader_state *s, const int64_t *ids, size_t n)
+{
+    size_t fresh = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct live_pool *p = leader_state_pool(s, ids[i]);
+        bool idle = p != NULL && p->row.state == POOL_AVAILABLE && p->row.taken_by == 0;
+        fresh += idle && leader_pool_want_end(s, p, WARM_POOL_END_ASKED);
+    }
+    return fresh;
+}
+
 enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int64_t boot_us,
                                   int64_t *wake_us)
 {

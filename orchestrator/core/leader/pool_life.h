@@ -57,6 +57,10 @@ void leader_apply_pool_end(struct leader_state *s, struct live_pool *p,
 /* The scheduler wants its end: asked once. False: that was so before. */
 bool leader_pool_want_end(struct leader_state *s, struct live_pool *p, enum warm_pool_end why);
 
+/* People want the ends of these pools; one that a job takes meanwhile stays. Returns how many of
+ * them are new. */
+size_t leader_take_pool_ends(struct leader_state *s, const int64_t *ids, size_t n);
+
 enum pool_action { POOL_ACT_NONE, POOL_ACT_DESCRIBE, POOL_ACT_END };
 /* The next call about a pool that has none under way. None before it stands alone: its attempt's
  * calls tell of it until then. *wake_us is lowered to when to ask again. */

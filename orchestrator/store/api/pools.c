@@ -14,3 +14,22 @@ bool apidb_pools(struct store *s, int64_t campaign_id, int64_t n, struct buf *re
     return store_text(s, QUERY(API_POOLS), &rows, "row", ret_rows, err) &&
            store_text(s, QUERY(API_POOLS_SUM), &sum, "row", ret_sum, err);
 }
+
+bool apidb_pool_end(struct store *s, const char *job, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, job);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(API_POOL_END), &p, &r, err)) {
+        return false;
+    }
+    if (row_count(r) == 0) {
+        return err_set(err, ERR_NOT_FOUND, "job '%.63s' keeps no instances", job);
+    }
+    if (row_i64(r, 0, 2) == 0) {
+        return err_set(err, ERR_CONFLICT, "%s",
+                       row_bool(r, 0, 1) ? "another job takes these instances; stop that one"
+                                         : "its job has not ended; they are not idle yet");
+    }
+    return true;
+}

@@ -57,6 +57,20 @@ bool view_pools(struct store *s, int64_t campaign_id, struct pool_row **ret, siz
     return true;
 }
 
+bool view_pool_ends(struct store *s, int64_t **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_POOL_ENDS), NULL, &r, err)) {
+        return false;
+    }
+    *ret_n = (size_t)row_count(r);
+    *ret = xcalloc(*ret_n + 1, sizeof **ret);
+    for (size_t i = 0; i < *ret_n; i++) {
+        (*ret)[i] = row_i64(r, (int)i, 0);
+    }
+    return true;
+}
+
 bool store_pool_note(struct store *s, int64_t pool_id, usec_t expires_us, const char *end_reason,
                      struct err *err)
 {

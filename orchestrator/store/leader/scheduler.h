@@ -31,6 +31,8 @@ bool store_promise_drop(struct store *s, int64_t stage_id, struct err *err) MUST
 /* Pools whose end is not known, by id; campaign_id 0: of all. */
 bool view_pools(struct store *s, int64_t campaign_id, struct pool_row **ret, size_t *ret_n,
                 struct err *err) MUST_CHECK;
+/* Of those the ids that people want to end; the caller frees. */
+bool view_pool_ends(struct store *s, int64_t **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 /* expires_us 0, end_reason NULL: as before. */
 bool store_pool_note(struct store *s, int64_t pool_id, usec_t expires_us, const char *end_reason,
                      struct err *err) MUST_CHECK;

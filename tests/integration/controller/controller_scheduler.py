@@ -98,6 +98,22 @@ def case_warm_pools_are_reused_and_paid_once(s):
     tap.ok(inv and kept == f"{sum(l['micro_usd'] for l in inv)} {sum(l['seconds'] for l in inv)}", f"{s.what}idle time is booked as the invoice has it ({kept})", inv)
 
 
+def case_people_end_a_pool(s):
+    """Those that stay for their keep-alive are ended by hand; one that is not there is not."""
+    cid = s.submit(name="kept", top="warm_pool: {keep_alive: 5m, kill_when_queue_empty: no}")
+    status, text, _ = s.raw("POST", f"/v1/pools/t-{cid[2:]}-download-0-a1-00000000:end", b"{}", {"Content-Type": "application/json"})
+    tap.ok(status == 404 and b"keeps no instances" in text, f"{s.what}a job that keeps none", text)
+    ends(s, cid)
+    idle = wait_for(lambda: [p for p in s.api("GET", f"/pools?campaign={cid}")["pools"] if p["state"] == "available"], 20, "a pool that stays")
+    tap.ok(not any(p["end_asked"] or p["end_reason"] for p in idle), f"{s.what}{len(idle)} stay when nothing is left to do", idle)
+    for p in idle:
+        s.api("POST", f"/pools/{p['job_name']}:end", {})
+    pools_over(s)
+    over = [p for p in s.api("GET", f"/pools?campaign={cid}")["pools"] if p["id"] in [x["id"] for x in idle]]
+    tap.ok(all(p["end_reason"] == "asked" and p["end_asked"] and p["ended_at"] for p in over), f"{s.what}and end long before their time", over)
+    s.check_invoice(tap, s.what)
+
+
 def case_leaders_die_while_pools_live(s):
     cid = s.submit(name="warm-kill", top=WARM)
     kills = 0

@@ -59,7 +59,7 @@ class Road:
         os.makedirs(self.home)
         os.makedirs(self.s3)
         os.makedirs(folder + "/bin")
-        config = {"quotas": {"ml.m5.large": 2}, "prices": {"ml.m5.large": "0.115"}, "cold_start_seconds": 0.2, "stop_seconds": 0.2, "images": self.images, "credentials": {KEY: SECRET}, "account": ACCOUNT}
+        config = {"quotas": {"ml.m5.large": 2}, "prices": {"ml.m5.large": "0.115"}, "cold_start_seconds": 0.2, "stop_seconds": 0.2, "images": self.images, "credentials": {KEY: SECRET}, "account": ACCOUNT, "queues": {"drover-events": "aws.sagemaker"}}
         write(folder + "/local.json", json.dumps(config))
         self.log = open(folder + "/local.log", "wb")
         self.local = subprocess.Popen([BIN + "/drover-local", "--listen", f"127.0.0.1:{self.port}", "--root", folder + "/aws", "--config", folder + "/local.json"], stdout=self.log, stderr=self.log)

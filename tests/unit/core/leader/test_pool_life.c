@@ -337,6 +337,25 @@ static void test_pool_life__its_end_is_asked_once(void **state)
     leader_world_done(&w);
 }
 
+static void test_pool_life__people_end_idle_ones(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w); /* 5 */
+    int64_t wake_us = INT64_MAX;
+    struct live_attempt *a = leader_world_attempt(&w, 6, 1);
+    struct live_pool *taken = leader_world_pool(&w, 7, POOL_AVAILABLE, NULL);
+    struct live_pool *expected = leader_world_pool(&w, 8, POOL_EXPECTED, a);
+    taken->row.taken_by = 6;
+    const int64_t ids[] = {5, 7, 8, 99};
+    assert_int_equal(leader_take_pool_ends(&w.s, ids, 4), 1);
+    assert_string_equal(p->row.end_reason, "asked");
+    assert_false(taken->wants_end || expected->wants_end);
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_END);
+    assert_int_equal(leader_take_pool_ends(&w.s, ids, 4), 0); /* the row says so until it is over */
+    leader_world_done(&w);
+}
+
 static void test_pool_life__when_it_is_looked_at(void **state)
 {
     (void)state;
@@ -444,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_pool_life__seen_for_the_first_time),
         cmocka_unit_test(test_pool_life__a_list_says_nothing_of_a_pool_not_yet_left),
         cmocka_unit_test(test_pool_life__its_end_is_asked_once),
+        cmocka_unit_test(test_pool_life__people_end_idle_ones),
         cmocka_unit_test(test_pool_life__when_it_is_looked_at),
         cmocka_unit_test(test_pool_life__failed_calls_back_off),
         cmocka_unit_test(test_pool_life__found_at_takeover),
