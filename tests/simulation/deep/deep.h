@@ -357,6 +357,8 @@ void s3_answer_list(const struct s3_uri *u, struct s3_result *ret);
 void people_start(void);
 void people_verb(void);         /* somebody does something */
 void people_pause_resume(void); /* somebody pauses a campaign and resumes it soon */
+/* The campaign that people pause: as a rule the one whose job began last. */
+struct campaign *wish_to_pause(struct rng *r);
 /* Pauses and resumes, or resumes all that is paused, between two transactions of p's pass. */
 void people_between(struct proc *p);
 /* Copies, an index, rows of a matrix with a gate, a training and an endpoint of its model. */

@@ -463,7 +463,7 @@ static void resume(void *ctx, int64_t arg)
 void people_pause_resume(void)
 {
     struct rng *r = &deep->rng_people;
-    struct campaign *c = &deep->campaigns[rng_below(r, (uint64_t)deep->campaigns_n)];
+    struct campaign *c = wish_to_pause(r);
     int64_t us = between(r, 1, 120) * SEC;
     if (c->id > 0 && !c->stopped && deep->now_us >= deep->db_down_until_us) {
         verb_on(c, 0);

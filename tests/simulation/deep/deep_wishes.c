@@ -119,3 +119,17 @@ bool wish_act(int what, struct err *err)
 {
     return what == 0 ? extend(err) : what == 1 ? end_endpoint(err) : end_volume(err);
 }
+
+struct campaign *wish_to_pause(struct rng *r)
+{
+    bool any = rng_chance(r, 0.25);
+    for (size_t i = deep->jobs_n; i-- > 0 && !any;) {
+        const struct job *j = &deep->jobs[i];
+        for (int k = 0; k < deep->campaigns_n && j->ended == 0; k++) {
+            if (deep->campaigns[k].id > 0 && deep->campaigns[k].id == j->campaign_id) {
+                return &deep->campaigns[k];
+            }
+        }
+    }
+    return &deep->campaigns[rng_below(r, (uint64_t)deep->campaigns_n)];
+}
