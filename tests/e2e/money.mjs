@@ -225,15 +225,15 @@ async function pools(page) {
   equal((await saved(page, 'pools')).slice(1).map((r) => [r[0], r[3], r[15]]), rows.map((p) => [String(p.id), p.state, String(p.idle_micro_usd / 1e6)]), 'in the CSV as well');
   await axe(page, 'warm pools');
   await shot(page, 'pools');
-  const ended = [];
-  await page.route('**/v1/pools/*', (route) => { ended.push(new URL(route.request().url()).pathname); rows[0].end_asked = true; return route.fulfill({ status: 202, json: { job_name: 'd-7-1-a1', end_asked: true } }); });
+  const toEnd = [];
+  await page.route('**/v1/pools/*', (route) => { toEnd.push(new URL(route.request().url()).pathname); rows[0].end_asked = true; return route.fulfill({ status: 202, json: { job_name: 'd-7-1-a1', end_asked: true } }); });
   equal(await page.locator('#pools button').count(), 1, 'only an idle pool can be ended');
   await page.click('#pools button');
   await page.waitForSelector('dialog #confirm');
   ok((await page.textContent('dialog')).includes('starts cold'), 'before it is, the page says what that means');
   await page.click('dialog #confirm');
   ok(await until(10, async () => (await page.textContent('#pools')).includes('being ended')), 'then it says that it is being ended');
-  equal(ended, ['/v1/pools/d-7-1-a1:end'], 'by the job that left it');
+  equal(toEnd, ['/v1/pools/d-7-1-a1:end'], 'by the job that left it');
   await page.unrouteAll({ behavior: 'wait' });
 }
 
