@@ -278,7 +278,8 @@ stages:
     def check_wire(self, tap, what="", quota_faults=False, keys_refused=False):
         """Checks the wire log of everything this stack has run. Ghosts are jobs of others."""
         jobs = [j for j in self.oracle("jobs")["jobs"] if not j.get("ghost")]
-        log = self.oracle("wire-log")["requests"]
+        # Nothing of ours lists buckets: another suite does that looks for its own server on a port that was free.
+        log = [r for r in self.oracle("wire-log")["requests"] if r["operation"] != "ListBuckets" or r["key_id"]]
         by_part = {}
         for j in jobs:
             by_part.setdefault(self.part_of(j["name"]), []).append(j)

@@ -88,6 +88,7 @@ class Part:
             got["progress"] = want["progress"]
         bad = ["%s: %.300r, one host %.300r" % (k, got.get(k), want.get(k)) for k in sorted(set(got) | set(want))
                if got.get(k) != want.get(k)]
+        bad += ["beside: %r" % sorted(set(got["names"]) ^ set(want["names"]))] if got.get("names") != want["names"] else []
         return bad + manifest_faults(self.out, self.local is not None) + ["left: %s" % u for u in
                                                                         (self.local.uploads() if self.local else [])]
 
