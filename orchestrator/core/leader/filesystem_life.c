@@ -293,7 +293,8 @@ static void on_seen(struct live_filesystem *f, const struct filesystem_descripti
 /* It was there and is not any more. */
 static void on_missing(usec_t now_us, struct filesystem_row *r)
 {
-    if (r->available_us > 0 || now_us >= r->created_us + UNREADABLE_MAX_US) {
+    usec_t since_us = MAX(r->created_us, r->intended_us); /* by AWS' clock; by ours */
+    if (r->available_us > 0 || now_us >= since_us + UNREADABLE_MAX_US) {
         fail(r, CAUSE_UNKNOWN, now_us, "it was deleted at AWS");
     }
 }
@@ -303,7 +304,7 @@ static bool may_come_again(const struct live_filesystem *f, const struct filesys
                            usec_t now_us, int64_t boot_us)
 {
     return f->signed_us > 0 && boot_us < f->signed_us + fact->window_us &&
-           now_us < f->row.created_us + 2 * fact->window_us;
+           now_us < MAX(f->row.created_us, f->row.intended_us) + 2 * fact->window_us;
 }
 
 static void on_going(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,

@@ -358,6 +358,20 @@ static void test_filesystem_life__failures_end_it_with_their_words(void **state)
     }
 }
 
+/* What is not readable yet is not gone, though AWS' clock puts its making long ago. */
+static void test_filesystem_life__a_clock_ahead_of_aws_ends_none(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, MADE);
+    l.f->row.created_us = l.f->row.intended_us - 600 * SEC;
+    PLAY(&l, ON(L, ABSENT, ""));
+    assert_int_equal(l.f->row.state, FILESYSTEM_CREATING);
+    assert_false(l.f->row.failed);
+    leader_world_done(&l.w);
+}
+
 static void test_filesystem_life__a_limit_is_waited_for(void **state)
 {
     (void)state;
@@ -496,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_filesystem_life__ttl_over_while_nobody_led_ends_first),
         cmocka_unit_test(test_filesystem_life__absence_is_proven_after_the_signature_window),
         cmocka_unit_test(test_filesystem_life__failures_end_it_with_their_words),
+        cmocka_unit_test(test_filesystem_life__a_clock_ahead_of_aws_ends_none),
         cmocka_unit_test(test_filesystem_life__a_limit_is_waited_for),
         cmocka_unit_test(test_filesystem_life__an_export_that_fails_does_not_keep_it_for_ever),
         cmocka_unit_test(test_filesystem_life__ends_after_its_last_use),
