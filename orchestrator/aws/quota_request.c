@@ -3,6 +3,7 @@
 #include "quota_request.h"
 #include "common/json.h"
 #include "json_call.h"
+#include "quotas.h"
 #include <stdio.h>
 
 #define PAGES_MAX 60
@@ -29,15 +30,7 @@ static void end(struct quota_request_call *q, const char *id, const char *status
 static void send_page(struct quota_request_call *q)
 {
     AUTO_BUF struct buf body = BUF_INIT(8192);
-    struct json_out w;
-    json_out_init(&w, &body);
-    json_out_object(&w, NULL);
-    json_out_str(&w, "ServiceCode", "sagemaker");
-    json_out_i64(&w, "MaxResults", 100);
-    if (q->token[0] != '\0') {
-        json_out_str(&w, "NextToken", q->token);
-    }
-    json_out_end_object(&w);
+    quotas_page_ask(q->token, &body);
     (void)json_call_send(q->client, (struct aws_gate){NULL, NULL}, q->from, buf_str(&body),
                          on_quotas, q);
 }

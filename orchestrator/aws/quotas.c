@@ -35,18 +35,23 @@ void quotas_cancel(struct quotas_call *call)
     }
 }
 
-static void send_page(struct quotas_call *call)
+void quotas_page_ask(const char *token, struct buf *ret)
 {
-    AUTO_BUF struct buf body = BUF_INIT(8192);
     struct json_out w;
-    json_out_init(&w, &body);
+    json_out_init(&w, ret);
     json_out_object(&w, NULL);
     json_out_str(&w, "ServiceCode", "sagemaker");
     json_out_i64(&w, "MaxResults", 100);
-    if (call->token[0] != '\0') {
-        json_out_str(&w, "NextToken", call->token);
+    if (token[0] != '\0') {
+        json_out_str(&w, "NextToken", token);
     }
     json_out_end_object(&w);
+}
+
+static void send_page(struct quotas_call *call)
+{
+    AUTO_BUF struct buf body = BUF_INIT(8192);
+    quotas_page_ask(call->token, &body);
     const struct aws_call aws = {
         .service = "servicequotas",
         .target = "ServiceQuotasV20190624.ListServiceQuotas",

@@ -13,3 +13,5 @@ struct quotas_call;
 struct quotas_call *quotas_read(struct aws_client *c, struct aws_gate gate, quotas_cb cb,
                                 void *ctx);
 void quotas_cancel(struct quotas_call *call);
+/* The body that asks for a page of SageMaker's quotas; token "": the first. Appended to ret. */
+void quotas_page_ask(const char *token, struct buf *ret);
