@@ -1,4 +1,4 @@
-/* What tests of an attempt's end share: its record planned, then committed as the controller does. */
+/* What tests of an attempt's end share: its record planned, and committed as the leader does. */
 #pragma once
 #include "core/leader/outcome.h"
 #include "core/leader/record_queue.h"
