@@ -35,12 +35,12 @@ LD_ALL := -pie -pthread $(filter -fsanitize% --coverage,$(OPT:%fuzzer-no-link,ad
 
 # --- libraries ------------------------------------------------------------------------------------
 PKG_COMMON := libcurl libcrypto jansson yaml-0.1 libpcre2-8 zlib
-PKG_WORKER := libssl libjpeg spng libwebp libavif libtiff-4 libcares libseccomp
+PKG_WORKER := libssl libjpeg spng libdeflate libwebp libavif libtiff-4 libcares libseccomp
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null)
 SYSINC = $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKG_COMMON) libmicrohttpd libpq))
 L_COMMON = $(call pkg,--libs,$(PKG_COMMON)) -lm
 L_MHD = $(call pkg,--libs,libmicrohttpd)
-L_PQ = $(call pkg,--libs,libpq)
+L_PQ = $(call pkg,--libs,libpq cjose)
 NM := build/deps/node_modules
 DUCKDB_INC := $(NM)/duckdb/src/duckdb/src/include
 DUCKDB_LIB := $(NM)/@duckdb/node-bindings-linux-$(if $(filter aarch64,$(shell uname -m)),arm64,x64)
@@ -55,9 +55,9 @@ objs = $(patsubst %.c,$(O)/%.o,$(call srcs,$(1)))
 CORE := states protocol catalog spec lowering metrics sched capacity failure money duration forecast leader
 STORE := pg rows leader api
 DOWNLOAD := part fetch image decode shard text
-LOCAL := http s3 sagemaker jobs services oracle hosting fsx
+LOCAL := http s3 sagemaker jobs services oracle hosting fsx iam
 FOLDERS := orchestrator/common $(CORE:%=orchestrator/core/%) $(STORE:%=orchestrator/store/%) orchestrator/aws \
-  orchestrator/controller orchestrator/notices orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
+  orchestrator/controller orchestrator/notices orchestrator/oidc orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
   $(DOWNLOAD:%=worker/download/%) worker/index worker/copy worker/sample worker/local $(LOCAL:%=worker/local/%)
 core = core/model.h core/spec/spec.h core/spec/stage_kind.def core/states core/failure/cause.def core/sched/wait_reason.def $(1:%=core/%)
 SEES_orchestrator/core := core
@@ -81,10 +81,10 @@ SEES_orchestrator/store/api := $(SEES_orchestrator/store/rows) store/rows
 SEES_orchestrator/aws := $(addprefix core/capacity/,pool_report.h job_report.h quota_reading.h endpoint_report.h filesystem_report.h invocation_report.h) core/failure/log_line.h core/money/price_reading.h
 SEES_orchestrator/controller := core aws store/pg store/rows store/leader bridge.h metrics.h metrics.def status.h
 SEES_orchestrator/notices := $(call core) store/pg store/rows store/api api/handlers/guidance.h status.h metrics.h metrics.def
-SEES_orchestrator/api/server := core store/pg store/rows store/api bridge.h metrics.h metrics.def status.h
+SEES_orchestrator/api/server := core oidc store/pg store/rows store/api bridge.h metrics.h metrics.def status.h
 SEES_orchestrator/api/handlers := $(SEES_orchestrator/api/server) api/server
 SEES_orchestrator/cli := $(call core,spec lowering)
-SEES_orchestrator := core aws store api controller notices bridge.h metrics.h metrics.def status.h
+SEES_orchestrator := core aws store api controller notices oidc bridge.h metrics.h metrics.def status.h
 SEES_worker := download index copy sample job io
 SEES_worker/job := io
 $(foreach d,index copy sample,$(eval SEES_worker/$(d) := io job))
@@ -107,7 +107,7 @@ build/sees/done: Makefile
 LIB_COMMON := $(call lib,orchestrator/common)
 LIB_CORE := $(foreach d,$(CORE),$(call lib,orchestrator/core/$(d)))
 LIB_STORE := $(foreach d,$(STORE),$(call lib,orchestrator/store/$(d)))
-LIB_API := $(call lib,orchestrator/api/handlers) $(call lib,orchestrator/api/server)
+LIB_API := $(call lib,orchestrator/api/handlers) $(call lib,orchestrator/api/server) $(call lib,orchestrator/oidc)
 LIB_DAEMON := $(call lib,orchestrator/controller) $(call lib,orchestrator/notices) $(LIB_API) $(LIB_STORE) $(call lib,orchestrator/aws) $(LIB_CORE) $(LIB_COMMON)
 LIB_CLI := $(call lib,orchestrator/cli)
 LIB_WORKER := $(foreach d,index copy sample $(DOWNLOAD:%=download/%) job io,$(call lib,worker/$(d)))
@@ -175,7 +175,7 @@ ifeq ($(VARIANT),release) # built often, run for moments; what they test is the 
 $(patsubst %.c,$(O)/%.o,$(TEST_SRC)): CFLAGS_ALL += -O0 -g1 -U_FORTIFY_SOURCE
 endif
 # What computes: at -O0 its suites lose what the build gains.
-$(if $(filter asan tsan,$(VARIANT)),$(O)/worker/%.o) $(if $(filter asan,$(VARIANT)),$(O)/orchestrator/core/%.o $(O)/orchestrator/common/%.o): CFLAGS_ALL += -O1
+$(if $(filter asan tsan,$(VARIANT)),$(O)/worker/%.o) $(if $(filter asan,$(VARIANT)),$(O)/orchestrator/common/%.o): CFLAGS_ALL += -O1
 TEST_HELP := $(patsubst %.c,$(O)/%.o,$(filter-out $(TEST_SRC),$(wildcard $(addsuffix /*.c,tests/unit tests/unit/statistics tests/kit))))
 test-bins: $(TEST_BIN)
 $(O)/tests/%: LD_ALL += $(GOLD)

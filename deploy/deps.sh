@@ -5,14 +5,14 @@
 set -eu
 what=${1:-run}
 run_pkgs="gcc libc6-dev make pkg-config libpq-dev libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
-  libjansson-dev libyaml-dev libpcre2-dev zlib1g-dev libc-ares-dev libturbojpeg0-dev
-  libjpeg62-turbo-dev libspng-dev libwebp-dev libavif-dev libgif-dev libtiff-dev libseccomp-dev postgresql ca-certificates
+  libjansson-dev libcjose-dev libyaml-dev libpcre2-dev zlib1g-dev libc-ares-dev libturbojpeg0-dev
+  libjpeg62-turbo-dev libspng-dev libdeflate-dev libwebp-dev libavif-dev libgif-dev libtiff-dev libseccomp-dev postgresql ca-certificates
   util-linux procps"
 test_pkgs="libcmocka-dev awscli python3 python3-botocore python3-opencv python3-numpy python3-pil python3-yaml
-  chromium clang libclang-rt-14-dev clang-format clang-tidy cppcheck shellcheck gcovr valgrind nginx-light openssl
+  chromium-headless-shell clang libclang-rt-14-dev clang-format clang-tidy cppcheck shellcheck gcovr valgrind nginx-light openssl
   strace libarchive-tools python3-exifread libimage-exiftool-perl libavif-bin file git curl mandoc debootstrap"
-droverd_pkgs="ca-certificates libcurl4 libssl3 libjansson4 libyaml-0-2 libpcre2-8-0 zlib1g libmicrohttpd12 libpq5"
-worker_pkgs="ca-certificates libcurl4 libssl3 libjansson4 zlib1g libjpeg62-turbo libspng0 libwebp7 libavif15
+droverd_pkgs="ca-certificates libcurl4 libssl3 libjansson4 libcjose0 libyaml-0-2 libpcre2-8-0 zlib1g libmicrohttpd12 libpq5"
+worker_pkgs="ca-certificates libcurl4 libssl3 libjansson4 zlib1g libjpeg62-turbo libspng0 libdeflate0 libwebp7 libavif15
   libtiff6 libc-ares2 libseccomp2 libgif7 libstdc++6 libgcc-s1"
 case $what in
     run) pkgs=$run_pkgs ;;

@@ -14,6 +14,7 @@ struct bridge_slot {
     enum slot_state state;
     struct bridge_question q; /* its body is the slot's, until it is answered */
     struct bridge_reply reply;
+    struct bridge_progress progress;
     bool ok;
     struct err why;
     pthread_cond_t answered;
@@ -140,6 +141,7 @@ static void slot_clear(struct bridge_slot *s)
 {
     bridge_reply_done(&s->reply);
     s->reply = (struct bridge_reply){0};
+    s->progress = (struct bridge_progress){0};
     question_done(&s->q);
     s->state = SLOT_FREE;
 }
@@ -167,8 +169,8 @@ static struct bridge_slot *slot_find_free(struct bridge *b)
     return NULL;
 }
 
-static bool ask_locked(struct bridge *b, const struct bridge_question *q, int64_t timeout_us,
-                       struct bridge_reply *ret, struct err *err)
+static bool begin_locked(struct bridge *b, const struct bridge_question *q, int64_t *ret_id,
+                         struct err *err)
 {
     if (b->closed) {
         return err_set(err, ERR_UNAVAILABLE, "the server is stopping");
@@ -182,37 +184,92 @@ static bool ask_locked(struct bridge *b, const struct bridge_question *q, int64_
     s->q.body = (struct str){str_dup(q->body), q->body.n};
     s->q.fd = q->kind == BRIDGE_S3_PUT ? fcntl(q->fd, F_DUPFD_CLOEXEC, 0) : -1;
     s->state = SLOT_ASKED;
+    *ret_id = s->q.id;
     uint64_t one = 1;
     (void)!write(b->fd, &one, sizeof one);
-    slot_wait(b, s, timeout_us);
-    if (s->state != SLOT_ANSWERED) {
-        /* Taken questions stay until the loop answers, so that its id is never another's. */
-        if (s->state == SLOT_TAKEN) {
-            s->state = SLOT_LEFT;
-        } else {
-            slot_clear(s);
-        }
-        return err_set(err, ERR_TIMEOUT, "AWS did not answer in time");
-    }
-    bool ok = s->ok;
-    if (ok) {
-        *ret = s->reply;
-        s->reply = (struct bridge_reply){0};
-    } else if (err != NULL) {
-        *err = s->why;
-    }
-    slot_clear(s);
+    return true;
+}
+
+bool bridge_begin(struct bridge *b, const struct bridge_question *q, int64_t *ret_id,
+                  struct err *err)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    bool ok = begin_locked(b, q, ret_id, err);
+    (void)pthread_mutex_unlock(&b->lock);
     return ok;
+}
+
+/* The slot of a question that was begun and is not over. */
+static struct bridge_slot *slot_of(struct bridge *b, int64_t id)
+{
+    for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
+        if (b->slots[i].state != SLOT_FREE && b->slots[i].q.id == id) {
+            return &b->slots[i];
+        }
+    }
+    return NULL;
+}
+
+enum bridge_turn bridge_look(struct bridge *b, int64_t id, int64_t timeout_us,
+                             struct bridge_reply *ret, struct bridge_progress *ret_progress,
+                             struct err *err)
+{
+    enum bridge_turn turn = BRIDGE_WAITS;
+    ASSERT(timeout_us >= 0 && timeout_us <= BRIDGE_WAIT_US_MAX);
+    (void)pthread_mutex_lock(&b->lock);
+    struct bridge_slot *s = slot_of(b, id);
+    ASSERT(s != NULL);
+    if (timeout_us > 0) {
+        slot_wait(b, s, timeout_us);
+    }
+    if (s->state != SLOT_ANSWERED) {
+        *ret_progress = s->progress;
+    } else {
+        turn = s->ok ? BRIDGE_ANSWERED : BRIDGE_REFUSED;
+        if (s->ok) {
+            *ret = s->reply;
+            s->reply = (struct bridge_reply){0};
+        } else if (err != NULL) {
+            *err = s->why;
+        }
+        slot_clear(s);
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+    return turn;
+}
+
+void bridge_leave(struct bridge *b, int64_t id)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    struct bridge_slot *s = slot_of(b, id);
+    if (s != NULL && s->state == SLOT_TAKEN) {
+        /* It stays until the loop answers, so that its id is never another's. */
+        s->state = SLOT_LEFT;
+    } else if (s != NULL) {
+        slot_clear(s);
+    }
+    (void)pthread_mutex_unlock(&b->lock);
 }
 
 bool bridge_ask(struct bridge *b, const struct bridge_question *q, int64_t timeout_us,
                 struct bridge_reply *ret, struct err *err)
 {
-    ASSERT(timeout_us > 0 && timeout_us <= BRIDGE_WAIT_US_MAX);
-    (void)pthread_mutex_lock(&b->lock);
-    bool ok = ask_locked(b, q, timeout_us, ret, err);
-    (void)pthread_mutex_unlock(&b->lock);
-    return ok;
+    int64_t id;
+    struct bridge_progress ignored;
+    ASSERT(timeout_us > 0);
+    if (!bridge_begin(b, q, &id, err)) {
+        return false;
+    }
+    switch (bridge_look(b, id, timeout_us, ret, &ignored, err)) {
+    case BRIDGE_ANSWERED:
+        return true;
+    case BRIDGE_REFUSED:
+        return false;
+    case BRIDGE_WAITS:
+        break;
+    }
+    bridge_leave(b, id);
+    return err_set(err, ERR_TIMEOUT, "AWS did not answer in time");
 }
 
 int bridge_fd(const struct bridge *b)
@@ -250,6 +307,16 @@ bool bridge_is_wanted(struct bridge *b, int64_t id)
     }
     (void)pthread_mutex_unlock(&b->lock);
     return wanted;
+}
+
+void bridge_tell(struct bridge *b, int64_t id, const struct bridge_progress *p)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    struct bridge_slot *s = slot_of(b, id);
+    if (s != NULL && s->state == SLOT_TAKEN) {
+        s->progress = *p;
+    }
+    (void)pthread_mutex_unlock(&b->lock);
 }
 
 static void bridge_end(struct bridge *b, int64_t id, struct bridge_reply *r, const struct err *why)

@@ -2,7 +2,8 @@
  * bounded queue by which a handler asks for data that only AWS has. Handler side: bridge_ask,
  * blocking with a deadline, a bounded number at once. Loop side: bridge_fd becomes readable,
  * bridge_take gives one question after the other, bridge_answer or bridge_refuse ends each exactly
- * once. When a handler gives up, the loop's later answer is dropped. */
+ * once. When a handler gives up, the loop's later answer is dropped. A question that may take long
+ * is begun, looked at and left instead: bridge_begin, bridge_look, bridge_leave. */
 #pragma once
 #include "common/buf.h"
 #include "common/err.h"
@@ -51,6 +52,7 @@ struct bridge_question {
      * ids by commas; QUOTA: its name */
     char uri[1200];
     int64_t max;       /* S3_LIST: objects; LOG_TAIL: lines; QUOTA: its value */
+    bool patient;      /* S3_LIST: pages that fail are asked for again as long as it is wanted */
     char job[64];      /* LOG_TAIL: training job; IMAGE: registry */
     char token[1024];  /* LOG_TAIL: the page to read, "" = the newest page; IMAGE: tag or digest */
     char endpoint[64]; /* INVOKE */
@@ -70,6 +72,12 @@ struct bridge_reply {
     char content_type[BRIDGE_TYPE_MAX]; /* INVOKE: of these */
 };
 void bridge_reply_done(struct bridge_reply *r); /* cleanup function */
+/* How far the loop is with a question, S3_LIST only. */
+struct bridge_progress {
+    int64_t pages, objects; /* that match */
+    int64_t refused;        /* pages that were asked for again */
+    char problem[256];      /* why the last of them was; "": a page has come since */
+};
 
 struct bridge;
 bool bridge_new(struct bridge **ret, struct err *err) MUST_CHECK;
@@ -83,6 +91,18 @@ void bridge_close(struct bridge *b);
  * BRIDGE_PENDING_MAX questions wait, ERR_TIMEOUT, or what the loop refused with. */
 bool bridge_ask(struct bridge *b, const struct bridge_question *q, int64_t timeout_us,
                 struct bridge_reply *ret, struct err *err) MUST_CHECK;
+/* The same in steps. begin: ask, without waiting. ERR_UNAVAILABLE as bridge_ask. */
+bool bridge_begin(struct bridge *b, const struct bridge_question *q, int64_t *ret_id,
+                  struct err *err) MUST_CHECK;
+enum bridge_turn { BRIDGE_WAITS, BRIDGE_ANSWERED, BRIDGE_REFUSED };
+/* Wait for at most timeout_us, 0: not at all. WAITS: *ret_progress says how far it is, and it has
+ * to be looked at again or left. Otherwise it is over: ANSWERED fills *ret, the caller's; REFUSED
+ * fills *err. */
+enum bridge_turn bridge_look(struct bridge *b, int64_t id, int64_t timeout_us,
+                             struct bridge_reply *ret, struct bridge_progress *ret_progress,
+                             struct err *err) MUST_CHECK;
+/* Its answer is not wanted any more. */
+void bridge_leave(struct bridge *b, int64_t id);
 
 /* Loop side, one thread: */
 int bridge_fd(const struct bridge *b); /* readable while questions are waiting */
@@ -90,6 +110,8 @@ int bridge_fd(const struct bridge *b); /* readable while questions are waiting *
 bool bridge_take(struct bridge *b, struct bridge_question *ret) MUST_CHECK;
 /* Whether the handler still waits for the answer to question id, which was taken. */
 bool bridge_is_wanted(struct bridge *b, int64_t id);
+/* How far question id is. */
+void bridge_tell(struct bridge *b, int64_t id, const struct bridge_progress *p);
 /* Answer question id; takes the listing or json out of *r (left empty). */
 void bridge_answer(struct bridge *b, int64_t id, struct bridge_reply *r);
 void bridge_refuse(struct bridge *b, int64_t id, const struct err *why);

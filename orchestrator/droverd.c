@@ -1,4 +1,5 @@
 /* droverd: arguments, settings, ordered start, loop, ordered stop. */
+#include "api/handlers/listing_thread.h"
 #include "api/server/listen.h"
 #include "api/server/server.h"
 #include "bridge.h"
@@ -190,12 +191,18 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
     struct controller *controller = NULL;
     struct api *api = NULL;
     struct notices *notices = NULL;
+    struct listing_thread *listings = NULL;
     char holder[128], host[64] = "";
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(holder, sizeof holder, "%s/%d", host, (int)getpid());
     const struct controller_config cc = controller_config_of(s, conninfo, holder);
     AUTO_FREE char *token_file =
         s->token_file[0] != '\0' ? xstrdup(s->token_file) : token_path_default();
+    AUTO_FREE char *client_secret = NULL;
+    AUTO_FREE char *redirect_url = xasprintf("%s/login/oidc/callback", s->public_url);
+    if (!settings_read_secret(s->oidc_client_secret_file, &client_secret, err)) {
+        return err_wrap(err, "oidc_client_secret_file");
+    }
     struct api_config ac = {
         .listen = listen,
         .conninfo = conninfo,
@@ -212,7 +219,8 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
         .trusted_proxies = s->trusted_proxies,
         .streams_per_token = (int)s->streams_per_token,
         .streams_per_address = (int)s->streams_per_address,
-        .secure_cookie = s->secure_cookie};
+        .secure_cookie = s->secure_cookie || strncmp(s->public_url, "https:", 6) == 0,
+        .sign_in = settings_sign_in(s, redirect_url, client_secret)};
     bool ok = loop_new(&loop, err) && loop_signal(loop, SIGTERM, on_signal, loop, err) &&
               loop_signal(loop, SIGINT, on_signal, loop, err) && bridge_new(&bridge, err) &&
               controller_new(&cc, loop, bridge, &status, &controller, err);
@@ -221,6 +229,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
     }
     ok = ok && api_start(&ac, bridge, &api, err) &&
          start_notices(s, conninfo, &status, &notices, err) &&
+         listing_thread_start(conninfo, &status, bridge, &listings, err) &&
          write_port(o->port_file, api_port(api), err);
     if (ok) {
         log_event(LOG_INFO, "droverd_started", LF_S("version", DROVER_VERSION),
@@ -232,6 +241,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
         bridge_close(bridge);
     }
     notices_stop(notices);
+    listing_thread_stop(listings);
     api_stop(api);
     controller_free(controller);
     bridge_free(bridge);

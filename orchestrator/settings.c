@@ -1,9 +1,16 @@
 /* The table of droverd's settings, and the rules over several of them. */
 #include "settings.h"
+#include "api/server/listen.h"
 #include "api/server/proxies.h"
+#include "common/cleanup.h"
+#include "common/version.h"
 #include "core/protocol/protocol.h"
+#include <errno.h>
+#include <stdio.h>
 
-#define AT(field) offsetof(struct daemon_settings, field)
+#define SECRET_MAX     4096
+#define PUBLIC_URL_MAX 200
+#define AT(field)      offsetof(struct daemon_settings, field)
 
 const struct config_row settings_rows[] = {
     {"database_url", "DROVER_DATABASE_URL", CONFIG_STR, "", 0, 0, AT(database_url),
@@ -16,6 +23,41 @@ const struct config_row settings_rows[] = {
      "allow an address other than loopback without TLS in front"},
     {"secure_cookie", "DROVER_SECURE_COOKIE", CONFIG_BOOL, "false", 0, 0, AT(secure_cookie),
      "browsers reach us by https: mark the session cookie Secure"},
+    {"public_url", "DROVER_PUBLIC_URL", CONFIG_STR, "", 0, 0, AT(public_url),
+     "where browsers reach us, for the provider of logins: https://drover.example.com"},
+    {"oidc_issuer", "DROVER_OIDC_ISSUER", CONFIG_STR, "", 0, 0, AT(oidc_issuer),
+     "provider of logins by OpenID Connect, as its discovery document says it; empty: none. Its "
+     "redirect address is public_url/login/oidc/callback"},
+    {"oidc_client_id", "DROVER_OIDC_CLIENT_ID", CONFIG_STR, "", 0, 0, AT(oidc_client_id),
+     "what the provider calls us"},
+    {"oidc_client_secret_file", "DROVER_OIDC_CLIENT_SECRET_FILE", CONFIG_SECRET_FILE, "", 0, 0,
+     AT(oidc_client_secret_file), "file with our secret at the provider; empty: a public client"},
+    {"oidc_name", "DROVER_OIDC_NAME", CONFIG_STR, "single sign-on", 0, 0, AT(oidc_name),
+     "the provider's name on the button of the login page"},
+    {"oidc_scopes", "DROVER_OIDC_SCOPES", CONFIG_STR, "openid profile email", 0, 0, AT(oidc_scopes),
+     "what the provider is asked for; openid is one of them"},
+    {"oidc_role_claim", "DROVER_OIDC_ROLE_CLAIM", CONFIG_STR, "groups", 0, 0, AT(oidc_role_claim),
+     "claim of the ID token that login_roles looks at; dots lead into objects: realm_access.roles"},
+    {"oidc_projects_claim", "DROVER_OIDC_PROJECTS_CLAIM", CONFIG_STR, "", 0, 0,
+     AT(oidc_projects_claim),
+     "claim with the names of a person's projects, at most 8, or *; empty: every project"},
+    {"oidc_allow_net", "DROVER_OIDC_ALLOW_NET", CONFIG_STR, "", 0, 0, AT(oidc_allow_net),
+     "private addresses the provider may have, ADDR[/LEN]:PORT by commas; only there http is "
+     "taken: 10.1.2.0/24:443"},
+    {"oidc_timeout_us", "DROVER_OIDC_TIMEOUT_US", CONFIG_I64, "5000000", 100000, 30000000,
+     AT(oidc_timeout_us), "how long the provider may take to answer"},
+    {"oidc_keep_us", "DROVER_OIDC_KEEP_US", CONFIG_I64, "3600000000", 1000, 86400000000,
+     AT(oidc_keep_us),
+     "how long the provider's document and keys are kept before they are read again"},
+    {"sso_socket", "DROVER_SSO_SOCKET", CONFIG_STR, "", 0, 0, AT(sso_socket),
+     "path of a socket for a proxy on this machine that says who asks; empty: none"},
+    {"sso_user_header", "DROVER_SSO_USER_HEADER", CONFIG_STR, "X-Forwarded-User", 0, 0,
+     AT(sso_user_header), "the proxy's header with who it is, believed by that socket only"},
+    {"sso_groups_header", "DROVER_SSO_GROUPS_HEADER", CONFIG_STR, "X-Forwarded-Groups", 0, 0,
+     AT(sso_groups_header), "the proxy's header with the groups, by commas, for login_roles"},
+    {"login_roles", "DROVER_LOGIN_ROLES", CONFIG_STR,
+     "admin=drover-admin, operator=drover-operator, viewer=drover-viewer", 0, 0, AT(login_roles),
+     "which value of the claim gives which role, the highest counts; * is everybody"},
     {"token_file", "DROVER_TOKEN_FILE", CONFIG_STR, "", 0, 0, AT(token_file),
      "first admin token, made with mode 0600 when absent; empty: ~/.config/drover/token, where "
      "drover looks for it"},
@@ -118,6 +160,99 @@ int64_t settings_paid_ppm(const struct daemon_settings *s)
     return 1000000 - off_ppm;
 }
 
+struct sign_in_config settings_sign_in(const struct daemon_settings *s, const char *redirect_url,
+                                       const char *client_secret)
+{
+    struct sign_in_config c = {.oidc = {.issuer = s->oidc_issuer[0] != '\0' ? s->oidc_issuer : NULL,
+                                        .client_id = s->oidc_client_id,
+                                        .client_secret = client_secret,
+                                        .redirect_url = redirect_url,
+                                        .scopes = s->oidc_scopes,
+                                        .timeout_us = s->oidc_timeout_us,
+                                        .keep_us = s->oidc_keep_us,
+                                        .user_agent = "droverd/" DROVER_VERSION},
+                               .name = s->oidc_name,
+                               .proxy_socket = s->sso_socket[0] != '\0' ? s->sso_socket : NULL,
+                               .user_header = s->sso_user_header,
+                               .groups_header = s->sso_groups_header,
+                               .rules = {.role_claim = s->oidc_role_claim,
+                                         .roles = s->login_roles,
+                                         .projects_claim = s->oidc_projects_claim}};
+    struct err err = ERR_INIT;
+    bool ok = addr_parse_rules(str_of(s->oidc_allow_net), &c.oidc.allow, &err);
+    ASSERT(ok);
+    return c;
+}
+
+bool settings_read_secret(const char *file, char **ret, struct err *err)
+{
+    *ret = NULL;
+    if (file[0] == '\0') {
+        return true;
+    }
+    AUTO_FILE FILE *f = fopen(file, "re");
+    AUTO_BUF struct buf text = BUF_INIT(SECRET_MAX);
+    if (f == NULL || !buf_add_file(&text, f)) {
+        return text.overflow
+                   ? err_set(err, ERR_INVALID, "'%s' has more than %d bytes", file, SECRET_MAX)
+                   : err_set_os(err, ERR_IO, errno, "cannot read '%s'", file);
+    }
+    struct str secret = str_trim(buf_str(&text));
+    if (secret.n == 0 || memchr(secret.p, '\0', secret.n) != NULL) {
+        return err_set(err, ERR_INVALID, "'%s' holds no secret", file);
+    }
+    *ret = str_dup(secret);
+    return true;
+}
+
+static bool is_public_url(const char *url)
+{
+    bool https = strncmp(url, "https://", 8) == 0;
+    const char *host = url + (https ? 8 : 7);
+    return (https || strncmp(url, "http://", 7) == 0) && host[0] != '\0' &&
+           strlen(url) <= PUBLIC_URL_MAX && strpbrk(host, " \"<>?#/") == NULL;
+}
+
+static bool check_logins(const struct daemon_settings *s, struct err *err)
+{
+    struct addr_rules rules;
+    const struct person_rules person = {.role_claim = s->oidc_role_claim,
+                                        .roles = s->login_roles,
+                                        .projects_claim = s->oidc_projects_claim};
+    if (s->public_url[0] != '\0' && !is_public_url(s->public_url)) {
+        return err_set(err, ERR_INVALID,
+                       "public_url '%.80s': write https://drover.example.com, without a path",
+                       s->public_url);
+    }
+    if (strlen(s->sso_socket) > LISTEN_PATH_MAX || s->sso_user_header[0] == '\0') {
+        return err_set(err, ERR_INVALID,
+                       "sso_socket: a path of up to %d bytes, and sso_user_header with it",
+                       LISTEN_PATH_MAX);
+    }
+    if (!addr_parse_rules(str_of(s->oidc_allow_net), &rules, err)) {
+        return err_wrap(err, "oidc_allow_net");
+    }
+    if (!person_rules_check(&person, err)) {
+        return false;
+    }
+    if (s->oidc_issuer[0] == '\0') {
+        return true;
+    }
+    if (!oidc_issuer_check(s->oidc_issuer, err)) {
+        return false;
+    }
+    if (strncmp(s->oidc_issuer, "http:", 5) == 0 && rules.n == 0) {
+        return err_set(err, ERR_INVALID,
+                       "oidc_issuer '%.80s': write https; http is for private addresses that "
+                       "oidc_allow_net names",
+                       s->oidc_issuer);
+    }
+    return (s->public_url[0] != '\0' && s->oidc_client_id[0] != '\0' &&
+            s->oidc_role_claim[0] != '\0') ||
+           err_set(err, ERR_INVALID,
+                   "oidc_issuer needs public_url, oidc_client_id and oidc_role_claim");
+}
+
 bool settings_check(const struct daemon_settings *s, struct err *err)
 {
     enum log_level level;
@@ -153,8 +288,9 @@ bool settings_check(const struct daemon_settings *s, struct err *err)
     struct addr_rules rules;
     bool ok = proxies_new(s->trusted_proxies, &proxies, err);
     proxies_free(proxies);
-    return ok && (addr_parse_rules(str_of(s->webhook_allow_net), &rules, err) ||
-                  err_wrap(err, "webhook_allow_net"));
+    return ok && check_logins(s, err) &&
+           (addr_parse_rules(str_of(s->webhook_allow_net), &rules, err) ||
+            err_wrap(err, "webhook_allow_net"));
 }
 
 struct addr_rules settings_webhook_allow(const struct daemon_settings *s)

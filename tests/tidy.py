@@ -44,6 +44,7 @@ ARROWS = [
     ("orchestrator/store/api/", ["store/pg/", "store/rows/", "common/", "queries.h", "core/model.h", "core/*/*.def"]),
     ("orchestrator/store/", ["store/pg/", "store/rows/", "common/", "queries.h", "core/model.h", "core/rows.h", "core/money/ledger.h", "core/metrics/metric_place.h", "core/metrics/gate.h", "core/*/*.def"]),
     ("orchestrator/aws/", ["aws/", "common/", "core/failure/log_line.h", "core/money/price_reading.h"] + ["core/capacity/%s.h" % n for n in ("pool_report", "job_report", "quota_reading", "endpoint_report", "filesystem_report", "invocation_report")]),
+    ("orchestrator/oidc/", ["common/"]),
     ("orchestrator/cli/", ["common/", "core/spec/", "core/lowering/", "core/*/*.def"]),
     ("orchestrator/web/", ["common/", "web/"]),
     ("orchestrator/bridge", ["common/"]),
@@ -56,9 +57,10 @@ ARROWS = [
 LIBRARIES = [
     (r"libpq-fe\.h|postgres.*", ["orchestrator/store/pg/"]),
     (r"microhttpd\.h", ["orchestrator/api/server/", "worker/local/http/"]),
-    (r"turbojpeg\.h|jpeglib\.h|spng\.h|webp/.*|ares.*\.h|seccomp\.h|duckdb\.h", ["worker/"]),
+    (r"turbojpeg\.h|jpeglib\.h|spng\.h|libdeflate\.h|webp/.*|ares.*\.h|seccomp\.h|duckdb\.h", ["worker/"]),
     (r"curl/.*", ["orchestrator/common/", "worker/"]),
     (r"yaml\.h", ["orchestrator/common/"]),
+    (r"cjose/.*", ["orchestrator/oidc/"]),
 ]
 CALLS = [
     (r"\bPQ[a-z]\w*\s*\(", "libpq", ["orchestrator/store/pg/"]),
@@ -430,12 +432,12 @@ def check_cycles(objs):
 
 # Functions that no program calls, and who does.
 UNCALLED = {
-    "a table or a macro names them": "cmd_help attempt_state_parse task_state_parse task_state_terminal",
+    "a table or a macro names them": "cmd_help attempt_state_parse task_state_parse",
     "tests look through them": "aws_client_http aws_client_signed_n fault_kind_name http_in_flight loop_now_mono_us"
     " private_cluster_pid queue_bytes warm_pool_status_name",
     "tests do one step of what the program does in many": "image_decode image_resize source_open_memory",
-    "the vectors of the standard": "sigv4_canonical sigv4_presign",
-    "for a sweep of endpoints and for their change, which the leader does not do yet": "hosting_list hosting_update",
+    "the vectors of the standard": "sigv4_canonical",
+    "for a change of endpoints, which the leader does not do yet": "hosting_update",
     "simulators draw with them": "duration_draw_us rng_split",
 }
 

@@ -6,6 +6,7 @@
 #include "units.h"
 
 #define SIGV4_UNSIGNED_PAYLOAD "UNSIGNED-PAYLOAD"
+#define SIGV4_EXPIRES_S_MAX    INT64_C(604800) /* of a presigned URL: seven days, as S3 */
 #define SIGV4_EMPTY_SHA256     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 struct aws_creds { /* a value without pointers */
@@ -39,7 +40,7 @@ void sigv4_canonical(const struct sigv4_request *r, const char amz_date[static 1
 void sigv4_sign(const struct sigv4_request *r, const struct aws_creds *c, usec_t now,
                 char ret_date[static 17], struct buf *out);
 /* Append the presigned query string ("X-Amz-Algorithm=...&X-Amz-Signature=..."), valid for
- * expires_s seconds. */
+ * expires_s seconds, 1 to SIGV4_EXPIRES_S_MAX. */
 void sigv4_presign(const struct sigv4_request *r, const struct aws_creds *c, usec_t now,
                    int64_t expires_s, struct buf *out);
 

@@ -158,6 +158,10 @@ static void read_description(enum hosting_kind kind, const json_t *o,
     json_call_text(o, kinds[kind].name_key, ret->name, sizeof ret->name);
     json_call_text(o, kinds[kind].arn_key, ret->arn, sizeof ret->arn);
     ret->created = json_call_epoch(o, "CreationTime");
+    if (kind == HOSTING_CONFIG) {
+        v = json_array_get(json_object_get(o, "ProductionVariants"), 0);
+        json_call_text(v, "InstanceType", ret->instance_type, sizeof ret->instance_type);
+    }
     if (kind != HOSTING_ENDPOINT) {
         return;
     }

@@ -19,7 +19,8 @@ typedef void (*hosting_create_cb)(void *ctx, const char *arn, bool exists,
 /* busy: an endpoint in Creating or Updating cannot be changed or deleted yet. */
 typedef void (*hosting_change_cb)(void *ctx, bool not_found, bool busy,
                                   const struct aws_failure *failure);
-/* e: borrowed; models and configs fill name, arn and created only. NULL: not found, or failed. */
+/* e: borrowed; models fill name, arn and created only, configs the instance type, too. NULL: not
+ * found, or failed. */
 typedef void (*hosting_describe_cb)(void *ctx, const struct endpoint_description *e, bool not_found,
                                     const struct aws_failure *failure);
 typedef void (*hosting_list_cb)(void *ctx, const struct hosting_summary *rows, size_t n,

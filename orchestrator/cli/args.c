@@ -205,6 +205,12 @@ static bool output_fits(const struct cli *cli)
                    "-o %s has every field: --columns is for tables and CSV", cli->opt.output);
         return false;
     }
+    if (cli->opt.sort != NULL && cli->out != OUT_TABLE && cli->out != OUT_NAME) {
+        (void)fail(EXIT_USAGE, "leave --sort out, or use -o csv",
+                   "-o %s has the server's order: --sort is for tables, CSV and names",
+                   cli->opt.output);
+        return false;
+    }
     return true;
 }
 

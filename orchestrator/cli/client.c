@@ -238,6 +238,13 @@ static enum err_code code_of(const char *name, int status)
                                             : ERR_INTERNAL;
 }
 
+/* The verb that lists what was not found: `pools` alone lists the pools. */
+static const char *lister(const struct command *c)
+{
+    bool lists = c->args[0] == '[' && !str_starts(str_of(c->args), "[CAMPAIGN");
+    return lists ? c->verb : "ls";
+}
+
 /* The caller frees it. */
 static char *next_of(const struct cli *cli, enum err_code code)
 {
@@ -248,9 +255,9 @@ static char *next_of(const struct cli *cli, enum err_code code)
     };
     static_assert(ARRAY_LEN(steps) == ERR_CODE_COUNT, "a row for each code");
     const char *text = steps[code], *verb = strstr(text, "%s");
-    return verb == NULL
-               ? xstrdup(text)
-               : xasprintf("%.*s%s%s", (int)(verb - text), text, cli->command->verb, verb + 2);
+    const char *name = code == ERR_NOT_FOUND ? lister(cli->command) : cli->command->verb;
+    return verb == NULL ? xstrdup(text)
+                        : xasprintf("%.*s%s%s", (int)(verb - text), text, name, verb + 2);
 }
 
 /* Every fault of a refused request, with its place and what to write instead. */

@@ -10,12 +10,23 @@ static char *who_text(const struct cli *cli, const json_t *row)
     return xstrdup(jstr(row, jnull(row, "name") ? "who" : "name"));
 }
 
-/* What was asked for, as JSON in a line; nothing for {}. */
+/* As JSON in a line; nothing for {} and null. */
+static char *object_text(const json_t *v)
+{
+    return json_object_size(v) > 0 ? json_text(v) : xstrdup("");
+}
+
+static char *before_text(const struct cli *cli, const json_t *row)
+{
+    (void)cli;
+    return object_text(json_object_get(row, "before"));
+}
+
+/* What was asked for. */
 static char *detail_text(const struct cli *cli, const json_t *row)
 {
-    const json_t *detail = json_object_get(row, "detail");
     (void)cli;
-    return json_object_size(detail) > 0 ? json_text(detail) : xstrdup("");
+    return object_text(json_object_get(row, "detail"));
 }
 
 static const struct list_column columns[] = {
@@ -26,6 +37,7 @@ static const struct list_column columns[] = {
     {"ROLE", COLUMN_TEXT, .path = "role", .wide = true},
     {"NAME", COLUMN_TEXT, .path = "name", .wide = true},
     {"CAMPAIGN", COLUMN_TEXT, .path = "campaign", .wide = true},
+    {"BEFORE", COLUMN_TEXT, .text = before_text, .wide = true},
     {"DETAIL", COLUMN_TEXT, .text = detail_text, .wide = true},
     {"REQUEST", COLUMN_TEXT, .path = "request_id", .wide = true},
     {"ID", COLUMN_TEXT, .path = "id", .wide = true},

@@ -146,6 +146,13 @@ int cmd_ls(struct cli *cli)
     return EXIT_OK;
 }
 
+/* Of a stage. One that is held is explained above the table. */
+static bool has_ended(const char *state)
+{
+    return strcmp(state, "succeeded") == 0 || strcmp(state, "failed") == 0 ||
+           strcmp(state, "skipped") == 0;
+}
+
 static void stage_row(const struct cli *cli, struct text_table *t, const json_t *s)
 {
     char n[6][TEXT_N];
@@ -158,7 +165,9 @@ static void stage_row(const struct cli *cli, struct text_table *t, const json_t 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         cells[2 + i] = number(jint(p, keys[i]), n[i]);
     }
-    cells[8] = jint(p, "active") == 0 ? jstr(s, "wait_text") : "";
+    cells[8] = has_ended(jstr(s, "state")) ? jstr(s, "reason")
+               : jint(p, "active") == 0    ? jstr(s, "wait_text")
+                                           : "";
     table_row(t, cells);
 }
 
@@ -175,6 +184,23 @@ static void archive_print(const struct cli *cli, const json_t *archive)
     text_print(cli, "archived in ", text);
 }
 
+/* Inputs whose listing went on after the submit, unless it is long over. */
+static void listings_print(const struct cli *cli, const json_t *c)
+{
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(c, "stages"), i, s)
+    {
+        const json_t *l = json_object_get(s, "listing");
+        if (json_is_object(l) && strcmp(jstr(l, "state"), "done") != 0) {
+            AUTO_FREE char *text = listing_text(l);
+            AUTO_FREE char *line = xasprintf("input of %s %s  (drover ops %s)", jstr(s, "name"),
+                                             text, jstr(l, "operation"));
+            text_print(cli, "listing  ", line);
+        }
+    }
+}
+
 static void campaign_print(const struct cli *cli, const json_t *c)
 {
     char usd[TEXT_N], more[TEXT_N], limit[TEXT_N], at[TEXT_N];
@@ -186,14 +212,15 @@ static void campaign_print(const struct cli *cli, const json_t *c)
                  glyph(cli, state_shown(c)), state_shown(c), archive_shown(c),
                  reason[0] != '\0' ? ", " : "", reason, jstr(c, "wanted"));
     archive_print(cli, json_object_get(c, "archive"));
+    listings_print(cli, c);
     (void)printf("submitted %s UTC  priority %lld\n", when(jstr(c, "created_at"), at),
                  (long long)jint(c, "priority"));
     (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),
                  money(jint(b, "reserved_micro_usd"), more),
                  jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit));
     struct text_table t = {0};
-    static const char *const heads[] = {"STAGE", "STATE", "PARTS", "WAIT",     "RUN",
-                                        "DONE",  "SKIP",  "FAIL",  "WAITS FOR"};
+    static const char *const heads[] = {"STAGE", "STATE", "PARTS", "WAIT", "RUN",
+                                        "DONE",  "SKIP",  "FAIL",  "WHY"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
         table_column(&t, heads[i], i >= 2 && i <= 7);
     }

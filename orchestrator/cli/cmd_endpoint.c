@@ -67,6 +67,17 @@ static void show_cost(const json_t *e)
                  money(jint(e, "reserved_micro_usd"), held));
 }
 
+static void show_overrun(const json_t *e)
+{
+    char late[TEXT_N], usd[TEXT_N];
+    int64_t s = jint(e, "overrun_seconds");
+    if (s > 0) {
+        int64_t musd = s * jint(e, "micro_usd_per_hour") / 3600;
+        (void)printf("%-16s %s beyond its ttl, %s USD\n", "overrun", span(s, late),
+                     money(musd, usd));
+    }
+}
+
 static void show_test(const json_t *e)
 {
     char p95[TEXT_N];
@@ -96,6 +107,7 @@ static void show(const struct cli *cli, const json_t *e)
     line_time(e, "asked to live", "extend_to", " (not taken yet)");
     line_time(e, "not extended to", "extend_refused", ": the budget has no room");
     line_time(e, "ended", "ended_at", "");
+    show_overrun(e);
     line("reason", jstr(e, "reason"));
     line("model", jstr(e, "model"));
     line("config", jstr(e, "endpoint_config"));

@@ -1,10 +1,12 @@
-/* drover ops: bulk changes, one of them. */
+/* drover ops: bulk changes, one of them. drover op cancel: the undo of one. */
 #include "cli.h"
 #include "client.h"
+#include "guidance.h"
 #include "pages.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
+#include "wait.h"
 #include <stdio.h>
 
 static const struct list_column columns[] = {
@@ -54,6 +56,19 @@ static void pairs_print(const struct cli *cli, const char *what, const json_t *p
     }
 }
 
+static void undo_print(const json_t *op, char *ret, size_t n)
+{
+    const json_t *undo = json_object_get(op, "undo");
+    long long undone = (long long)jint(undo, "undone"), went_on = (long long)jint(undo, "went_on");
+    if (strcmp(jstr(op, "kind"), "skip") == 0) {
+        (void)snprintf(ret, n, "stopped: %lld part%s skipped before", went_on,
+                       went_on == 1 ? "" : "s");
+    } else {
+        (void)snprintf(ret, n, "undone: %lld part%s failed as before, %lld had started and go%s on",
+                       undone, undone == 1 ? "" : "s", went_on, went_on == 1 ? "es" : "");
+    }
+}
+
 static void show(const struct cli *cli, const json_t *op)
 {
     char at[TEXT_N];
@@ -64,9 +79,26 @@ static void show(const struct cli *cli, const json_t *op)
     pairs_print(cli, "changes    ", json_object_get(op, "changes"));
     (void)printf("parts      %lld, %lld done\n", (long long)jint(op, "parts"),
                  (long long)jint(op, "done"));
+    if (json_is_object(json_object_get(op, "listing"))) {
+        AUTO_FREE char *listing = listing_text(json_object_get(op, "listing"));
+        text_print(cli, "listing    ", listing);
+    }
     (void)printf("asked for  %s by %s\n", when(jstr(op, "created_at"), at), by);
     if (!jnull(op, "ended_at")) {
         (void)printf("ended      %s\n", when(jstr(op, "ended_at"), at));
+    }
+    const json_t *undo = json_object_get(op, "undo");
+    if (json_is_object(undo) && !jnull(undo, "ended_at")) {
+        char text[TEXT_N * 2];
+        undo_print(op, text, sizeof text);
+        (void)printf("cancelled  %s by %s; %s\n", when(jstr(undo, "asked_at"), at),
+                     jstr(undo, "asked_by"), text);
+    } else if (json_is_object(undo)) {
+        (void)printf("cancelled  %s by %s; being undone, %lld so far\n",
+                     when(jstr(undo, "asked_at"), at), jstr(undo, "asked_by"),
+                     (long long)jint(undo, "undone"));
+    } else if (json_is_true(json_object_get(op, "undoable"))) {
+        (void)printf("undo       drover op cancel %s\n", jstr(op, "id"));
     }
 }
 
@@ -88,4 +120,45 @@ static int operation_show(struct cli *cli, const char *id)
 int cmd_ops(struct cli *cli)
 {
     return cli->args_n > 0 ? operation_show(cli, cli->args[0]) : operation_list(cli);
+}
+
+static bool undo_ended(const json_t *v, const char *arg)
+{
+    (void)arg;
+    return !jnull(json_object_get(v, "undo"), "ended_at");
+}
+
+static int operation_cancel(struct cli *cli, const char *id)
+{
+    int status = EXIT_OK;
+    if (!confirm(cli, "Undo it for the parts that have not started?")) {
+        return fail(EXIT_USAGE, "add -y to undo it without confirmation", "not undone");
+    }
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (!client_post(cli, &r, &status, "/v1/operations/%s:cancel", id)) {
+        return status;
+    }
+    AUTO_FREE char *get = xasprintf("/v1/operations/%s", id);
+    status = wait_for(cli, get, undo_ended, NULL);
+    reply_done(&r);
+    if (status != EXIT_OK || !client_get(cli, &r, &status, "%s", get)) {
+        return status;
+    }
+    if (cli->out == OUT_NAME) {
+        (void)puts(id);
+    } else if (!print_machine(cli, r.json, NULL)) {
+        char text[TEXT_N * 2];
+        undo_print(r.json, text, sizeof text);
+        (void)printf("%s %s\n", id, text);
+    }
+    return EXIT_OK;
+}
+
+int cmd_op(struct cli *cli)
+{
+    return cli->args_n == 2 && strcmp(cli->args[0], "cancel") == 0
+               ? operation_cancel(cli, cli->args[1])
+               : fail(EXIT_USAGE, "drover op --help shows examples",
+                      "undo which operation? OPERATION is in the first column of drover ops");
 }

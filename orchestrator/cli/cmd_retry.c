@@ -100,13 +100,15 @@ static int change_send(struct cli *cli, const struct ref *ref, const char *verb,
             return status;
         }
     }
+    bool undoable = json_is_true(json_object_get(r.json, "undoable"));
     if (cli->out == OUT_NAME) {
         (void)puts(id);
     } else if (!print_machine(cli, r.json, NULL)) {
-        (void)printf(
-            "%s %s: %lld part%s%s     progress: drover ops %s\n", id, jstr(r.json, "state"),
-            (long long)jint(r.json, "parts"), jint(r.json, "parts") == 1 ? "" : "s",
-            cli->opt.wait ? (strcmp(verb, "skip") == 0 ? " skipped" : " retried") : "", id);
+        (void)printf("%s %s: %lld part%s%s     progress: drover ops %s%s%s\n", id,
+                     jstr(r.json, "state"), (long long)jint(r.json, "parts"),
+                     jint(r.json, "parts") == 1 ? "" : "s",
+                     cli->opt.wait ? (strcmp(verb, "skip") == 0 ? " skipped" : " retried") : "", id,
+                     undoable ? "   undo before start: drover op cancel " : "", undoable ? id : "");
     }
     return EXIT_OK;
 }

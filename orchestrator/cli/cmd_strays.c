@@ -1,15 +1,23 @@
-/* drover strays: jobs of this installation that run without an attempt. */
+/* drover strays: jobs, endpoints and file systems of this installation that no row stands for. */
 #include "cli.h"
 #include "client.h"
 #include "list.h"
 #include "print.h"
 #include <stdio.h>
 
+/* A file system has none. */
+static char *instances(const struct cli *cli, const json_t *row)
+{
+    return jint(row, "instances") > 0 ? list_instances(cli, row)
+                                      : xasprintf("%s", jstr(row, "instance_type"));
+}
+
 static const struct list_column columns[] = {
-    {"JOB", COLUMN_TEXT, .path = "job_name"},
-    {"WHY", COLUMN_TEXT, .path = "why", .spare = 3},
+    {"NAME", COLUMN_TEXT, .path = "job_name"},
+    {"KIND", COLUMN_TEXT, .path = "kind", .spare = 3},
+    {"WHY", COLUMN_TEXT, .path = "why", .spare = 4},
     {"STATUS", COLUMN_TEXT, .path = "status"},
-    {"INSTANCES", COLUMN_TEXT, .text = list_instances, .spare = 4},
+    {"INSTANCES", COLUMN_TEXT, .text = instances, .spare = 5},
     {"USD", COLUMN_USD, .path = "cost_micro_usd", .spare = 2},
     {"FOUND", COLUMN_TIME, .path = "found_at", .spare = 1},
     {"CAMPAIGN", COLUMN_TEXT, .path = "campaign", .wide = true},
@@ -34,7 +42,7 @@ static int stray_list(struct cli *cli)
     list_table(cli, &strays, list);
     const json_t *sum = json_object_get(r.json, "sum");
     if (jint(sum, "running") > 0) {
-        say("next: drover strays stop JOB");
+        say("next: drover strays stop NAME");
     }
     return EXIT_OK;
 }
@@ -42,7 +50,7 @@ static int stray_list(struct cli *cli)
 static int stray_stop(struct cli *cli, const char *name)
 {
     int status = EXIT_OK;
-    if (!confirm(cli, "Stop this job for good?")) {
+    if (!confirm(cli, "End this for good? A file system goes with its data.")) {
         return fail(EXIT_USAGE, "add -y to stop it without confirmation", "not stopped");
     }
     CLEANUP(reply_done)
@@ -66,5 +74,5 @@ int cmd_strays(struct cli *cli)
     if (cli->args_n == 2 && strcmp(cli->args[0], "stop") == 0) {
         return stray_stop(cli, cli->args[1]);
     }
-    return fail(EXIT_USAGE, "drover strays --help shows examples", "write nothing, or stop JOB");
+    return fail(EXIT_USAGE, "drover strays --help shows examples", "write nothing, or stop NAME");
 }

@@ -147,9 +147,11 @@ static void plan_stage(const json_t *s)
         return;
     }
     const json_t *q = json_object_get(s, "quota");
+    bool some = json_is_false(json_object_get(s, "parts_complete"));
+    const char *least = some ? "at least " : "";
     AUTO_FREE char *parts = jnull(s, "parts")
                                 ? xstrdup("parts are added by the API")
-                                : xasprintf("%lld part%s", (long long)jint(s, "parts"),
+                                : xasprintf("%s%lld part%s", least, (long long)jint(s, "parts"),
                                             jint(s, "parts") == 1 ? "" : "s");
     AUTO_FREE char *quota = jnull(q, "limit")
                                 ? xstrdup("quota not known yet")

@@ -31,6 +31,7 @@ static const struct list_column columns[] = {
     {"ROLE", COLUMN_TEXT, .path = "role"},
     {"PROJECTS", COLUMN_TEXT, .text = projects_text},
     {"STATE", COLUMN_TEXT, .path = "state"},
+    {"USED", COLUMN_TIME, .path = "used_at", .spare = 1},
     {"EXPIRES", COLUMN_TIME, .path = "expires_at", .text = expires_text},
     {"MADE", COLUMN_TIME, .path = "created_at", .wide = true},
     {"BY", COLUMN_TEXT, .path = "created_by", .wide = true},

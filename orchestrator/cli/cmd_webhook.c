@@ -1,4 +1,4 @@
-/* drover webhook: list, add, remove, try, and what was sent. */
+/* drover webhook: list, add, change, remove, try, and what was sent. */
 #include "cli.h"
 #include "client.h"
 #include "interrupt.h"
@@ -101,6 +101,21 @@ static int delivery_list(struct cli *cli, const char *id)
     return EXIT_OK;
 }
 
+/* --on as `kinds`. */
+static void add_kinds(const struct cli *cli, json_t *body)
+{
+    if (cli->opt.on == NULL) {
+        return;
+    }
+    json_t *kinds = json_array();
+    struct str rest = str_of(cli->opt.on);
+    while (rest.n > 0) {
+        struct str one = str_trim(str_split(&rest, ','));
+        (void)json_array_append_new(kinds, json_stringn(one.p, one.n));
+    }
+    (void)json_object_set_new(body, "kinds", kinds);
+}
+
 static int webhook_add(struct cli *cli, const char *name, const char *url)
 {
     int status = EXIT_OK;
@@ -114,15 +129,7 @@ static int webhook_add(struct cli *cli, const char *name, const char *url)
     if (cli->opt.quiet_hours != NULL) {
         (void)json_object_set_new(body, "quiet", json_string(cli->opt.quiet_hours));
     }
-    if (cli->opt.on != NULL) {
-        json_t *kinds = json_array();
-        struct str rest = str_of(cli->opt.on);
-        while (rest.n > 0) {
-            struct str one = str_trim(str_split(&rest, ','));
-            (void)json_array_append_new(kinds, json_stringn(one.p, one.n));
-        }
-        (void)json_object_set_new(body, "kinds", kinds);
-    }
+    add_kinds(cli, body);
     AUTO_FREE char *text = json_text(body);
     CLEANUP(reply_done)
     struct client_reply r = {0};
@@ -137,6 +144,44 @@ static int webhook_add(struct cli *cli, const char *name, const char *url)
         (void)printf("%s added\n%s\n", jstr(r.json, "id"), jstr(r.json, "secret"));
         say("this is the only time its secret is shown: the receiver checks signatures with it");
         say("next: drover webhook test %s", jstr(r.json, "id"));
+    }
+    return EXIT_OK;
+}
+
+/* url NULL: as it is. --quiet-hours none: there are none any more. */
+static int webhook_set(struct cli *cli, const char *id, const char *url)
+{
+    int status = EXIT_OK;
+    AUTO_JSON json_t *body = json_object();
+    const char *quiet = cli->opt.quiet_hours;
+    if (url != NULL) {
+        (void)json_object_set_new(body, "url", json_string(url));
+    }
+    if (cli->opt.format != NULL) {
+        (void)json_object_set_new(body, "format", json_string(cli->opt.format));
+    }
+    if (quiet != NULL) {
+        bool none = strcmp(quiet, "none") == 0;
+        (void)json_object_set_new(body, "quiet", none ? json_null() : json_string(quiet));
+    }
+    add_kinds(cli, body);
+    if (json_object_size(body) == 0) {
+        return fail(EXIT_USAGE, "drover webhook --help shows examples",
+                    "say what to change: URL, --on, --format or --quiet-hours");
+    }
+    AUTO_FREE char *text = json_text(body);
+    AUTO_FREE char *path = xasprintf("/v1/webhooks/%s", id);
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    const struct client_call call = {
+        .method = "PATCH", .path = path, .body = str_of(text), .if_match = "*"};
+    if (!client_call(cli, &call, &r, &status)) {
+        return status;
+    }
+    if (cli->out == OUT_NAME) {
+        (void)puts(jstr(r.json, "id"));
+    } else if (!print_machine(cli, r.json, NULL)) {
+        (void)printf("%s changed\n", jstr(r.json, "id"));
     }
     return EXIT_OK;
 }
@@ -249,6 +294,9 @@ int cmd_webhook(struct cli *cli)
     if (strcmp(what, "add") == 0 && cli->args_n == 3) {
         return webhook_add(cli, cli->args[1], cli->args[2]);
     }
+    if (strcmp(what, "set") == 0 && (cli->args_n == 2 || cli->args_n == 3)) {
+        return webhook_set(cli, cli->args[1], cli->args_n == 3 ? cli->args[2] : NULL);
+    }
     if (strcmp(what, "resend") == 0 && cli->args_n == 3) {
         return delivery_again(cli, cli->args[1], cli->args[2]);
     }
@@ -262,5 +310,5 @@ int cmd_webhook(struct cli *cli)
         return delivery_list(cli, cli->args[1]);
     }
     return fail(EXIT_USAGE, "drover webhook --help shows examples",
-                "write ls, add NAME URL, rm, test, deliveries or resend");
+                "write ls, add NAME URL, set, rm, test, deliveries or resend");
 }

@@ -31,6 +31,19 @@ const char *archive_shown(const json_t *campaign)
                                                     : ", archived";
 }
 
+char *listing_text(const json_t *listing)
+{
+    char took[TEXT_N];
+    AUTO_FREE char *problem = text_clean(jstr(listing, "problem"));
+    int64_t again = jint(listing, "refused");
+    AUTO_FREE char *asked =
+        again > 0 ? xasprintf(", %lld asked for again", (long long)again) : xstrdup("");
+    return xasprintf("%s: %lld objects in %lld pages%s, %s%s%s", jstr(listing, "state"),
+                     (long long)jint(listing, "objects"), (long long)jint(listing, "pages"), asked,
+                     span(jint(listing, "elapsed_seconds"), took), problem[0] != '\0' ? "; " : "",
+                     problem);
+}
+
 char *guidance_line(const json_t *campaign)
 {
     const json_t *g = guidance_first(campaign);

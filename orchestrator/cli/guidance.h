@@ -11,6 +11,9 @@ bool guidance_blocked(const json_t *campaign);
 const char *state_shown(const json_t *campaign);
 /* ", archived" or ", archiving" behind it, else "". */
 const char *archive_shown(const json_t *campaign);
+/* How far the listing of an input is, "running: 123000 objects in 124 pages, 12 s; PROBLEM"; the
+ * caller frees it. */
+char *listing_text(const json_t *listing);
 /* "TITLE: COMMAND" of the most urgent element, without control characters; NULL: none. The caller
  * frees it. */
 char *guidance_line(const json_t *campaign);

@@ -37,7 +37,8 @@ static const struct list_column *column_find(const struct api_list *l, struct st
     return NULL;
 }
 
-static bool column_unknown(const struct api_list *l, struct str name, int *ret_exit)
+static bool column_unknown(const struct api_list *l, const char *option, struct str name,
+                           int *ret_exit)
 {
     AUTO_BUF struct buf all = BUF_INIT(1024);
     size_t line = strlen("  next: choose from ");
@@ -48,7 +49,7 @@ static bool column_unknown(const struct api_list *l, struct str name, int *ret_e
         buf_addf(&all, "%s%s%s", wrap ? "\n  " : "", l->columns[i].head,
                  i + 1 < l->columns_n ? ", " : "");
     }
-    *ret_exit = fail(EXIT_USAGE, buf_cstr(&all), "--columns: there is no column '%.*s'",
+    *ret_exit = fail(EXIT_USAGE, buf_cstr(&all), "%s: there is no column '%.*s'", option,
                      (int)MIN(name.n, 40), name.p);
     return false;
 }
@@ -69,7 +70,7 @@ static bool choose(const struct cli *cli, const struct api_list *l, struct chose
         struct str name = str_trim(str_split(&rest, ','));
         const struct list_column *c = column_find(l, name);
         if (c == NULL) {
-            return column_unknown(l, name, ret_exit);
+            return column_unknown(l, "--columns", name, ret_exit);
         }
         if (ret->n == TABLE_COLUMNS_MAX) {
             *ret_exit = fail(EXIT_USAGE, "name each column once", "--columns: at most %d columns",
@@ -81,10 +82,19 @@ static bool choose(const struct cli *cli, const struct api_list *l, struct chose
     return true;
 }
 
+/* The column of --sort without its minus; NULL: there is none of that name. */
+static const struct list_column *sort_column(const struct cli *cli, const struct api_list *l)
+{
+    const char *name = cli->opt.sort;
+    return column_find(l, str_of(name[0] == '-' ? name + 1 : name));
+}
+
 bool list_columns_check(const struct cli *cli, const struct api_list *l, int *ret_exit)
 {
     struct chosen ignored;
-    return choose(cli, l, &ignored, ret_exit);
+    return choose(cli, l, &ignored, ret_exit) &&
+           (cli->opt.sort == NULL || sort_column(cli, l) != NULL ||
+            column_unknown(l, "--sort", str_of(cli->opt.sort), ret_exit));
 }
 
 static const json_t *value_at(const json_t *row, const char *path)
@@ -133,6 +143,60 @@ static char *cell_shown(const struct cli *cli, const struct list_column *c, cons
         return xstrdup(money(json_integer_value(v), buf));
     }
     return xstrdup(s != NULL ? s : "");
+}
+
+struct sorted_row {
+    json_t *row;
+    const json_t *value; /* NULL: text */
+    char *text;
+    size_t i; /* ties keep the order of the answer */
+    bool down;
+};
+
+static int value_cmp(const struct sorted_row *a, const struct sorted_row *b)
+{
+    const char *x = a->text != NULL ? a->text : json_string_value(a->value);
+    const char *y = b->text != NULL ? b->text : json_string_value(b->value);
+    if (x != NULL && y != NULL) {
+        return strcmp(x, y);
+    }
+    double p = json_number_value(a->value), q = json_number_value(b->value);
+    return (p > q) - (p < q);
+}
+
+/* Rows without a value are the last ones, up or down. */
+static int sorted_cmp(const void *a, const void *b)
+{
+    const struct sorted_row *x = a, *y = b;
+    bool no_x = x->text == NULL && (x->value == NULL || json_is_null(x->value));
+    bool no_y = y->text == NULL && (y->value == NULL || json_is_null(y->value));
+    int cmp = no_x || no_y ? no_x - no_y : x->down ? -value_cmp(x, y) : value_cmp(x, y);
+    return cmp != 0 ? cmp : (x->i > y->i) - (x->i < y->i);
+}
+
+/* The rows in the order of --sort. The caller decrefs them. */
+static json_t *sorted(const struct cli *cli, const struct api_list *l, const json_t *rows)
+{
+    size_t i, n = json_array_size(rows);
+    json_t *row, *ret = json_array();
+    const struct list_column *c = cli->opt.sort != NULL ? sort_column(cli, l) : NULL;
+    struct sorted_row *at = xcalloc(n + 1, sizeof *at);
+    json_array_foreach(rows, i, row)
+    {
+        bool by_text = c != NULL && c->path == NULL;
+        at[i] = (struct sorted_row){.row = row,
+                                    .value = c != NULL && !by_text ? value_at(row, c->path) : NULL,
+                                    .text = by_text ? c->text(cli, row) : NULL,
+                                    .i = i,
+                                    .down = c != NULL && cli->opt.sort[0] == '-'};
+    }
+    qsort(at, n, sizeof *at, sorted_cmp);
+    for (i = 0; i < n; i++) {
+        (void)json_array_append(ret, at[i].row);
+        free(at[i].text);
+    }
+    free(at);
+    return ret;
 }
 
 static void widths_of(const struct cli *cli, const struct chosen *c, const json_t *rows,
@@ -184,13 +248,14 @@ static void narrow(const struct cli *cli, const json_t *rows, struct chosen *c)
     }
 }
 
-void list_table(const struct cli *cli, const struct api_list *l, const json_t *rows)
+void list_table(const struct cli *cli, const struct api_list *l, const json_t *answer)
 {
     int ignored;
     size_t i;
     json_t *row;
     struct chosen c;
     struct text_table t = {0};
+    AUTO_JSON json_t *rows = sorted(cli, l, answer);
     if (!choose(cli, l, &c, &ignored)) {
         return;
     }
@@ -302,8 +367,9 @@ bool list_machine(const struct cli *cli, const struct api_list *l, const json_t 
     if (print_machine(cli, answer, rows)) {
         return true;
     }
+    AUTO_JSON json_t *in_order = sorted(cli, l, rows);
     if (cli->out == OUT_NAME) {
-        json_array_foreach(rows, i, row)
+        json_array_foreach(in_order, i, row)
         {
             const char *s = json_string_value(value_at(row, l->name));
             AUTO_FREE char *name = text_clean(s != NULL ? s : "");
@@ -312,7 +378,7 @@ bool list_machine(const struct cli *cli, const struct api_list *l, const json_t 
         return true;
     }
     if (cli->csv) {
-        list_csv(cli, l, rows, true);
+        list_csv(cli, l, in_order, true);
     }
     return cli->csv;
 }

@@ -39,8 +39,9 @@ bool list_machine(const struct cli *cli, const struct api_list *l, const json_t 
 /* For a column: "4 x ml.c5.xlarge" of the row's instances and instance_type. */
 char *list_instances(const struct cli *cli, const json_t *row);
 /* The rows as a table for people. */
-void list_table(const struct cli *cli, const struct api_list *l, const json_t *rows);
-/* True when --columns names columns of the list. Otherwise prints why not and sets *ret_exit. */
+void list_table(const struct cli *cli, const struct api_list *l, const json_t *answer);
+/* True when --columns and --sort name columns of the list. Otherwise prints why not and sets
+ * *ret_exit. */
 bool list_columns_check(const struct cli *cli, const struct api_list *l, int *ret_exit) MUST_CHECK;
 /* For a list of several pages: the rows as CSV, with the line of heads when `first`. */
 void list_csv(const struct cli *cli, const struct api_list *l, const json_t *rows, bool first);

@@ -268,6 +268,11 @@ static int follow_end(struct follow *f, const json_t *c, int status)
     f->told = true;
     if (status == EXIT_PARTS_FAILED && !f->cli->opt.quiet) {
         int64_t n = json_integer_value(jget(c, "parts", "failed"));
+        AUTO_FREE char *reason = text_clean(jstr(c, "reason"));
+        if (n == 0 && reason[0] != '\0') { /* its input could not be listed */
+            say("%s failed: %s", f->campaign, reason);
+            return status;
+        }
         say("%lld part%s failed; drover failures %s", (long long)n, n == 1 ? "" : "s", f->campaign);
     }
     return status;

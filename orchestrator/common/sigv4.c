@@ -4,11 +4,10 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 
-#define SIGV4_ALGORITHM     "AWS4-HMAC-SHA256"
-#define SIGV4_HEADERS_MAX   ((size_t)64)
-#define SIGV4_BYTES_MAX     ((size_t)1024 * 1024) /* of a canonical request */
-#define SIGV4_SCOPE_BYTES   ((size_t)256)
-#define SIGV4_EXPIRES_S_MAX INT64_C(604800) /* seven days, S3's bound */
+#define SIGV4_ALGORITHM   "AWS4-HMAC-SHA256"
+#define SIGV4_HEADERS_MAX ((size_t)64)
+#define SIGV4_BYTES_MAX   ((size_t)1024 * 1024) /* of a canonical request */
+#define SIGV4_SCOPE_BYTES ((size_t)256)
 
 /* Path without ".", ".." and empty segments. A final '/' is kept when anything stands before it. */
 static void add_normalised_path(struct buf *out, struct str path)

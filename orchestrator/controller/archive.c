@@ -1,12 +1,13 @@
 /* See archive.h. */
 #include "archive.h"
 #include "archive_export.h"
+#include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/archive_pace.h"
 #include "parking.h"
 #include "shell.h"
 #include "store/leader/archive.h"
 
-#define BATCH    200
 #define PAUSE_US (20 * USEC_PER_MSEC) /* between two steps: everybody else's turn */
 
 struct archive_arg {
@@ -19,7 +20,7 @@ static bool write_step(struct controller *c, void *arg, struct err *err)
 {
     struct archive_arg *a = arg;
     const struct operation_row *op = a->op;
-    if (!store_archive_step(c->store, op->campaign_id, BATCH, &a->progress, err)) {
+    if (!store_archive_step(c->store, op->campaign_id, c->archive_rows, &a->progress, err)) {
         return false;
     }
     int64_t done = a->progress.over ? op->total : MIN(a->progress.attempts, op->total);
@@ -40,10 +41,16 @@ bool archive_step(struct controller *c, const struct operation_row *op)
 {
     struct archive_arg a = {.op = op};
     struct parking_subject who = PARKING_OPERATION(op->campaign_id, op->id);
-    if (!parking_due(c, who) || (exports(op) && archive_export_goes_on(c, op)) ||
-        !parking_tx(c, who, write_step, &a)) {
+    if (!parking_due(c, who) || (exports(op) && archive_export_goes_on(c, op))) {
         return false;
     }
+    int64_t began_us = clock_mono_us();
+    c->archive_rows = c->archive_rows > 0 ? c->archive_rows : leader_archive_rows(0, 0);
+    if (!parking_tx(c, who, write_step, &a)) {
+        c->archive_rows = 0;
+        return false;
+    }
+    c->archive_rows = leader_archive_rows(c->archive_rows, clock_mono_us() - began_us);
     if (a.progress.over) {
         log_event(LOG_INFO, "campaign_archived", LF_I("campaign", op->campaign_id),
                   LF_I("attempts", a.progress.attempts));

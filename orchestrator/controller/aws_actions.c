@@ -18,6 +18,8 @@
 #include "parking.h"
 #include "pool_life.h"
 #include "progress.h"
+#include "resource_strays.h"
+#include "resource_sweep.h"
 #include "shell.h"
 #include "store/leader/strays.h"
 #include "strays.h"
@@ -250,6 +252,7 @@ static void act(struct live_attempt *a, int64_t now_us)
         return;
     }
     look_in_time(a, now_us);
+    leader_attempt_weigh(&c->state, a);
     enum protocol_action next = protocol_next(&a->p, now_us, &pc, &a->wake_us);
     a->wake_us = MIN(a->wake_us, event_watch_due_us(&c->events, a));
     switch (next) {
@@ -299,6 +302,8 @@ void aws_actions_tick(struct controller *c)
     if (c->leading) {
         progress_tick(c, &wake_us);
         strays_tick(c, &wake_us);
+        resource_sweep_tick(c, &wake_us);
+        resource_strays_tick(c, &wake_us);
         endpoints_tick(c, &wake_us);
         filesystems_tick(c, &wake_us);
         metric_collect_tick(c, &wake_us);

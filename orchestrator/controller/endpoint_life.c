@@ -298,7 +298,8 @@ static void call_test(struct controller *c, struct live_endpoint *e, bool invoke
 static void call(struct controller *c, struct live_endpoint *e, struct endpoint_call what)
 {
     struct endpoint_io *io = e->io;
-    io->fact = (struct endpoint_fact){.call = what, .window_us = c->cfg.signature_window_us};
+    io->fact = (struct endpoint_fact){
+        .call = what, .window_us = c->cfg.signature_window_us, .asked_us = clock_boot_us()};
     if (what.act == ENDPOINT_ACT_PAYLOADS || what.act == ENDPOINT_ACT_INVOKE) {
         call_test(c, e, what.act == ENDPOINT_ACT_INVOKE);
         return;

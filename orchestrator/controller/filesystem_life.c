@@ -310,7 +310,8 @@ static void call(struct controller *c, struct live_filesystem *f, enum filesyste
 {
     struct filesystem_io *io = f->io;
     const char *id = f->row.aws_id;
-    io->fact = (struct filesystem_fact){.act = act, .window_us = c->cfg.signature_window_us};
+    io->fact = (struct filesystem_fact){
+        .act = act, .window_us = c->cfg.signature_window_us, .asked_us = clock_boot_us()};
     metric_add(METRIC_AWS_REQUESTS, 1);
     switch (act) {
     case FILESYSTEM_ACT_NONE:

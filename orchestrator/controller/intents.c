@@ -14,6 +14,8 @@
 #include "parking.h"
 #include "pool_life.h"
 
+#define SLOW_US 2000 /* of a decision */
+
 struct intent_batch { /* what one intend transaction works on; arrays of plan->launches_n */
     const struct sched_plan *plan;
     struct leader_view f;
@@ -309,13 +311,23 @@ static void batch_done(struct intent_batch *b)
     sched_view_done(&b->f);
 }
 
+static void decide(struct controller *c, struct leader_view *f, struct sched_plan *plan)
+{
+    int64_t began_us = clock_cpu_us();
+    int64_t most = call_pace_intents(&c->pace, sched_view_unsent(&c->state), clock_mono_us());
+    sched_view_make(&c->state, clock_wall_us(), most, f);
+    sched_decide(&f->view, plan);
+    int64_t took_us = clock_cpu_us() - began_us;
+    metric_add(METRIC_DECISIONS, 1);
+    metric_add(METRIC_DECISION_US, took_us);
+    metric_add(METRIC_DECISIONS_SLOW, took_us > SLOW_US ? 1 : 0);
+}
+
 void intend_tick(struct controller *c)
 {
     struct sched_plan *plan = xcalloc(1, sizeof *plan);
     struct intent_batch b = {0};
-    int64_t most = call_pace_intents(&c->pace, sched_view_unsent(&c->state), clock_mono_us());
-    sched_view_make(&c->state, clock_wall_us(), most, &b.f);
-    sched_decide(&b.f.view, plan);
+    decide(c, &b.f, plan);
     batch_init(&b, plan);
     leader_note_money_short(&c->state, b.f.stages, b.f.live_campaigns, b.f.live_stages,
                             plan->reason, b.f.view.stages_n);

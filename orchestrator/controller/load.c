@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "core/leader/pool_life.h"
 #include "core/leader/rows_read.h"
+#include "core/leader/stage_history.h"
 #include "core/spec/spec_json.h"
 #include "endpoint_life.h"
 #include "endpoint_model.h"
@@ -25,6 +26,8 @@
 #include "pool_life.h"
 #include "price_read.h"
 #include "prices.h"
+#include "resource_strays.h"
+#include "resource_sweep.h"
 #include "shell.h"
 #include "skip_done.h"
 #include "strays.h"
@@ -41,6 +44,8 @@ void view_free(struct controller *c)
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
     strays_cancel(c);
+    resource_sweep_cancel(c);
+    resource_strays_cancel(c);
     endpoints_cancel(c);
     filesystems_cancel(c);
     endpoint_models_cancel(c);
@@ -91,6 +96,7 @@ static bool know_project(struct controller *c, int64_t project_id, struct err *e
 
 struct take {
     int64_t id, seen_tasks;
+    bool bare;                /* its parts and what its stages have learned are read later */
     struct live_campaign *lc; /* the caller's from success on */
     struct err spec_error;    /* why the spec cannot be read; none when it can */
     struct attempt_row *attempts;
@@ -98,7 +104,7 @@ struct take {
     size_t attempts_n, pools_n;
 };
 
-static bool read_stages(struct controller *c, struct live_campaign *lc, struct err *err)
+static bool read_stages(struct controller *c, struct live_campaign *lc, bool bare, struct err *err)
 {
     AUTO_FREE struct stage_row *rows = NULL;
     size_t n = 0;
@@ -110,6 +116,10 @@ static bool read_stages(struct controller *c, struct live_campaign *lc, struct e
     for (size_t i = 0; i < n && ok; i++) {
         struct live_stage *ls = &lc->stages[lc->stages_n++];
         rows_new_stage(lc, ls, &rows[i]);
+        stage_history_init(ls);
+        if (bare) {
+            continue;
+        }
         ok = history_load(c, ls, err);
         if (ok && rows_stage_is_read(ls)) {
             ok = write_taken(c, ls, rows[i].tasks, err);
@@ -133,16 +143,15 @@ static bool take_campaign(struct controller *c, void *arg, struct err *err)
     struct live_campaign *lc = xcalloc(1, sizeof *lc);
     arena_init(&lc->arena, SPEC_ARENA_MAX);
     lc->seen_tasks = t->seen_tasks;
-    t->spec_error = (struct err)ERR_INIT;
     if (!view_campaign(c->store, t->id, &lc->row, err) ||
         !know_project(c, lc->row.project_id, err)) {
         live_campaign_free(lc);
         return false;
     }
-    if (!read_spec(lc, &t->spec_error)) {
+    if (t->bare || !read_spec(lc, &t->spec_error)) {
         lc->spec = NULL;
     }
-    if (!read_stages(c, lc, err) || !read_live(c, t, err)) {
+    if (!read_stages(c, lc, t->bare, err) || !read_live(c, t, err)) {
         live_campaign_free(lc);
         return false;
     }
@@ -166,9 +175,15 @@ static void add_live(struct controller *c, struct take *t)
 static struct live_campaign *take(struct controller *c, int64_t campaign_id, int64_t seen_tasks)
 {
     struct err err;
-    struct take t = {.id = campaign_id, .seen_tasks = seen_tasks};
+    struct take t = {.id = campaign_id, .seen_tasks = seen_tasks, .spec_error = ERR_INIT};
     struct parking_subject who = PARKING_CAMPAIGN(campaign_id);
     enum tx_meaning meaning = leader_try(c, take_campaign, &t, &err);
+    if (meaning == TX_REFUSED) { /* its jobs are looked after all the same */
+        attempt_rows_free(t.attempts, t.attempts_n);
+        free(t.pools);
+        t = (struct take){.id = campaign_id, .seen_tasks = -1, .bare = true, .spec_error = err};
+        meaning = leader_try(c, take_campaign, &t, &err);
+    }
     if (meaning == TX_DONE) {
         leader_state_add_campaign(&c->state, t.lc);
         add_live(c, &t);
@@ -176,6 +191,7 @@ static struct live_campaign *take(struct controller *c, int64_t campaign_id, int
             parking_refuse(c, who, TX_REFUSED, &t.spec_error);
         } else {
             parking_done(c, who);
+            metric_collect_spec_read(c, campaign_id);
         }
     } else {
         if (t.lc != NULL) {
@@ -304,6 +320,7 @@ static void reread_spec(struct controller *c, struct live_campaign *lc)
     enum tx_meaning meaning = leader_try(c, read_respec, &r, &err);
     if (rows_spec_read(&c->state, lc, meaning == TX_DONE)) {
         parking_done(c, who);
+        metric_collect_spec_read(c, lc->row.id);
     } else if (meaning == TX_DONE) {
         parking_refuse(c, who, TX_REFUSED, &r.spec_error);
     } else if (meaning != TX_LOST) {
@@ -332,9 +349,10 @@ static bool read_versions(struct controller *c, void *arg, struct err *err)
     struct versions *v = arg;
     return refresh_projects(c, err) && refresh_slot_limits(c, err) && parking_read(c, err) &&
            (c->state.strays_n == 0 || strays_read(c, err)) &&
+           (c->state.resource_strays_n == 0 || resource_strays_read(c, err)) &&
            (c->state.pools_n == 0 || pool_ends_read(c, err)) &&
-           (c->state.endpoints_n == 0 || endpoints_read(c, err)) &&
-           (c->state.filesystems_n == 0 || filesystems_read(c, err)) &&
+           ((c->state.endpoints_n == 0 && !c->state.tries_unread) || endpoints_read(c, err)) &&
+           ((c->state.filesystems_n == 0 && !c->state.tries_unread) || filesystems_read(c, err)) &&
            view_versions(c->store, &v->v, &v->n, err);
 }
 
@@ -370,6 +388,7 @@ bool view_refresh(struct controller *c)
         free(v.v);
         return c->leading;
     }
+    c->state.tries_unread = false;
     for (size_t i = 0; i < v.n && c->leading; i++) {
         look_at(c, &v.v[i]);
     }
@@ -432,7 +451,7 @@ static bool load_base(struct controller *c, void *arg, struct err *err)
     struct versions *v = arg;
     return install_id(c->store, c->state.install_id, err) && load_slots(c, err) &&
            refresh_projects(c, err) && parking_read(c, err) && strays_read(c, err) &&
-           endpoints_read(c, err) && filesystems_read(c, err) &&
+           resource_strays_read(c, err) && endpoints_read(c, err) && filesystems_read(c, err) &&
            view_versions(c->store, &v->v, &v->n, err);
 }
 

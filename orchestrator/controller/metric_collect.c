@@ -114,6 +114,7 @@ static void take_row(struct controller *c, const struct metric_source_row *row)
                 : 0;
     struct metric_log *l = log_add(c, row->attempt_id, row->campaign_id, &row->job, metrics, n);
     l->m.place = row->place;
+    l->m.blind = n == 0; /* an attempt whose log is read has metrics: its spec cannot be read now */
     metric_lines_set_step(l->lines, row->step);
 }
 
@@ -122,16 +123,25 @@ bool metric_collect_load(struct controller *c, void *arg, struct err *err)
     struct metric_source_row *rows = NULL;
     size_t n = 0;
     (void)arg;
-    metric_collect_cancel(c);
     if (!view_metric_sources(c->store, &rows, &n, err)) {
         return false;
     }
+    metric_collect_cancel(c);
+    c->metrics_known = false;
     for (size_t i = 0; i < n; i++) {
         take_row(c, &rows[i]);
         free(rows[i].metrics_json);
     }
     free(rows);
     return true;
+}
+
+void metric_collect_spec_read(struct controller *c, int64_t campaign_id)
+{
+    for (size_t i = 0; i < c->metric_logs_n; i++) {
+        const struct metric_log *l = c->metric_logs[i];
+        c->metrics_known |= l->m.blind && l->campaign_id == campaign_id;
+    }
 }
 
 void metric_collect_watch(struct controller *c, const struct live_attempt *a)
@@ -361,6 +371,9 @@ static bool is_under_way(const struct metric_log *l)
 void metric_collect_tick(struct controller *c, int64_t *wake_us)
 {
     size_t under_way = 0, kept = 0;
+    if (c->metrics_known) { /* all again, each from where it was written to be */
+        (void)leader_tx(c, metric_collect_load, NULL);
+    }
     for (size_t i = 0; i < c->metric_logs_n && c->leading; i++) {
         if (c->metric_logs[i]->answered) {
             take_page(c->metric_logs[i]);

@@ -2,7 +2,7 @@
 #include "object_listing.h"
 #include "common/key_between.h"
 #include "common/loop.h"
-#include "common/retry.h"
+#include "core/leader/input_listing.h"
 #include "core/spec/spec_expand.h"
 #include "shell.h"
 #include <stdio.h>
@@ -10,7 +10,6 @@
 #define LISTING_WIDTH  16 /* requests at once */
 #define LISTING_RANGES 4096
 #define LISTING_REGAIN 4   /* pages until a place lost to throttling is used again */
-#define LISTING_TRIES  6   /* of a page */
 #define LISTING_EMPTY  100 /* pages in a row without a key */
 #define PARTS_AT_FIRST 4 /* into so many a range is divided until there are enough, then into two */
 #define KEY_SIZE       1025
@@ -38,6 +37,7 @@ struct object_listing {
     int ranges_n, asked_n;
     int width, good_n; /* places; pages since the last was lost or regained */
     int64_t keys_n;
+    struct bridge_progress progress;
     struct loop_timer *again; /* for ranges that wait */
     bool over;
     struct err why; /* when over */
@@ -119,6 +119,7 @@ static bool page_take(struct object_listing *l, struct range *r, const struct s3
             break;
         }
         l->keys_n++;
+        size_t found = r->found.n;
         (void)snprintf(uri, sizeof uri, "s3://%s/%s", l->place.bucket, key);
         bool fits = l->keys_n <= l->q.max &&
                     (!spec_glob_match(l->q.uri, uri) ||
@@ -129,6 +130,7 @@ static bool page_take(struct object_listing *l, struct range *r, const struct s3
             give_up(l, &err);
             return false;
         }
+        l->progress.objects += (int64_t)(r->found.n - found);
     }
     r->empty_n = p->n == 0 ? r->empty_n + 1 : 0;
     if (r->empty_n > LISTING_EMPTY) {
@@ -143,6 +145,8 @@ static bool page_take(struct object_listing *l, struct range *r, const struct s3
     r->token = page->next_token != NULL ? xstrdup(page->next_token) : NULL;
     r->tries = 0;
     r->pages_n++;
+    l->progress.pages++;
+    l->progress.problem[0] = '\0';
     if (++l->good_n >= LISTING_REGAIN) {
         l->good_n = 0;
         l->width = MIN(l->width + 1, LISTING_WIDTH);
@@ -151,9 +155,21 @@ static bool page_take(struct object_listing *l, struct range *r, const struct s3
     return true;
 }
 
+/* True: somebody waits for the answer. Otherwise the listing is over. */
+static bool wanted(struct object_listing *l)
+{
+    struct err nobody = ERR_INIT;
+    if (!bridge_is_wanted(l->c->bridge, l->q.id)) {
+        (void)err_set(&nobody, ERR_TIMEOUT, "nobody waits for it");
+        give_up(l, &nobody);
+    }
+    return !l->over;
+}
+
 static void on_again(void *ctx)
 {
     struct object_listing *l = ctx;
+    (void)wanted(l);
     for (struct range *r = l->first; r != NULL; r = r->next) {
         r->state = r->state == RANGE_WAITS ? RANGE_READY : r->state;
     }
@@ -163,20 +179,24 @@ static void on_again(void *ctx)
 /* A page that was not given: once more after a while, by fewer at once if we were too fast. */
 static void page_refused(struct object_listing *l, struct range *r, const struct s3_result *page)
 {
-    static const struct retry_policy again = {.base_us = 400 * USEC_PER_MSEC,
-                                              .cap_us = 3 * USEC_PER_SEC,
-                                              .floor_us = 100 * USEC_PER_MSEC};
-    if (page->outcome == AWS_REFUSED || ++r->tries >= LISTING_TRIES || l->c->listings_stop) {
+    const struct input_page_facts facts = {.outcome = page->outcome,
+                                           .status = page->err.http_status,
+                                           .tries = ++r->tries,
+                                           .patient = l->q.patient};
+    int64_t pause_us;
+    if (l->c->listings_stop || !input_page_again(&facts, &l->c->state.rng, &pause_us)) {
         give_up(l, &page->err);
         return;
     }
+    l->progress.refused++;
+    input_listing_text(l->progress.problem, sizeof l->progress.problem, page->err.message);
     if (page->outcome == AWS_THROTTLED) {
         l->width = MAX(l->width - 1, 1);
         l->good_n = 0;
     }
     r->state = RANGE_WAITS;
     if (!loop_timer_armed(l->again)) {
-        loop_timer_set(l->again, retry_delay_us(&again, r->tries - 1, &l->c->state.rng));
+        loop_timer_set(l->again, pause_us);
     }
 }
 
@@ -186,14 +206,14 @@ static void on_page(void *ctx, const struct s3_result *page)
     struct object_listing *l = r->of;
     l->asked_n--;
     r->state = RANGE_DONE;
-    if (!l->over && !bridge_is_wanted(l->c->bridge, l->q.id)) {
-        struct err nobody = ERR_INIT;
-        (void)err_set(&nobody, ERR_TIMEOUT, "nobody waits for it");
-        give_up(l, &nobody);
-    } else if (!l->over && page->outcome != AWS_OK) {
+    bool goes_on = !l->over && wanted(l);
+    if (goes_on && page->outcome != AWS_OK) {
         page_refused(l, r, page);
-    } else if (!l->over && page_take(l, r, page) && r->state == RANGE_READY) {
+    } else if (goes_on && page_take(l, r, page) && r->state == RANGE_READY) {
         divide(l, r);
+    }
+    if (goes_on) {
+        bridge_tell(l->c->bridge, l->q.id, &l->progress);
     }
     advance(l);
 }

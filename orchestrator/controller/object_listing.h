@@ -3,8 +3,9 @@
  * The keys behind the pattern's prefix are divided into ranges, and up to LISTING_WIDTH of them are
  * listed at once. How the keys are spread is not known: whenever a page came and places are free,
  * what is left of its range is divided, so ranges with many keys are divided again and again. A
- * page that fails for a passing reason is asked again, with back-off. A listing for whose answer
- * nobody waits any more sends nothing more. */
+ * page that fails for a passing reason is asked again, with back-off (core/leader/input_listing.h).
+ * After each page the asker can see how far it is. A listing for whose answer nobody waits any more
+ * sends nothing more. */
 #pragma once
 #include "bridge.h"
 

@@ -11,6 +11,8 @@
 #include "shell.h"
 
 #define OPERATION_BATCH 1000
+#define UNDO_BATCH      2000
+#define UNDO_BATCHES    3 /* a tick */
 
 struct op_step {
     struct operation_row *op;
@@ -71,6 +73,7 @@ static bool carry_out(struct controller *c, void *arg, struct err *err)
         return false;
     }
     s->then = operation_next(s->readable, &s->order, s->campaign, ls, &s->w);
+    s->w.changes.operation_id = op->id;
     if (s->then == OPERATION_UNREADABLE &&
         !store_alert(c->store, op->campaign_id, s->why.message, err)) {
         return false;
@@ -125,6 +128,64 @@ static bool step(struct controller *c, struct operation_row *op)
     return c->leading;
 }
 
+struct undo_step {
+    struct operation_row *op;
+    struct live_campaign *campaign; /* NULL: it is not known now, or no more */
+    struct retried_row rows[UNDO_BATCH];
+    int64_t ids[UNDO_BATCH], moved_ids[UNDO_BATCH];
+    size_t n, moved;
+    bool over;
+};
+
+/* What has not started goes back; parts that start meanwhile are left to run. */
+static bool take_back(struct controller *c, void *arg, struct err *err)
+{
+    struct undo_step *s = arg;
+    s->moved = 0;
+    if (!undo_page(c->store, s->op, UNDO_BATCH, s->rows, &s->n, err)) {
+        return false;
+    }
+    s->over = s->n == 0;
+    if (!s->over && s->campaign == NULL) { /* parts of it wait: it will be known again */
+        s->n = 0;
+        return true;
+    }
+    s->n = operation_undo_pick(s->rows, s->n, s->ids);
+    return (s->over || store_tasks_undo(c->store, s->op->campaign_id, s->rows[0].stage_id,
+                                        s->op->id, s->ids, s->n, &s->moved, s->moved_ids, err)) &&
+           store_operation_undo(c->store, s->op->id, s->op->undone + (int64_t)s->moved, s->over,
+                                err);
+}
+
+static bool undo_batch(struct controller *c, struct undo_step *s)
+{
+    struct parking_subject who = PARKING_OPERATION(s->op->campaign_id, s->op->id);
+    s->campaign = view_find_campaign(c, s->op->campaign_id);
+    if (!c->leading || !parking_tx(c, who, take_back, s)) {
+        return false;
+    }
+    operation_undo_apply(&c->state, s->campaign, s->rows, s->n, s->moved_ids, s->moved);
+    s->op->undone += (int64_t)s->moved;
+    if (s->over) {
+        log_event(LOG_INFO, "operation_undone", LF_I("operation", s->op->id),
+                  LF_I("parts", s->op->undone));
+    }
+    return s->n > 0;
+}
+
+/* More than one batch a tick: what is not undone in time starts. */
+static bool undo_step(struct controller *c, struct operation_row *op)
+{
+    struct undo_step *s = xcalloc(1, sizeof *s);
+    s->op = op;
+    if (parking_due(c, PARKING_OPERATION(op->campaign_id, op->id))) {
+        for (int i = 0; i < UNDO_BATCHES && undo_batch(c, s); i++) {
+        }
+    }
+    free(s);
+    return c->leading;
+}
+
 struct list_arg {
     struct operation_row *rows;
     size_t n;
@@ -142,7 +203,9 @@ bool operations_tick(struct controller *c)
     (void)leader_tx(c, list, &l);
     bool archived = false; /* one step of one archive: there may be a hundred of them */
     for (size_t i = 0; i < l.n && c->leading; i++) {
-        if (verb_parse(l.rows[i].kind) != VERB_ARCHIVE) {
+        if (l.rows[i].undo) {
+            (void)undo_step(c, &l.rows[i]);
+        } else if (verb_parse(l.rows[i].kind) != VERB_ARCHIVE) {
             (void)step(c, &l.rows[i]);
         } else {
             archived = archived || archive_step(c, &l.rows[i]);

@@ -88,7 +88,9 @@ struct controller {
     struct listed_page *listed; /* waits for the tick; NULL: nothing does */
     struct stray_answer *stray; /* of the question that was under way about a stray */
     struct sagemaker_call *stray_call;
-    struct model_look *model_looks; /* of endpoints that wait for their model */
+    struct resource_sweeper *resource_sweep;
+    struct resource_io *resource_io; /* the call about a stray that is no job */
+    struct model_look *model_looks;  /* of endpoints that wait for their model */
     struct quotas_call *quota_reading;
     struct prices_file prices_file;
     char *prices_named;           /* types of that file, a JSON array; NULL: it cannot be read */
@@ -98,7 +100,9 @@ struct controller {
     struct quota_reading *quotas_read;                /* waits for the tick; NULL: nothing does */
     struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
     size_t checks_n;
+    int64_t archive_rows; /* of the next step of an archive; 0: none was made yet */
     struct archive_export *archive_exports[ARCHIVE_EXPORTS]; /* NULL: a free place */
     struct metric_log **metric_logs; /* that are read; see metric_collect.h */
     size_t metric_logs_n;
+    bool metrics_known; /* of some that were not, so that all are loaded again */
 };

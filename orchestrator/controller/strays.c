@@ -142,7 +142,7 @@ static void call(struct controller *c, const struct live_stray *st, enum stray_a
 void strays_tick(struct controller *c, int64_t *wake_us)
 {
     take_answer(c);
-    metric_set(METRIC_STRAYS, (int64_t)c->state.strays_n);
+    metric_set(METRIC_STRAYS, (int64_t)(c->state.strays_n + c->state.resource_strays_n));
     for (size_t i = 0; c->leading && i < c->state.strays_n && c->stray_call == NULL; i++) {
         enum stray_action action = leader_stray_next(&c->state.strays[i], clock_boot_us(), wake_us);
         if (action != STRAY_ACT_NONE) {

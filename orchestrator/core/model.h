@@ -59,6 +59,13 @@ enum parked_kind {
 #undef X
     PARKED_KIND_COUNT
 };
+/* What may be a stray and is no job. */
+enum resource_kind {
+#define X(k, name) RESOURCE_##k,
+#include "core/states/resource_kind.def"
+#undef X
+    RESOURCE_KIND_COUNT
+};
 enum cause {
 #define X(c, name, counts, times, from_s, to_s, remedy) CAUSE_##c,
 #include "core/failure/cause.def"
@@ -113,6 +120,7 @@ const char *pool_state_name(enum pool_state s);
 const char *endpoint_state_name(enum endpoint_state s);
 const char *filesystem_state_name(enum filesystem_state s);
 const char *parked_kind_name(enum parked_kind k);
+const char *resource_kind_name(enum resource_kind k);
 /* What a person can do; {c} stands for the campaign. */
 const char *parked_kind_remedy(enum parked_kind k);
 const char *cause_name(enum cause c);
@@ -134,6 +142,7 @@ enum pool_state pool_state_parse(const char *s);
 enum endpoint_state endpoint_state_parse(const char *s);
 enum filesystem_state filesystem_state_parse(const char *s);
 enum parked_kind parked_kind_parse(const char *s);
+enum resource_kind resource_kind_parse(const char *s);
 enum cause cause_parse(const char *s);
 enum wanted wanted_parse(const char *s);
 enum market market_parse(const char *s);

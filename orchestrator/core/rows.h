@@ -32,6 +32,7 @@ struct campaign_row {
     char nonce[33]; /* random, in the names of its jobs; "" of older campaigns */
 };
 
+enum input_known { INPUT_KNOWN, INPUT_LISTED, INPUT_REFUSED }; /* by a listing (input_listing.h) */
 struct stage_row {
     int64_t id, campaign_id;
     int seq;
@@ -39,6 +40,8 @@ struct stage_row {
     enum stage_state state;
     int64_t tasks; /* in stage_input */
     bool closed;
+    enum input_known input;  /* LISTED: it goes on */
+    char input_problem[512]; /* REFUSED: why, and what to do */
     int64_t taken, counts[TASK_STATE_COUNT];
     musd_t cap_musd, per_task_musd, reserved_musd, spent_musd;
     int64_t parts_limit;        /* -1 none */
@@ -205,6 +208,13 @@ struct task_changes {
     int instance_type_i;   /* rung of the stage's ladder; -1: as before */
     int volume_gb;         /* 0: as before */
     int64_t max_runtime_s; /* 0: as before */
+    int64_t operation_id;  /* the retry, by which it can be undone */
+};
+/* A part that a retry moved, and what had been changed for it before. */
+struct retried_row {
+    int64_t task_id, stage_id;
+    int instance_type_i, volume_gb;
+    int64_t max_runtime_s;
 };
 struct operation_row {
     int64_t id, campaign_id;
@@ -212,6 +222,8 @@ struct operation_row {
     char *selector_json, *changes_json; /* caller frees */
     enum operation_state state;
     int64_t total, done;
+    bool undo; /* people want it undone */
+    int64_t undone;
 };
 
 struct project_row { /* id 0: everything together */
@@ -295,6 +307,31 @@ struct stray_end { /* it has ended, and its pool; its account is closed */
     const char *name, *status;
     usec_t started_us, ended_us;
     int64_t billable_s; /* instance-seconds */
+    musd_t cost_musd;
+    bool estimated;
+    struct ledger_entry entries[2 * LEDGER_ENTRIES_MAX];
+    int entries_n;
+};
+
+struct resource_stray_row { /* a thing of this installation at AWS that no row stands for */
+    char name[64];          /* at AWS; of a file system its id */
+    char arn[257];
+    enum resource_kind kind; /* of a name of hosting the first that is there */
+    char token[64];          /* of a file system: the one it was made with; "" of others */
+    char status[32];         /* as AWS spells it; "" of configs and models */
+    char instance_type[INSTANCE_TYPE_MAX + 1]; /* of a file system its deployment; "" unknown */
+    int64_t instances, size_gib;
+    musd_t price_musd_per_hour; /* of an instance; of a file system of a GB and month; 0 unknown */
+    usec_t created_us;
+    usec_t started_us, ended_us; /* billed from and until; 0 not yet */
+    bool estimated;              /* nobody has seen when it ended */
+    bool stop_asked;             /* by a person */
+};
+
+struct resource_stray_end { /* it is proven absent */
+    const char *name, *status;
+    usec_t started_us, ended_us;
+    int64_t billable_s; /* instance-seconds; 0 of storage */
     musd_t cost_musd;
     bool estimated;
     struct ledger_entry entries[2 * LEDGER_ENTRIES_MAX];

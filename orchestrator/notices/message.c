@@ -164,7 +164,7 @@ static void say_done(struct message_words *w, const json_t *facts)
 static void say_lost(struct message_words *w, const json_t *facts)
 {
     int64_t n = int_of(facts, "lost");
-    buf_addf(&w->title, "%" PRId64 " %s without an attempt", n, n == 1 ? "job runs" : "jobs run");
+    buf_addf(&w->title, "%" PRId64 " %s that no campaign knows", n, n == 1 ? "stray" : "strays");
     say_texts(&w->text, facts);
     buf_add_cstr(&w->command, "drover strays");
 }

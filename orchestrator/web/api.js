@@ -1,6 +1,8 @@
 // Calls /v1 with the session cookie. Changes carry the CSRF value that login returned; those that
 // spend money carry an Idempotency-Key that is kept over retries.
 
+import { setWho } from './role.js';
+
 const REPEATS = 4;
 const REPEAT_MS = 500;
 let csrf = null;
@@ -74,12 +76,21 @@ export const ask = async (path, text, type) => (await call('POST', path, text, {
 // The key of one action: a second press repeats the same request.
 export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
 export const post = (path, body = {}, key = newKey()) => request('POST', path, body, { 'Idempotency-Key': key });
+// What makes another one each time it is sent: not repeated by itself.
+export const postOnce = (path, body = {}) => request('POST', path, body);
 export const patch = (path, body, etag, key = newKey()) => request('PATCH', path, body, { 'Idempotency-Key': key, 'If-Match': etag });
+// Of what takes no key: not repeated, since a second one would be refused as late.
+export const patchOnce = (path, body, etag) => request('PATCH', path, body, { 'If-Match': etag });
 export const postYaml = (path, text, key = newKey()) =>
   request('POST', path, text, { 'Idempotency-Key': key, 'content-type': 'application/yaml' });
 
+function begin(session) {
+  csrf = session.csrf;
+  setWho(session);
+}
+
 export async function login(token) {
-  csrf = (await request('POST', '/login', { token })).csrf;
+  begin(await request('POST', '/login', { token }));
 }
 
 export async function logout() {
@@ -89,7 +100,7 @@ export async function logout() {
 // True when a session exists.
 export async function resume() {
   try {
-    csrf = (await get('/session')).csrf;
+    begin(await get('/session'));
     return true;
   } catch (e) {
     if (e.status === 401 || e.status === 403) return false;

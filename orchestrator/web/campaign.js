@@ -8,9 +8,11 @@ import { Failures, changeQuestion } from './failures.js';
 import { Guidance, blocked, firstGuidance } from './guidance.js';
 import { HeatMap } from './heatmap.js';
 import { Limits } from './limits.js';
+import { Operations, Told, listed, readOperations } from './operations.js';
 import { Part } from './part.js';
 import { Phases } from './phases.js';
 import { useLive } from './live.js';
+import { Act } from './role.js';
 import { runStages } from './runs.js';
 import { Ago, Bar, CampaignPages, Legend, State } from './show.js';
 import { ago, bytes, count, duration, percent, rate, durationOrNever, usd, word } from './format.js';
@@ -82,12 +84,12 @@ function Actions({ campaign, ask, onLimits }) {
   const { active, waiting } = campaign.parts;
   const go = (verb, title, text, danger) => () => ask({
     title, action: title, danger, preview: async () => ({ show: html`<p>${text}</p>` }), confirm: (key) => post(`/campaigns/${campaign.id}:${verb}`, {}, key) });
-  return html`<div class="row"><button id="limits" onClick=${() => onLimits({})}>Limits…</button>
+  return html`<div class="row"><${Act} id="limits" onClick=${() => onLimits({})}>Limits…<//>
     ${campaign.wanted === 'run'
-      ? html`<button onClick=${go('drain', 'Drain', `No new part starts; the ${count(active)} that run go on to their end.`)}>Drain…</button>
-        <button onClick=${go('pause', 'Pause', `The jobs that run now (${count(active)}) are stopped; their parts start again after Resume.`)}>Pause…</button>`
-      : html`<button class="primary" onClick=${go('resume', 'Resume', `The ${count(waiting)} waiting parts start as slots and money allow.`)}>Resume…</button>`}
-    <button class="danger" onClick=${go('cancel', 'Cancel campaign', `Every job (${count(active)} run) is stopped and ${count(waiting)} waiting parts never start. This cannot be undone.`, true)}>Cancel…</button>
+      ? html`<${Act} onClick=${go('drain', 'Drain', `No new part starts; the ${count(active)} that run go on to their end.`)}>Drain…<//>
+        <${Act} onClick=${go('pause', 'Pause', `The jobs that run now (${count(active)}) are stopped; their parts start again after Resume.`)}>Pause…<//>`
+      : html`<${Act} class="primary" onClick=${go('resume', 'Resume', `The ${count(waiting)} waiting parts start as slots and money allow.`)}>Resume…<//>`}
+    <${Act} class="danger" onClick=${go('cancel', 'Cancel campaign', `Every job (${count(active)} run) is stopped and ${count(waiting)} waiting parts never start. This cannot be undone.`, true)}>Cancel…<//>
   </div>`;
 }
 
@@ -108,6 +110,8 @@ function Stages({ campaign, shown, onStage }) {
 }
 
 function Waiting({ stage }) {
+  if (stage?.listing && stage.listing.state !== 'done') return html`<p class="muted" id="listing">Input of stage ${stage.name}: ${listed(stage.listing)}</p>`;
+  if (stage?.reason && ['succeeded', 'failed', 'skipped'].includes(stage.state)) return html`<p class="muted" id="stage-reason">Stage ${stage.name} ${stage.state}: ${stage.reason}</p>`;
   if (!stage?.wait_reason || stage.wait_reason === 'none') return null;
   return html`<p class="muted" id="waits">Why the next part waits: ${stage.wait_text}</p>`;
 }
@@ -169,13 +173,14 @@ async function readAll(id, { stage, zoom }) {
   const of = stage ? { stage } : {};
   const range = zoom ? { first: zoom[0], last: zoom[1] } : {};
   if (!alive.has(id)) alive.set(id, !(await get(`/campaigns/${id}`)).archive);
-  const [campaign, runs, tiles, failures, cost, forecast] = await Promise.all([
+  const [campaign, runs, tiles, failures, cost, forecast, operations] = await Promise.all([
     get(`/campaigns/${id}`), runStages(id), ofParts(id, `tiles${query({ ...of, ...range })}`), ofParts(id, `failures${query(of)}`),
-    get(`/campaigns/${id}/cost`), ofParts(id, `forecast${query(of)}`)]);
+    get(`/campaigns/${id}/cost`), ofParts(id, `forecast${query(of)}`), readOperations(id)]);
   alive.set(id, !campaign.archive);
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
   const of_ = campaign.stages.find((s) => s.name === tiles?.stage);
-  return { campaign, runs, tiles, failures, cost, forecast, behind: !zoom && of_ != null && tilesBehind(tiles, of_) };
+  const lists = campaign.stages.some((s) => s.listing?.state === 'running'); // no event tells how far it is
+  return { campaign, runs, tiles, failures, cost, forecast, operations, behind: lists || (!zoom && of_ != null && tilesBehind(tiles, of_)) };
 }
 
 // To the scaling table and the comparison of its training runs, the shown stage first.
@@ -199,13 +204,13 @@ export function Campaign({ id, setLive }) {
   const [at, move] = useAddress();
   const [asked, setAsked] = useState(null);
   const [limits, setLimits] = useState(null);
-  const [notice, setNotice] = useState(null);
+  const [notice, setNotice] = useState(null); // { text, op }: the operation it is about
   const [jump, setJump] = useState(0);
   const { data, at: readAt, problem, load } = useLive(`/campaigns/${id}/events`, () => readAll(id, at), [id, at.stage, at.zoom?.join()], setLive);
   if (!data) {
     return html`<main>${problem ? html`<h1>${id}</h1><p class="problem" role="alert">${problem.message}</p><p><a href="/">all campaigns</a></p>` : html`<p class="muted">loading …</p>`}</main>`;
   }
-  const { campaign, runs, tiles, failures, cost, forecast } = data;
+  const { campaign, runs, tiles, failures, cost, forecast, operations } = data;
   if (!tiles || !failures || !forecast) {
     return html`<main>
       <${Head} campaign=${campaign} ask=${setAsked} onLimits=${setLimits}/>
@@ -220,11 +225,11 @@ export function Campaign({ id, setLive }) {
   }
   const shown = at.stage || tiles.stage;
   const stage = campaign.stages.find((s) => s.name === shown);
-  const retried = (op) => setNotice(`Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part is' : 'parts are'} tried again.`);
+  const retried = (op) => setNotice({ op: op.id, text: `Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part is' : 'parts are'} tried again.` });
   return html`<main>
     <${Head} campaign=${campaign} ask=${setAsked} onLimits=${setLimits}/>
     ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
-    <p class="notice" role="status" id="notice">${notice}</p>
+    <${Told} text=${notice?.text} op=${operations.find((o) => o.id === notice?.op)} ask=${setAsked}/>
     <${Guidance} campaign=${campaign} ask=${setAsked} onLimits=${setLimits} onDone=${retried}/>
     <div class="grid">
       <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
@@ -233,8 +238,8 @@ export function Campaign({ id, setLive }) {
       <section class="card wide" id="parts">
         <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>
-        <p class="row">${at.zoom && stage?.parts.failed > 0 && campaign.wanted !== 'cancel' && html`<button id="retry-zoom" onClick=${() => setAsked(changeQuestion({
-          campaign: id, verb: 'retry', selector: { stage: shown, parts: at.zoom.join('-') }, title: `Retry what failed of parts ${at.zoom.join(' to ')}`, onDone: retried }))}>Retry failed of these…</button>`}
+        <p class="row">${at.zoom && stage?.parts.failed > 0 && campaign.wanted !== 'cancel' && html`<${Act} id="retry-zoom" onClick=${() => setAsked(changeQuestion({
+          campaign: id, verb: 'retry', selector: { stage: shown, parts: at.zoom.join('-') }, title: `Retry what failed of parts ${at.zoom.join(' to ')}`, onDone: retried }))}>Retry failed of these…<//>`}
           <a href=${`/c/${id.slice(2)}/parts?stage=${encodeURIComponent(shown)}${stage?.parts.failed > 0 ? '&state=failed' : ''}`} id="all-parts">${stage?.parts.failed > 0 ? 'failed parts' : 'all parts'} as a table</a>
           ${campaign.stages.some((s) => s.kind === 'endpoint') && html`<a href="/endpoints" id="to-endpoints">endpoints</a>`}
           ${campaign.stages.some((s) => s.kind === 'lustre') && html`<a href="/filesystems" id="to-filesystems">file systems</a>`}
@@ -243,8 +248,9 @@ export function Campaign({ id, setLive }) {
       </section>
       ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onDone=${retried} onClose=${() => move({ part: null })}/>`}
       <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${retried}/>
+      <${Operations} operations=${operations} ask=${setAsked}/>
     </div>
-    ${limits && html`<${Limits} campaign=${campaign} ...${limits} onDone=${setNotice} onClose=${() => { setLimits(null); load(); }}/>`}
+    ${limits && html`<${Limits} campaign=${campaign} ...${limits} onDone=${(text) => setNotice({ text })} onClose=${() => { setLimits(null); load(); }}/>`}
     ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
   </main>`;
 }

@@ -5,6 +5,7 @@ import { html } from './html.js';
 import { ask, del, get, getTagged, patch } from './api.js';
 import { Confirm } from './dialog.js';
 import { useLive } from './live.js';
+import { Act } from './role.js';
 import { Ago, Command } from './show.js';
 import { count, duration, durationFine, usd, usdFine, word } from './format.js';
 
@@ -78,7 +79,7 @@ function Question({ name }) {
   return html`<section class="card wide"><h2>Ask the model</h2><form onSubmit=${go}>
     <label>Input <textarea name="input" rows="4" required value=${text} onInput=${(e) => setText(e.target.value)} placeholder='{"inputs": "Where is the herd?"}'></textarea></label>
     <div class="fields"><label>Content type <input name="type" required value=${type} onInput=${(e) => setType(e.target.value)}/></label></div>
-    <button class="primary" id="ask" disabled=${busy}>${busy ? 'Asking …' : 'Ask'}</button></form>
+    <${Act} class="primary" id="ask" disabled=${busy}>${busy ? 'Asking …' : 'Ask'}<//></form>
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
     ${said && html`<p class="muted" role="status">Answered in ${durationFine(said.seconds)}, ${count(said.answer.length)} characters${said.answer.length > ANSWER_MAX ? `, the first ${count(ANSWER_MAX)}` : ''}:</p>
       <pre class="log" id="answer" tabindex="0">${said.answer.slice(0, ANSWER_MAX)}</pre>`}
@@ -102,6 +103,7 @@ function Facts({ e }) {
     ['Instances', instances(e)],
     ['In service', e.in_service_at && html`<${Ago} at=${e.in_service_at}/>`],
     ['Deleted', html`<${End} of=${e}/>${e.idle_seconds != null && !e.ended_at ? `, or after ${duration(e.idle_seconds)} without a question` : ''}`],
+    ['Overrun', e.overrun_seconds > 0 && `${duration(e.overrun_seconds)} beyond its ttl, ${usd(e.micro_usd_per_hour * e.overrun_seconds / 3600)}`],
     ['Asked to live until', e.extend_to && html`<time>${e.extend_to}</time>, not taken yet`],
     ['Not extended', e.extend_refused && 'the budget has no room'],
     ['Last question', e.last_invocation && html`<${Ago} at=${e.last_invocation}/>, or up to a minute before`],
@@ -120,8 +122,8 @@ export function Endpoint({ id, setLive }) {
   return html`<main>
     <div class="head"><div><p class="muted"><a href="/endpoints">endpoints</a></p>
       <h1><span class="clamp">${id}</span> ${e && html`<${EndpointState} of=${e} id="state"/>`}</h1></div>
-      ${e && inService(e) && html`<div class="row"><button id="extend" onClick=${() => setAsked(extendQuestion(e, data.etag))}>Extend…</button>
-        <button class="danger" id="delete" onClick=${() => setAsked(deleteQuestion(e))}>Delete…</button></div>`}</div>
+      ${e && inService(e) && html`<div class="row"><${Act} id="extend" onClick=${() => setAsked(extendQuestion(e, data.etag))}>Extend…<//>
+        <${Act} class="danger" id="delete" onClick=${() => setAsked(deleteQuestion(e))}>Delete…<//></div>`}</div>
     ${problem && html`<p class="problem" role="alert">${e ? 'Showing the last known: ' : ''}${problem.message}</p>`}
     ${e?.reason && html`<p class="problem">${e.reason}</p>`}
     ${e && html`<section class="card wide" aria-label="facts"><${Facts} e=${e}/></section>`}

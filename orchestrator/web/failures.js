@@ -2,6 +2,7 @@
 // VOLUME_GB_MAX comes from core/model.h, by build.sh.
 import { html } from './html.js';
 import { post } from './api.js';
+import { Act } from './role.js';
 import { Ago } from './show.js';
 import { count, usd, word } from './format.js';
 
@@ -77,7 +78,7 @@ export function Failures({ campaign, stage, failures, closed, ask, onPart, onDon
   const first = failures.groups.reduce((a, b) => (a.first_at < b.first_at ? a : b));
   return html`<section class="card wide" id="failures">
     <h2>Failures <b>${count(failures.parts)}</b>
-      ${causes.length > 1 && failures.final > 0 && !closed && html`<button class="right" id="retry-all" onClick=${() => ask(retryQuestion(campaign, stage, null, null, onDone))}>Retry all ${count(failures.final)}…</button>`}</h2>
+      ${causes.length > 1 && failures.final > 0 && !closed && html`<${Act} class="right" id="retry-all" onClick=${() => ask(retryQuestion(campaign, stage, null, null, onDone))}>Retry all ${count(failures.final)}…<//>`}</h2>
     <table class="stack"><thead><tr><th>Cause</th><th class="num">Parts</th><th>First</th><th class="num">Lost</th><th>Evidence and what helps</th><td></td></tr></thead>
     <tbody>${causes.map((c) => html`<tr key=${c.cause} data-cause=${c.cause}>
       <td class="name"><span class="tag s-failed">${word(c.cause)}</span>${c.groups.includes(first) && causes.length > 1 ? html`<br/><span class="muted">⚑ came first</span>` : ''}</td>
@@ -85,7 +86,7 @@ export function Failures({ campaign, stage, failures, closed, ask, onPart, onDon
       <td data-label="First"><${Ago} at=${c.groups.reduce((a, g) => (a < g.first_at ? a : g.first_at), '~')}/></td>
       <td data-label="Lost" class="num">${usd(c.lost)}</td>
       <td class="why">${c.groups.map((g) => html`<${Evidence} key=${g.signature} g=${g} onPart=${onPart}/>`)}<p class="muted">→ ${c.remedy}</p></td>
-      <td class="act">${c.final > 0 && !closed && html`<button class="primary" data-retry=${c.cause} onClick=${() => ask(retryQuestion(campaign, stage, [c.cause], c.remedy, onDone))}>Retry ${count(c.final)}…</button>`}</td>
+      <td class="act">${c.final > 0 && !closed && html`<${Act} class="primary" data-retry=${c.cause} onClick=${() => ask(retryQuestion(campaign, stage, [c.cause], c.remedy, onDone))}>Retry ${count(c.final)}…<//>`}</td>
     </tr>`)}</tbody></table>
   </section>`;
 }

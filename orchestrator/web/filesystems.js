@@ -4,6 +4,7 @@ import { html } from './html.js';
 import { del, get } from './api.js';
 import { Confirm } from './dialog.js';
 import { useLive } from './live.js';
+import { Act } from './role.js';
 import { Ago, Command } from './show.js';
 import { count, duration, usd, usdFine, word } from './format.js';
 
@@ -33,7 +34,7 @@ function Table({ list, onAsk }) {
       <td data-label="Deleted" class="num"><${End} of=${f}/></td>
       <td data-label="An hour" class="num">${usd(f.micro_usd_per_hour)}</td>
       <td data-label="Cost" class="num">${cost(f)}</td>
-      <td>${!f.ended_at && !f.delete_asked && html`<button class="danger" onClick=${() => onAsk(question(f))} aria-label=${`Delete ${f.name}`}>Delete…</button>`}</td></tr>`)}</tbody></table>`;
+      <td>${!f.ended_at && !f.delete_asked && html`<${Act} class="danger" onClick=${() => onAsk(question(f))} aria-label=${`Delete ${f.name}`}>Delete…<//>`}</td></tr>`)}</tbody></table>`;
 }
 
 const None = () => html`<div id="nothing"><h2>No file system yet</h2>

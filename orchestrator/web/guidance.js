@@ -2,6 +2,7 @@
 import { html } from './html.js';
 import { post } from './api.js';
 import { retryQuestion } from './failures.js';
+import { Act } from './role.js';
 import { Ago } from './show.js';
 import { count } from './format.js';
 
@@ -25,7 +26,7 @@ function Step({ campaign, step, first, ask, onLimits, onDone }) {
       confirm: (key) => post(`/campaigns/${id}:unpark`, {}, key) }),
   };
   const go = actions[step.action];
-  if (go) return html`<button class=${first ? 'primary' : undefined} data-step=${step.action} onClick=${go}>${step.label}…</button>`;
+  if (go) return html`<${Act} class=${first ? 'primary' : undefined} data-step=${step.action} onClick=${go}>${step.label}…<//>`;
   const link = /^https:\/\//.test(step.url || '');
   return html`${link && html`<a class="button" href=${step.url} rel="noreferrer" target="_blank">${step.label} ↗</a>`}
     ${step.command && html`<code class="step">${step.command}</code>`}`;

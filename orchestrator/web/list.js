@@ -2,6 +2,8 @@
 import { useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
+import { Act } from './role.js';
+import { Strays } from './strays.js';
 import { Submit } from './submit.js';
 import { useLive } from './live.js';
 import { Ago, Bar, Command, State } from './show.js';
@@ -51,17 +53,16 @@ function Slots({ quotas }) {
 export function List({ setLive, go }) {
   const [token, setToken] = useState('');
   const [fresh, setFresh] = useState(false);
-  const { data, problem } = useLive('/events', async () => {
+  const { data, problem, load } = useLive('/events', async () => {
     const [page, q, strays] = await Promise.all([get(`/campaigns?page_size=${PAGE}${token ? `&page_token=${encodeURIComponent(token)}` : ''}`), get('/quotas'),
-      get('/strays').then((r) => r.sum.running, () => 0)]); // a token for some projects may not see them
+      get('/strays?limit=20').catch(() => null)]); // a token for some projects may not see them
     document.title = 'drover';
     return { ...page, quotas: q.quotas || [], strays };
   }, [token], setLive);
   return html`<main>
-    <div class="head"><h1>Campaigns</h1><button class="primary" id="new" onClick=${() => setFresh(true)}>New campaign…</button></div>
+    <div class="head"><h1>Campaigns</h1><${Act} class="primary" id="new" onClick=${() => setFresh(true)}>New campaign…<//></div>
     ${problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`}
-    ${data && data.strays > 0 && html`<p class="bad" id="strays">${count(data.strays)} jobs run without an attempt and cost money:
-      ${' '}<code>drover strays</code> shows and stops them</p>`}
+    ${data?.strays?.sum.running > 0 && html`<${Strays} list=${data.strays.strays.filter((s) => s.running)} total=${data.strays.sum.running} onChange=${load}/>`}
     ${data && html`<section class="card wide">
       ${data.campaigns.length === 0 ? html`<${First}/>`
         : html`<${Campaigns} campaigns=${data.campaigns}/>`}

@@ -1,27 +1,36 @@
 // The dashboard: login, then one page per address: / lists campaigns, /c/7 is campaign c-7, /c/7/parts its parts, /c/7/scaling and
-// /c/7/compare its training runs, /endpoints lists endpoints, /endpoints/NAME is one. droverd knows these (is_page in assets.c); any
+// /c/7/compare its training runs, /endpoints lists endpoints, /endpoints/NAME is one, /tokens and its neighbours are settings. droverd knows these (is_page in assets.c); any
 // other is this page with status 404.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
-import { heardAt, login, logout, resume, whenOut } from './api.js';
+import { get, heardAt, login, logout, resume, whenOut } from './api.js';
+import { Audit } from './audit.js';
 import { Bill } from './bill.js';
 import { Campaign } from './campaign.js';
 import { Compare } from './compare.js';
 import { Endpoint, Endpoints } from './endpoints.js';
 import { Filesystems } from './filesystems.js';
 import { clock } from './format.js';
+import { Keys } from './keys.js';
 import { List } from './list.js';
 import { Money } from './money.js';
 import { Parts } from './parts.js';
 import { Pools } from './pools.js';
+import { Projects } from './projects.js';
 import { Quotas } from './quotas.js';
+import { RoleNote, me } from './role.js';
 import { Scaling } from './scaling.js';
+import { SETTINGS } from './settings.js';
 import { Timeline } from './timeline.js';
+import { Tokens } from './tokens.js';
+import { Webhooks } from './webhooks.js';
 
 function Login({ onIn }) {
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
+  const [ways, setWays] = useState([]);
+  useEffect(() => { get('/login').then((v) => setWays(v.ways), () => {}); }, []);
   const submit = async (e) => {
     e.preventDefault();
     setBusy(true);
@@ -39,6 +48,7 @@ function Login({ onIn }) {
     <p class="muted" id="token-help">The first admin token is in the file that DROVER_TOKEN_FILE names on the server.</p>
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
     <button class="primary" disabled=${busy}>Log in</button>
+    ${ways.map((w) => html`<a key=${w.path} class="button" href=${`${w.path}?return_to=${encodeURIComponent(location.pathname)}`}>Sign in ${w.kind === 'proxy' ? 'as' : 'with'} ${w.name}</a>`)}
   </form></main>`;
 }
 
@@ -88,8 +98,9 @@ function Lost({ path }) {
     <p class="row"><a class="button" href="/">All campaigns</a></p></main>`;
 }
 
-const TOP = { '/filesystems': Filesystems, '/pools': Pools, '/quotas': Quotas, '/bill': Bill };
-const LINKS = [['/', 'Campaigns'], ['/endpoints', 'Endpoints'], ['/filesystems', 'File systems'], ['/pools', 'Pools'], ['/quotas', 'Quotas'], ['/bill', 'Bill']];
+const TOP = { '/filesystems': Filesystems, '/pools': Pools, '/quotas': Quotas, '/bill': Bill, '/tokens': Tokens, '/webhooks': Webhooks, '/projects': Projects, '/audit': Audit };
+// Address, name, and the letter that leads there after g.
+const LINKS = [['/', 'Campaigns', 'c'], ['/endpoints', 'Endpoints', 'e'], ['/filesystems', 'File systems', 'f'], ['/pools', 'Pools', 'p'], ['/quotas', 'Quotas', 'q'], ['/bill', 'Bill', 'b']];
 const PAGES = { undefined: Campaign, '/parts': Parts, '/scaling': Scaling, '/compare': Compare, '/timeline': Timeline, '/cost': Money };
 
 function Shell({ onOut }) {
@@ -99,7 +110,8 @@ function Shell({ onOut }) {
   const of = /^\/endpoints(?:\/([\w-]+))?$/.exec(path);
   const Top = Object.hasOwn(TOP, path) ? TOP[path] : null;
   const lost = !m && !of && !Top && path !== '/';
-  const here = of ? '/endpoints' : path;
+  const settings = SETTINGS.some(([to]) => to === path);
+  const here = of ? '/endpoints' : settings ? SETTINGS[0][0] : path;
   const out = async () => {
     await logout().catch(() => {});
     onOut();
@@ -107,10 +119,13 @@ function Shell({ onOut }) {
   return html`<div onClick=${inside(go)}>
     <header class="top"><div>
       <a class="brand" href="/"><img src="/icon.svg" alt="" width="20" height="20"/> drover</a>
-      <nav aria-label="pages">${LINKS.map(([to, name]) => html`<a key=${to} href=${to} aria-current=${to === here ? 'page' : null}>${name}</a>`)}</nav>
+      <nav aria-label="pages">${[...LINKS, [SETTINGS[0][0], 'Settings']].map(([to, name]) => html`<a key=${to} href=${to} aria-current=${to === here ? 'page' : null}>${name}</a>`)}</nav>
       ${!lost && html`<${Chip} live=${live}/>`}
+      <${Keys} links=${[...LINKS, ...SETTINGS]} path=${path} go=${go}/>
+      <span class="who" id="who"><b title=${me().name}>${me().name || me().token_id}</b> <span class="muted">${me().role}</span></span>
       <button class="link" onClick=${out}>log out</button>
     </div></header>
+    <${RoleNote} needs=${settings ? 'admin' : 'operator'}/>
     ${lost ? html`<${Lost} path=${path}/>`
       : Top ? html`<${Top} key=${path} setLive=${setLive}/>`
       : m ? html`<${PAGES[m[2]]} key=${path} id=${`c-${m[1]}`} setLive=${setLive}/>`

@@ -6,6 +6,7 @@ import { get } from './api.js';
 import { changeQuestion } from './failures.js';
 import { Log } from './log.js';
 import { Metrics } from './metrics.js';
+import { Act } from './role.js';
 import { Ago } from './show.js';
 import { bytes, count, duration, glyph, durationOrNever, usd, word } from './format.js';
 
@@ -88,8 +89,8 @@ export function Part({ campaign, stage, seq, at, jump, closed, ask, onDone, onCl
   const mine = part && part.seq === seq ? part : null;
   return html`<section class="card wide" id="part" aria-labelledby="part-title">
     <h2 id="part-title" ref=${head} tabindex="-1">Part ${seq} ${mine && html`<span class=${`tag s-${mine.state}`} id="part-state">${glyph[mine.phase] || glyph[mine.state]} ${word(mine.phase || mine.state)}</span>`}
-      ${mine?.state === 'failed' && !closed && ['retry', 'skip'].map((verb) => html`<button key=${verb} id=${`${verb}-part`}
-        onClick=${() => ask(changeQuestion({ campaign, verb, selector: { stage, parts: [seq] }, onDone }))}>${verb === 'retry' ? 'Retry…' : 'Skip…'}</button>`)}
+      ${mine?.state === 'failed' && !closed && ['retry', 'skip'].map((verb) => html`<${Act} key=${verb} id=${`${verb}-part`}
+        onClick=${() => ask(changeQuestion({ campaign, verb, selector: { stage, parts: [seq] }, onDone }))}>${verb === 'retry' ? 'Retry…' : 'Skip…'}<//>`)}
       <button class="link right" onClick=${onClose}>close</button></h2>
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
     ${mine && html`<p><code>${mine.uri}</code>${mine.size > 0 ? html` <span class="muted">${bytes(mine.size)}</span>` : ''}</p>

@@ -7,6 +7,8 @@ import { get } from './api.js';
 import { Confirm } from './dialog.js';
 import { changeQuestion } from './failures.js';
 import { useLive } from './live.js';
+import { Told, readOperations } from './operations.js';
+import { Act } from './role.js';
 import { CampaignHead } from './show.js';
 import { bytes, count, glyph, usd, word } from './format.js';
 
@@ -57,7 +59,7 @@ export function Parts({ id, setLive }) {
   const { data, problem, load } = useLive(`/campaigns/${id}/events`, async () => {
     const campaign = await get(`/campaigns/${id}`);
     const stage = at.stage || (campaign.stages.find((s) => s.parts.total > 0) || campaign.stages[0]).name;
-    const failures = await get(`/campaigns/${id}/failures?stage=${encodeURIComponent(stage)}`);
+    const [failures, operations] = await Promise.all([get(`/campaigns/${id}/failures?stage=${encodeURIComponent(stage)}`), readOperations(id)]);
     let list = { parts: [], next_page_token: null };
     for (let i = 0; i < pages; i++) {
       const next = await get(`/campaigns/${id}/parts?${query({ ...at, stage }, list.next_page_token)}`);
@@ -65,7 +67,7 @@ export function Parts({ id, setLive }) {
       if (!next.next_page_token) break;
     }
     document.title = `parts of ${campaign.name} · drover`;
-    return { campaign, stage, causes: [...new Set(failures.groups.map((g) => g.cause))], ...list };
+    return { campaign, stage, operations, causes: [...new Set(failures.groups.map((g) => g.cause))], ...list };
   }, [id, pages, ...FIELDS.map((f) => at[f])], setLive);
   const move = (change) => {
     go((change.cause ?? at.cause) ? { ...change, attempts: '' } : change);
@@ -78,7 +80,7 @@ export function Parts({ id, setLive }) {
   const chosen = picked.filter((n) => failed.includes(n));
   const all = !at.attempts && (!at.state || at.state === 'failed'); // what a selector of the API can name
   const none = chosen.length === 0 ? 'picks-none' : undefined; // why the buttons of a selection are disabled
-  const done = (op) => { setNotice(`Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part' : 'parts'}.`); setPicked([]); };
+  const done = (op) => { setNotice({ op: op.id, text: `Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part' : 'parts'}.` }); setPicked([]); };
   const act = (verb, selector) => () => setAsked(changeQuestion({ campaign: id, verb, selector, onDone: done }));
   const some = { stage, parts: chosen };
   const every = { stage, state: 'failed', ...(at.cause ? { cause: [at.cause] } : {}) };
@@ -86,16 +88,16 @@ export function Parts({ id, setLive }) {
   return html`<main>
     <${CampaignHead} campaign=${campaign} title=${`Parts${campaign.stages.length > 1 ? ` of ${stage}` : ''}`} here="parts"/>
     ${problem && html`<p class="problem" role="alert">Showing the last known: ${problem.message}</p>`}
-    <p class="notice" role="status" id="notice">${notice}</p>
+    <${Told} text=${notice?.text} op=${data.operations.find((o) => o.id === notice?.op)} ask=${setAsked}/>
     <section class="card wide parts-card" aria-label="parts">
       <${Filters} at=${{ ...at, stage }} stages=${campaign.stages.map((s) => s.name)} causes=${data.causes} move=${move}/>
       ${failed.length > 0 && !closed && html`<div class="row picks" id="picks">
         <label class="check"><input type="checkbox" id="pick-all" checked=${chosen.length === failed.length} onChange=${(e) => setPicked(e.target.checked ? failed : [])}/> ${count(failed.length)} failed shown</label>
-        <button disabled=${chosen.length === 0} id="retry-picked" aria-describedby=${none} onClick=${act('retry', some)}>Retry ${chosen.length > 0 ? count(chosen.length) : 'selected'}…</button>
-        <button disabled=${chosen.length === 0} id="skip-picked" aria-describedby=${none} onClick=${act('skip', some)}>Skip ${chosen.length > 0 ? count(chosen.length) : 'selected'}…</button>
+        <${Act} disabled=${chosen.length === 0} id="retry-picked" aria-describedby=${none} onClick=${act('retry', some)}>Retry ${chosen.length > 0 ? count(chosen.length) : 'selected'}…<//>
+        <${Act} disabled=${chosen.length === 0} id="skip-picked" aria-describedby=${none} onClick=${act('skip', some)}>Skip ${chosen.length > 0 ? count(chosen.length) : 'selected'}…<//>
         ${none && html`<span class="muted" id=${none}>None is selected: tick failed parts first.</span>`}
-        ${all && html`<button id="retry-every" onClick=${act('retry', every)}>Retry all matching…</button>
-          <button id="skip-every" onClick=${act('skip', every)}>Skip all matching…</button>`}
+        ${all && html`<${Act} id="retry-every" onClick=${act('retry', every)}>Retry all matching…<//>
+          <${Act} id="skip-every" onClick=${act('skip', every)}>Skip all matching…<//>`}
       </div>`}
       ${parts.length === 0 ? html`<p class="muted">No part matches. ${(at.state || at.cause || at.attempts) && html`<button class="link" onClick=${() => move({ state: '', cause: '', attempts: '' })}>show all</button>`}</p>`
         : html`<table class="stack" id="parts-table"><thead><tr><td></td><th>Part</th><th>State</th><th>Cause</th><th class="num">Tries</th><th class="num">Cost</th><th>Reason or input</th></tr></thead>

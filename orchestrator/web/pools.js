@@ -7,6 +7,7 @@ import { Csv } from './csv.js';
 import { Confirm } from './dialog.js';
 import { useLive } from './live.js';
 import { count, duration, usd, word } from './format.js';
+import { Act } from './role.js';
 import { timeText } from './timechart.js';
 
 const FIELDS = ['campaign'];
@@ -44,7 +45,7 @@ function Table({ pools, now, onAsk }) {
       <td data-label="Cost of it" class="num">${usd(p.idle_micro_usd)}</td>
       <td class="reason">${p.reused_by ? html`<span class="told">next job: ${p.reused_by}</span>` : p.end_reason
         || (p.state === 'available' && p.expires_at ? html`ends by itself at <time datetime=${p.expires_at} title=${p.expires_at}>${text(Date.parse(p.expires_at))}</time>` : '')}</td>
-      <td>${ends(p) && html`<button class="danger" onClick=${() => onAsk(question(p))} aria-label=${`End pool ${p.id}`}>End…</button>`}${p.end_asked && !p.ended_at ? 'being ended' : ''}</td></tr>`)}</tbody></table>`;
+      <td>${ends(p) && html`<${Act} class="danger" onClick=${() => onAsk(question(p))} aria-label=${`End pool ${p.id}`}>End…<//>`}${p.end_asked && !p.ended_at ? 'being ended' : ''}</td></tr>`)}</tbody></table>`;
 }
 
 export function Pools({ setLive }) {

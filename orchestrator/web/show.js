@@ -1,7 +1,7 @@
 // Small elements used by several pages: a state, a bar of states, a time.
 import { useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
-import { ago, count, glyph, order, word } from './format.js';
+import { ago, count, duration, glyph, order, word } from './format.js';
 
 export const State = ({ of, id }) =>
   of.waits_for || (of.state === 'running' && of.guidance?.[0]?.runs === false)
@@ -9,6 +9,8 @@ export const State = ({ of, id }) =>
     : html`<span class=${`state st-${of.state}`} id=${id}>${word(of.state)}${of.archive ? `, ${of.archive.state}` : ''}</span>`;
 
 export const Ago = ({ at }) => html`<time datetime=${at || ''} title=${at || ''}>${ago(at)}</time>`;
+
+export const Until = ({ at }) => html`<time datetime=${at} title=${at}>in ${duration((Date.parse(at) - Date.now()) / 1000)}</time>`;
 
 // Shares of the states as one bar. Widths are SVG attributes: the page's content security policy
 // allows no inline style.
@@ -44,7 +46,8 @@ export function Command({ text }) {
 export const Legend = ({ parts }) => html`<ul class="legend">
   ${order.filter((s) => parts[s] > 0).map((s) => html`<li key=${s}><i class=${`dot s-${s}`} aria-hidden="true">${glyph[s]}</i>${word(s)} <b data-count=${s}>${count(parts[s])}</b></li>`)}</ul>`;
 
-const CAMPAIGN_PAGES = [['', 'Overview'], ['parts', 'Parts'], ['timeline', 'Timeline'], ['cost', 'Cost']];
+// The last word of the address, the name, and the letter that leads there after g.
+export const CAMPAIGN_PAGES = [['', 'Overview', 'o'], ['parts', 'Parts', 'a'], ['timeline', 'Timeline', 't'], ['cost', 'Cost', 'm']];
 
 // The pages of a campaign; here: the last word of the address of this one.
 export const CampaignPages = ({ id, here }) => html`<nav class="tabs" aria-label="pages of the campaign">${CAMPAIGN_PAGES.map(([to, name]) =>

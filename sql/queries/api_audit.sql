@@ -1,8 +1,8 @@
 -- Who changed what.
 
 -- name: api_audit_add
--- $1 token text, $2 role text, $3 action text, $4 subject text, $5 detail jsonb, $6 request text
-INSERT INTO audit (token_id, role, action, subject, detail, request_id) VALUES ($1, $2, $3, $4, $5, $6);
+-- $1 token text, $2 role text, $3 action text, $4 subject text, $5 detail jsonb, $6 request text, $7 before jsonb or NULL
+INSERT INTO audit (token_id, role, action, subject, detail, request_id, before) VALUES ($1, $2, $3, $4, $5, $6, $7);
 
 -- A page of it, newest first, as JSON texts joined by commas, and the key of the next page, 0 without one. A page looks at no more
 -- than $8 rows, so it may have less than $2 and still not be the last. Who has only some projects sees their campaigns and what was
@@ -15,12 +15,14 @@ WITH scan AS MATERIALIZED (
     SELECT * FROM audit WHERE id < $1::bigint ORDER BY id DESC LIMIT $8::bigint),
 found AS MATERIALIZED (
     SELECT a.id, json_build_object('id', 'a-' || a.id, 'at', a.at, 'who', a.token_id, 'name', t.name, 'role', a.role,
-        'action', a.action, 'subject', a.subject, 'campaign', 'c-' || c.id, 'detail', a.detail, 'request_id', a.request_id)::text AS row
+        'action', a.action, 'subject', a.subject, 'campaign', 'c-' || c.id, 'before', a.before, 'detail', a.detail,
+        'request_id', a.request_id)::text AS row
     FROM scan a
     LEFT JOIN token t ON t.id = a.token_id
     CROSS JOIN LATERAL (SELECT CASE split_part(a.action, '.', 1)
         WHEN 'campaign' THEN substring(a.subject FROM '^c-([0-9]{1,18})')::bigint
         WHEN 'parts' THEN substring(a.subject FROM '^c-([0-9]{1,18})')::bigint
+        WHEN 'operation' THEN (SELECT o.campaign_id FROM operation o WHERE o.id = substring(a.subject FROM '^op-([0-9]{1,18})$')::bigint)
         WHEN 'filesystem' THEN (SELECT f.campaign_id FROM filesystem f WHERE f.token = a.subject)
         WHEN 'endpoint' THEN (SELECT e.campaign_id FROM endpoint e WHERE e.name = a.subject)
         WHEN 'stray' THEN (SELECT nullif(s.campaign_id, 0) FROM stray s WHERE s.name = a.subject) END AS id) c

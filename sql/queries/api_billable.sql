@@ -19,7 +19,12 @@ WITH burning AS MATERIALIZED (
         FROM filesystem f WHERE f.ended_at IS NULL AND f.available_at IS NOT NULL AND f.off_at IS NULL
     UNION ALL SELECT 'stray', nullif(s.campaign_id, 0), NULL, s.name, s.instance_type, s.market, 1, s.instances, s.started_at, NULL,
             s.price_musd_per_hour * s.instances
-        FROM stray s WHERE s.holds AND s.started_at IS NOT NULL),
+        FROM stray s WHERE s.holds AND s.started_at IS NOT NULL
+    UNION ALL SELECT 'stray', NULL, NULL, s.name, s.instance_type, CASE s.kind WHEN 'file_system' THEN 'storage' ELSE 'hosting' END, 1,
+            CASE s.kind WHEN 'file_system' THEN 0 ELSE s.instances END, s.started_at, NULL,
+            CASE s.kind WHEN 'file_system' THEN div(2 * s.price_musd_per_hour::numeric * s.size_gib + 730, 1460)::bigint
+                ELSE s.price_musd_per_hour * s.instances END
+        FROM stray s WHERE s.there AND s.started_at IS NOT NULL AND s.ended_at IS NULL),
 rows AS (SELECT b.*, g.name AS stage FROM burning b LEFT JOIN stage g ON g.id = b.stage_id ORDER BY b.musd DESC, b.kind, b.since LIMIT $1)
 SELECT json_build_object('micro_usd_per_hour', coalesce((SELECT sum(musd) FROM burning), 0)::bigint,
     'total', (SELECT count(*) FROM burning), 'billable', coalesce(json_agg(json_build_object('kind', x.kind,

@@ -11,7 +11,8 @@ SELECT c.version, json_build_object(
     'budget', json_build_object('limit_micro_usd', k.limit_musd, 'at_limit', coalesce(k.at_limit, 'drain'),
         'reserved_micro_usd', coalesce(m.reserved_musd, 0), 'spent_micro_usd', coalesce(m.spent_musd, 0),
         'seconds', coalesce(m.seconds, 0)),
-    'waits_for', CASE WHEN r.state = 'running' AND s.active = 0 THEN s.waits_for END,
+    'waits_for', CASE WHEN r.state = 'planned' THEN input_listing_told(c.id)
+        WHEN r.state = 'running' AND s.active = 0 THEN s.waits_for END,
     'parts', s.parts, 'stages', s.stages,
     'parked', (SELECT count(*) FROM parked x WHERE x.campaign_id = c.id),
     'created_by', c.created_by, 'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,
@@ -39,7 +40,8 @@ CROSS JOIN LATERAL (
             FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
                 AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1] AS waits_for,
         coalesce(json_agg(json_build_object('name', g.name, 'kind', g.kind, 'state', n.state, 'reason', n.reason,
-            'closed', i.closed, 'limits', json_build_object('parts', g.parts_limit),
+            'closed', i.closed, 'listing', CASE WHEN l.id IS NOT NULL THEN input_listing_json(l) END,
+            'limits', json_build_object('parts', g.parts_limit),
             'wait_reason', CASE WHEN i.tasks - n.taken + n.waiting > 0 THEN n.wait_reason END,
             'wait_text', CASE WHEN i.tasks - n.taken + n.waiting > 0
                 THEN ($3::text[])[array_position($2::text[], n.wait_reason)] END,
@@ -50,6 +52,7 @@ CROSS JOIN LATERAL (
             'failed_to_resize', n.failed_to_resize, 'bytes', n.bytes, 'run_seconds', n.run_seconds,
             'started_at', n.started_at, 'ended_at', n.ended_at) ORDER BY g.seq), '[]'::json) AS stages
     FROM stage g JOIN stage_run n ON n.stage_id = g.id JOIN stage_input i ON i.stage_id = g.id
+    LEFT JOIN input_listing l ON l.stage_id = g.id
     WHERE g.campaign_id = c.id) s
 WHERE c.id = $1;
 
@@ -57,7 +60,8 @@ WHERE c.id = $1;
 -- attempt is written with one of them. Relies on stage_run_campaign and the primary keys of the others.
 -- name: api_campaign_rows
 -- $1 campaign bigint
-SELECT coalesce(string_agg(concat_ws(' ', n.stage_id, n.xmin, s.xmin, c.xmin, a.xmin), ',' ORDER BY n.stage_id), '')
+SELECT coalesce(string_agg(concat_ws(' ', n.stage_id, n.xmin, s.xmin, c.xmin, a.xmin), ',' ORDER BY n.stage_id), ''),
+    coalesce(sum(n.taken), 0)::bigint
 FROM stage_run n
 LEFT JOIN archive a ON a.campaign_id = n.campaign_id
 LEFT JOIN money s ON s.level = 'stage' AND s.ref_id = n.stage_id
@@ -80,7 +84,7 @@ SELECT c.id, c.created_at, json_build_object(
             'skipped', coalesce(sum(n.skipped), 0)::bigint, 'cancelled', coalesce(sum(n.cancelled), 0)::bigint,
             'exact', true)
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id),
-    'waits_for', CASE WHEN r.state = 'running' THEN (SELECT (array_agg(($6::text[])[array_position($5::text[], n.wait_reason)]
+    'waits_for', CASE WHEN r.state = 'planned' THEN input_listing_told(c.id) WHEN r.state = 'running' THEN (SELECT (array_agg(($6::text[])[array_position($5::text[], n.wait_reason)]
             ORDER BY n.stage_id) FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
                 AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1]
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id
@@ -143,7 +147,7 @@ LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
 WHERE c.id = ANY ($1) AND r.state NOT IN ('succeeded', 'failed', 'cancelled')
     AND (x.n > 0 OR r.state IN ('held', 'paused', 'draining') OR s.held OR (s.active = 0 AND s.waits)
-        OR (r.state = 'planned' AND c.created_at < clock_timestamp() - interval '10 min'));
+        OR (r.state = 'planned' AND c.created_at < clock_timestamp() - interval '10 min' AND input_listing_told(c.id) IS NULL));
 
 -- name: api_campaign_spec
 -- $1 campaign bigint
@@ -169,6 +173,14 @@ UPDATE campaign SET wanted = $2, version = version + 1 WHERE id = $1;
 UPDATE campaign SET priority = coalesce($2, priority), weight = coalesce($5, weight),
     parts_limit = CASE WHEN $3 THEN $4 ELSE parts_limit END, version = version + 1
 WHERE id = $1;
+
+-- What the statement above and those of caps and stages change. $1 campaign bigint
+-- name: api_campaign_limits
+SELECT json_build_object('priority', c.priority, 'limits', json_build_object('parts', c.parts_limit, 'weight', c.weight),
+    'budget', json_build_object('limit_micro_usd', k.limit_musd, 'at_limit', coalesce(k.at_limit, 'drain')),
+    'stages', (SELECT json_object_agg(g.name, json_build_object('parts', g.parts_limit)) FROM stage g WHERE g.campaign_id = c.id))::text
+FROM campaign c LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
+WHERE c.id = $1;
 
 -- name: api_project_take
 -- $1 name text

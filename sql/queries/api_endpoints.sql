@@ -19,6 +19,8 @@ SELECT coalesce(json_agg(json_build_object('name', x.name, 'campaign', 'c-' || x
     'cost_micro_usd', CASE WHEN x.ended_at IS NULL THEN (x.ran * x.instances * x.price_musd_per_hour + 1800) / 3600
         ELSE x.cost_musd END,
     'estimated', x.ended_at IS NULL OR x.estimated,
+    'overrun_seconds', greatest(0, floor(extract(epoch FROM coalesce(x.off_at, x.ended_at, clock_timestamp()) - x.in_service_at)
+        - x.ttl_s))::bigint,
     'reserved_micro_usd', CASE WHEN x.ended_at IS NULL THEN x.reserved_musd ELSE 0 END,
     'intended_at', x.intended_at, 'in_service_at', x.in_service_at, 'delete_after', x.delete_after, 'ended_at', x.ended_at)
     ORDER BY x.ended_at IS NULL DESC, x.id DESC), '[]'::json)::text

@@ -20,10 +20,42 @@ VALUES ($1, $2, $3, $4, $5::bigint, $6, CASE WHEN $5::bigint = 0 THEN 'done' ELS
     CASE WHEN $5 = 0 THEN clock_timestamp() END)
 RETURNING id;
 
+-- Those of both kinds: bulk changes, and listings of inputs, which have numbers of the same sequence.
 -- name: api_operations
 -- $1 id bigint or 0: all, $2 before bigint, $3 rows bigint, $4 campaign bigint or 0
-SELECT o.id, json_build_object('id', 'op-' || o.id, 'campaign', 'c-' || o.campaign_id, 'kind', o.kind,
-    'selector', o.selector, 'changes', o.changes, 'parts', o.total, 'done', o.done, 'state', o.state,
-    'created_by', o.created_by, 'created_at', o.created_at, 'ended_at', o.ended_at)::text
-FROM operation o
-WHERE ($1 = 0 OR o.id = $1) AND o.id < $2 AND ($4 = 0 OR o.campaign_id = $4) ORDER BY o.id DESC LIMIT $3;
+SELECT x.id, x.told FROM (
+    (SELECT o.id, json_build_object('id', 'op-' || o.id, 'campaign', 'c-' || o.campaign_id, 'kind', o.kind,
+        'selector', o.selector, 'changes', o.changes, 'parts', o.total, 'done', o.done, 'state', o.state, 'listing', NULL,
+        'undo', CASE
+            WHEN o.undo_asked_at IS NOT NULL THEN json_build_object('asked_by', o.undo_asked_by, 'asked_at', o.undo_asked_at,
+                'ended_at', o.undo_ended_at, 'undone', o.undone, 'went_on', CASE WHEN o.undo_ended_at IS NOT NULL THEN o.done - o.undone END)
+            END,
+        'undoable', o.undo_asked_at IS NULL AND (o.kind IN ('retry', 'skip') AND o.state IN ('accepted', 'running')
+            OR o.kind = 'retry' AND EXISTS (SELECT FROM task_retried x WHERE x.operation_id = o.id)),
+        'created_by', o.created_by, 'created_at', o.created_at, 'ended_at', o.ended_at)::text AS told
+    FROM operation o
+    WHERE ($1 = 0 OR o.id = $1) AND o.id < $2 AND ($4 = 0 OR o.campaign_id = $4) ORDER BY o.id DESC LIMIT $3)
+    UNION ALL
+    (SELECT l.id, json_build_object('id', 'op-' || l.id, 'campaign', 'c-' || l.campaign_id, 'kind', 'list',
+        'selector', json_build_object('stage', g.name), 'changes', json_build_object(),
+        'parts', (l.objects + l.per_part - 1) / l.per_part,
+        'done', CASE WHEN l.state = 'done' THEN (l.objects + l.per_part - 1) / l.per_part ELSE 0 END,
+        'state', CASE WHEN l.state = 'failed' THEN 'cancelled' ELSE l.state END, 'listing', input_listing_json(l),
+        'undo', NULL, 'undoable', false,
+        'created_by', l.created_by, 'created_at', l.created_at, 'ended_at', l.ended_at)::text
+    FROM input_listing l JOIN stage g ON g.id = l.stage_id
+    WHERE ($1 = 0 OR l.id = $1) AND l.id < $2 AND ($4 = 0 OR l.campaign_id = $4) ORDER BY l.id DESC LIMIT $3)) x
+ORDER BY x.id DESC LIMIT $3;
+
+-- Asks for the undo of one that can be undone: it goes on, or parts of it have not started. Index task_retried_operation.
+-- name: api_operation_undo
+-- $1 operation bigint, $2 by text
+WITH o AS MATERIALIZED (
+    SELECT id, campaign_id, kind, state IN ('accepted', 'running') AS goes_on, undo_asked_at IS NOT NULL AS asked,
+        undo_ended_at IS NOT NULL AS over, EXISTS (SELECT FROM task_retried x WHERE x.operation_id = operation.id) AS waits
+    FROM operation WHERE id = $1::bigint FOR UPDATE),
+asked AS (
+    UPDATE operation SET undo_asked_at = clock_timestamp(), undo_asked_by = $2::text
+    FROM o WHERE operation.id = o.id AND NOT o.asked AND (o.kind IN ('retry', 'skip') AND o.goes_on OR o.kind = 'retry' AND o.waits)
+    RETURNING 1)
+SELECT campaign_id, kind, asked, over, (SELECT count(*) FROM asked) FROM o;

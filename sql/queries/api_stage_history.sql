@@ -12,7 +12,14 @@ FROM (SELECT task_id, state, cause, intended_at, started_at, ended_at FROM attem
       WHERE campaign_id = $1 AND stage_id = $2 AND state >= $3 ORDER BY id DESC LIMIT $5) a
 LEFT JOIN task t ON t.campaign_id = $1 AND t.id = a.task_id;
 
--- Sizes of some parts of a stage, largest first. Relies on task_seq.
+-- Sizes of some parts of a stage, in the order in which they start. Relies on task_seq.
 -- name: api_part_sizes
 -- $1 campaign bigint, $2 stage bigint, $3 seqs integer[]
-SELECT size FROM task WHERE campaign_id = $1 AND stage_id = $2 AND seq = ANY ($3::int[]) ORDER BY size DESC;
+SELECT size, seq FROM task WHERE campaign_id = $1 AND stage_id = $2 AND seq = ANY ($3::int[]) ORDER BY size DESC, seq;
+
+-- One part that waits. Relies on the primary keys of task and task_run.
+-- name: api_part_waiting
+-- $1 campaign bigint, $2 task bigint
+SELECT r.stage_id, t.seq, t.size, r.not_before_us
+FROM task_run r JOIN task t ON t.campaign_id = r.campaign_id AND t.id = r.id
+WHERE r.campaign_id = $1 AND r.id = $2 AND r.state = 0;

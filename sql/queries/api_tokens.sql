@@ -2,8 +2,17 @@
 
 -- name: api_token_get
 -- $1 id text; projects joined by commas, '' for all
-SELECT hash, role, coalesce(array_to_string(projects, ','), '') FROM token
+SELECT hash, role, coalesce(array_to_string(projects, ','), ''), name,
+    used_at IS NULL OR used_at < clock_timestamp() - interval '1 minute' FROM token
 WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp());
+
+-- That a token is used, and a session of it, is noted once a minute. $1 token text, $2 session bigint or 0
+-- name: api_token_used
+WITH of_session AS (
+    UPDATE session SET used_at = clock_timestamp()
+    WHERE id = $2::bigint AND (used_at IS NULL OR used_at < clock_timestamp() - interval '1 minute'))
+UPDATE token SET used_at = clock_timestamp()
+WHERE id = $1 AND (used_at IS NULL OR used_at < clock_timestamp() - interval '1 minute');
 
 -- The token of the token file. One that was revoked stays so.
 -- name: api_token_put
@@ -26,7 +35,7 @@ WHERE id = $1 RETURNING id;
 -- $1 id text or NULL: all, newest first
 SELECT coalesce(json_agg(json_build_object('id', t.id, 'name', t.name, 'role', t.role, 'projects', t.projects,
     'state', CASE WHEN t.revoked_at IS NOT NULL THEN 'revoked' WHEN t.expires_at <= clock_timestamp() THEN 'expired' ELSE 'valid' END,
-    'created_by', t.created_by, 'created_at', t.created_at, 'expires_at', t.expires_at, 'revoked_at', t.revoked_at)
+    'created_by', t.created_by, 'created_at', t.created_at, 'expires_at', t.expires_at, 'revoked_at', t.revoked_at, 'used_at', t.used_at)
     ORDER BY t.created_at DESC, t.id), '[]'::json)::text
 FROM (SELECT * FROM token WHERE $1::text IS NULL OR id = $1 ORDER BY created_at DESC LIMIT 1000) t;
 
@@ -42,7 +51,8 @@ WHERE NOT EXISTS (SELECT 1 FROM token t
 
 -- name: api_session_get
 -- $1 hash bytea
-SELECT s.id, t.id, t.role, coalesce(array_to_string(t.projects, ','), '')
+SELECT s.id, t.id, t.role, coalesce(array_to_string(t.projects, ','), ''), t.name,
+    s.used_at IS NULL OR s.used_at < clock_timestamp() - interval '1 minute'
 FROM session s JOIN token t ON t.id = s.token_id
 WHERE s.hash = $1 AND s.ended_at IS NULL AND s.expires_at > clock_timestamp()
     AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
@@ -64,11 +74,13 @@ UPDATE session SET ended_at = clock_timestamp()
 WHERE ended_at IS NULL AND (id = $1 OR hash = $2) AND ($3::text IS NULL OR token_id = $3) RETURNING id;
 
 -- name: api_sessions
--- $1 token text or NULL: all
-SELECT coalesce(json_agg(json_build_object('id', 's-' || s.id, 'token_id', s.token_id, 'address', s.address,
-    'created_at', s.created_at, 'expires_at', s.expires_at) ORDER BY s.id DESC), '[]'::json)::text
-FROM (SELECT * FROM session WHERE ended_at IS NULL AND expires_at > clock_timestamp() AND ($1::text IS NULL OR token_id = $1)
-    ORDER BY id DESC LIMIT 1000) s;
+-- $1 token text or NULL: all, $2 the one that asks bigint or 0
+SELECT coalesce(json_agg(json_build_object('id', 's-' || s.id, 'token_id', s.token_id, 'name', s.name, 'current', s.id = $2::bigint, 'address', s.address,
+    'created_at', s.created_at, 'used_at', s.used_at, 'expires_at', s.expires_at) ORDER BY s.id DESC), '[]'::json)::text
+FROM (SELECT o.*, t.name FROM session o JOIN token t ON t.id = o.token_id
+    WHERE o.ended_at IS NULL AND o.expires_at > clock_timestamp() AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+        AND ($1::text IS NULL OR o.token_id = $1)
+    ORDER BY o.id DESC LIMIT 1000) s;
 
 -- The project of a campaign, or of the campaign of an operation.
 -- name: api_project_of

@@ -33,6 +33,18 @@ FROM webhook w LEFT JOIN project p ON p.id = w.project_id
 WHERE ($1::bigint = 0 OR w.id = $1::bigint)
     AND ($2::text = '' OR p.name = ANY (string_to_array($2::text, ',')));
 
+-- What a change may change, for ETags. $1 webhook bigint
+-- name: api_webhook_tag
+SELECT json_build_array(name, url, format, kinds, quiet_from, quiet_until)::text FROM webhook WHERE id = $1::bigint;
+
+-- name: api_webhook_change
+-- $1 webhook bigint, $2 name text or NULL, $3 url text or NULL, $4 format text or NULL, $5 kinds text[] or NULL,
+-- quiet hours: $6 change them? boolean, $7 from bigint or NULL, $8 until bigint or NULL
+UPDATE webhook SET name = coalesce($2::text, name), url = coalesce($3::text, url), format = coalesce($4::text, format),
+    kinds = coalesce($5::text[], kinds), quiet_from = CASE WHEN $6::boolean THEN $7::bigint ELSE quiet_from END,
+    quiet_until = CASE WHEN $6::boolean THEN $8::bigint ELSE quiet_until END
+WHERE id = $1::bigint;
+
 -- name: api_webhook_delete
 -- $1 webhook bigint
 DELETE FROM webhook WHERE id = $1::bigint RETURNING id;

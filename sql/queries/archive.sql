@@ -108,5 +108,7 @@ SELECT archive_tables_drop($1::bigint)
 -- name: archive_end
 -- $1 campaign bigint
 WITH released AS (
-    DELETE FROM parked WHERE campaign_id = $1::bigint AND kind <> 'operation')
+    DELETE FROM parked WHERE campaign_id = $1::bigint AND kind <> 'operation'),
+retried AS (
+    DELETE FROM task_retried WHERE operation_id IN (SELECT id FROM operation WHERE campaign_id = $1::bigint))
 UPDATE archive SET archived_at = clock_timestamp() WHERE campaign_id = $1::bigint AND archived_at IS NULL

@@ -72,6 +72,8 @@ new_task AS (
     UPDATE task_run SET state = 1, cause = 0, names = :n::int, not_before_us = 0,
         updated_us = :now::bigint
     FROM ok WHERE campaign_id = :campaign::bigint AND id = :task::bigint),
+starts AS (
+    DELETE FROM task_retried x USING ok WHERE x.task_id = :task::bigint),
 new_slots AS (
     UPDATE slots SET held = held + :instances::int,
         warm_idle = warm_idle - CASE WHEN :pool_taken::bigint > 0 THEN :instances::int ELSE 0 END

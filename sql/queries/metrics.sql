@@ -8,7 +8,8 @@ FROM attempt a
 JOIN stage g ON g.id = a.stage_id
 JOIN campaign c ON c.id = a.campaign_id
 LEFT JOIN metric_source m ON m.attempt_id = a.id
-LEFT JOIN LATERAL (SELECT s->'training'->>'metrics' AS metrics FROM jsonb_array_elements(c.spec->'stages') s
+LEFT JOIN LATERAL (SELECT s->'training'->>'metrics' AS metrics
+    FROM jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) s
     WHERE s->>'name' = g.name) x ON true
 WHERE a.collects ORDER BY a.id
 

@@ -18,7 +18,7 @@ WITH seen AS MATERIALIZED (
     WHERE id > $1::bigint AND at >= $2::timestamptz ORDER BY id LIMIT $3::bigint),
 happened AS (
     SELECT s.id, s.at, s.campaign_id, CASE
-        WHEN s.kind = 'part.state' AND s.detail->>'to' = 'failed' THEN 'failed'
+        WHEN s.kind = 'part.state' AND s.detail->>'to' = 'failed' AND NOT s.detail ? 'undone' THEN 'failed'
         WHEN s.kind = 'campaign.state' AND s.detail->>'to' = 'held' THEN 'held'
         WHEN s.kind = 'stage.state' AND s.detail->>'to' = 'held' THEN 'held'
         WHEN s.kind = 'campaign.state' AND s.detail->>'to' IN ('succeeded', 'failed', 'cancelled') THEN 'done'
@@ -111,7 +111,7 @@ SELECT n.id, n.kind, n.campaign_id, (n.facts || CASE WHEN c.id IS NULL THEN '{}'
                 coalesce(jsonb_agg(jsonb_build_object('cause', f.cause, 'parts', f.n) ORDER BY f.n DESC, f.cause), '[]'))
             FROM (SELECT e.detail->>'cause' AS cause, sum((e.detail->>'n')::bigint) AS n FROM event e
                 WHERE e.campaign_id = n.campaign_id AND e.id BETWEEN n.first_event AND $1::bigint
-                  AND e.kind = 'part.state' AND e.detail->>'to' = 'failed' GROUP BY 1) f)
+                  AND e.kind = 'part.state' AND e.detail->>'to' = 'failed' AND NOT e.detail ? 'undone' GROUP BY 1) f)
         WHEN 'lost' THEN (SELECT jsonb_build_object('lost', count(*), 'texts', coalesce((array_agg(e.detail->'text' ORDER BY e.id))[1:3], '{}'))
             FROM event e WHERE e.campaign_id = n.campaign_id AND e.id BETWEEN n.first_event AND $1::bigint
               AND e.kind = 'alert' AND e.detail->>'about' = 'stray')

@@ -1,7 +1,7 @@
 -- name: view_operations
--- Index operation_open.
-SELECT id, campaign_id, kind, selector::text, changes::text, state, total, done
-FROM operation WHERE state IN ('accepted', 'running') ORDER BY id
+-- Those that go on, and those that are being undone. Indexes operation_open and operation_undo.
+SELECT id, campaign_id, kind, selector::text, changes::text, state, total, done, undo_asked_at IS NOT NULL, undone
+FROM operation WHERE state IN ('accepted', 'running') OR (undo_asked_at IS NOT NULL AND undo_ended_at IS NULL) ORDER BY id
 
 -- name: operation_progress
 -- $1 operation bigint, $2 to text, $3 done bigint, $4 terminal boolean
@@ -18,5 +18,25 @@ e AS (
     SELECT campaign_id, 'operation.state', jsonb_build_object('operation', id,
         'campaign', campaign_id, 'operation_kind', kind, 'from', was, 'to', $2::text,
         'done', $3::bigint, 'total', total)
+    FROM o)
+SELECT id FROM o
+
+-- name: operation_undo
+-- It ends where it is; over: nothing is left to undo. $1 operation bigint, $2 undone so far bigint, $3 over boolean
+WITH old AS (
+    SELECT id, state FROM operation
+    WHERE id = $1::bigint AND undo_asked_at IS NOT NULL AND undo_ended_at IS NULL FOR UPDATE),
+o AS (
+    UPDATE operation SET state = 'cancelled', undone = $2::bigint, ended_at = coalesce(ended_at, clock_timestamp()),
+        undo_ended_at = CASE WHEN $3::boolean THEN clock_timestamp() END
+    FROM old WHERE operation.id = old.id
+    RETURNING operation.id, campaign_id, kind, total, done, old.state AS was),
+rest AS (
+    DELETE FROM task_retried WHERE $3::boolean AND operation_id = $1::bigint),
+e AS (
+    INSERT INTO event (campaign_id, kind, detail)
+    SELECT campaign_id, 'operation.state', jsonb_build_object('operation', id,
+        'campaign', campaign_id, 'operation_kind', kind, 'from', was, 'to', 'cancelled',
+        'done', done, 'total', total, 'undone', $2::bigint)
     FROM o)
 SELECT id FROM o

@@ -1,8 +1,9 @@
 -- name: view_versions
--- Every campaign that has not ended: its wanted state and the size of its input.
--- Index campaign_run_live, stage_input_campaign.
-SELECT c.id, c.version, (SELECT coalesce(sum(i.tasks + i.closed::int), 0)::bigint
+-- Every campaign that has not ended: its wanted state and the size of its input, with listings that have failed.
+-- Index campaign_run_live, stage_input_campaign, input_listing_campaign.
+SELECT c.id, c.version, least(9223372036854775807, (SELECT coalesce(sum(i.tasks), 0) + count(*) FILTER (WHERE i.closed)
                          FROM stage_input i WHERE i.campaign_id = c.id)
+                        + (SELECT count(*) FROM input_listing l WHERE l.campaign_id = c.id AND l.state = 'failed'))::bigint
 FROM campaign_run r JOIN campaign c ON c.id = r.campaign_id
 WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled')
 ORDER BY c.id
@@ -24,8 +25,9 @@ SELECT s.id, s.campaign_id, s.seq, s.name, r.state, i.tasks, i.closed, r.taken,
     r.waiting, r.active, r.held, r.done, r.failed, r.skipped, r.cancelled,
     k.limit_musd, k.per_task_musd, coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0), s.parts_limit,
     s.resumes, r.resumes_taken, r.breaker_since, r.breaker_passed, array_to_string(k.warn_at_ppm, ','),
-    coalesce(m.warned_ppm, 0), r.reason, s.gate_override
+    coalesce(m.warned_ppm, 0), r.reason, s.gate_override, coalesce(l.state, ''), coalesce(l.problem, '')
 FROM stage s JOIN stage_run r ON r.stage_id = s.id JOIN stage_input i ON i.stage_id = s.id
+LEFT JOIN input_listing l ON l.stage_id = s.id
 LEFT JOIN cap k ON k.level = 'stage' AND k.ref_id = s.id
 LEFT JOIN money m ON m.level = 'stage' AND m.ref_id = s.id
 WHERE s.campaign_id = $1::bigint
@@ -34,15 +36,14 @@ ORDER BY s.seq
 -- name: view_tasks_range
 -- Ids of the first and the last task of [from, to); ids grow with seq within a stage.
 -- $1 campaign bigint, $2 stage bigint, $3 from integer, $4 to integer. Index task_seq.
-SELECT (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bigint
-            AND seq >= $3::int AND seq < $4::int ORDER BY seq LIMIT 1),
-       (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bigint
-            AND seq >= $3::int AND seq < $4::int ORDER BY seq DESC LIMIT 1)
+SELECT (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bigint AND seq = $3::int),
+       (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bigint AND seq = $4::int - 1)
 
 -- name: view_tasks
--- One page of waiting or held tasks, by id. Primary key of task_run.
+-- One page of waiting or held tasks, by id. Primary key of task_run. NULL stands for 0: of millions of parts that were
+-- never tried those columns would cost more than all the rest.
 -- $1 campaign bigint, $2 stage bigint, $3 after id bigint, $4 last id bigint, $5 page integer
-SELECT id, stage_id, seq, attempts, names, state, not_before_us
+SELECT id, seq, nullif(attempts, 0), nullif(names, 0), nullif(state, 0), nullif(not_before_us, 0)
 FROM task_run
 WHERE campaign_id = $1::bigint AND stage_id = $2::bigint
   AND id > $3::bigint AND id <= $4::bigint AND state IN (0, 2)

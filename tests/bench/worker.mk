@@ -6,6 +6,6 @@ $(O)/bench/index_limit: $(O)/tests/bench/worker/index_limit.o $(LIB_COMMON)
 .PHONY: bench-worker
 bench-worker: all $(O)/bench/worker_limit $(O)/bench/index_limit $(O)/tests/kit/worker_fixture ## the worker's figures beside the machine's limit, into build/bench.jsonl
 	$(Q)$(PY) -B tests/bench/worker/bench.py
-	$(Q)$(PY) -B tests/bench/worker/bench_rows.py
-	$(Q)$(PY) -B tests/bench/worker/latencies.py
+	$(Q)$(PY) -B tests/bench/worker/bench_rows.py --only start,group
+	$(Q)$(PY) -B tests/bench/worker/latencies.py & $(PY) -B tests/bench/worker/bench_rows.py --only hosts; rc=$$?; wait $$! && exit $$rc
 	$(Q)$(PY) -B tests/bench/worker/index.py

@@ -4,12 +4,12 @@ the middle of everything, each part is done once, every campaign ends and the le
 real programs with a preloaded clock of their own each; drover-local's and the test's are right.   (ONLY=word, SEED=n; clocks.py ROUNDS)"""
 import os
 import shutil
-import struct
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from kit import TOP, VARIANT, Tap, postgres, wait_for
+from kit import TOP, Tap, wait_for
+from kit.clocks import Clock, new_folder
 from kit.stack import Stack, rng_from_args
 
 rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 1
@@ -17,43 +17,18 @@ rng = rng_from_args()
 tap = Tap()
 PARTS, HOUR = 6, 3600
 WHO = ("droverd", "worker", "pg")
-ASAN = {"ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
-
-
-class Clock:
-    """The clock of one kind of process: how many seconds it is ahead. A file, which those processes read at every look at it."""
-
-    def __init__(self, folder, name):
-        self.path, self.shim = f"{folder}/{name}", folder + "/clock_shift.so"
-        self.set(0)
-        os.chmod(self.path, 0o644)
-
-    def set(self, seconds):
-        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
-            f.write(struct.pack("q", seconds))
-
-    def env(self):
-        return {"LD_PRELOAD": self.shim, "CLOCK_SHIFT_FILE": self.path, **ASAN}
 
 
 class Clocks(Stack):
     def __init__(self):
-        self.folder = postgres.new_folder("drover-clocks-")
-        os.chmod(self.folder, 0o755)
-        shutil.copy(os.path.join(TOP, "build", VARIANT, "tests/kit/clock_shift.so"), self.folder)
+        self.folder = new_folder()
         self.clocks = {who: Clock(self.folder, who) for who in WHO}
         worker = ["env", *(f"{k}={v}" for k, v in self.clocks["worker"].env().items()), os.path.join(TOP, "build/bin/drover-worker")]
         super().__init__("clocks", parts=PARTS, rows=8, images={"drover/worker:test": worker}, local={"warm_quotas": {"ml.c5.xlarge": 2}, "signature_window_seconds": 6},
                          env={"DROVER_SIGNATURE_WINDOW_US": "6000000"})
 
     def start_pg(self, options=""):
-        kept = {k: os.environ.get(k) for k in self.clocks["pg"].env()}
-        os.environ.update(self.clocks["pg"].env())
-        super().start_pg(options)
-        for k, v in kept.items():
-            os.environ.pop(k)
-            if v is not None:
-                os.environ[k] = v
+        self.clocks["pg"].around(lambda: Stack.start_pg(self, options))
 
     def set(self, **seconds):
         for who in WHO:

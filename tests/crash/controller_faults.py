@@ -14,7 +14,7 @@ import botocore.session
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from kit import TOP, VARIANT, Tap, wait_for
-from kit.stack import KEY, SECRET, Stack
+from kit.stack import DROVERD_KEY, DROVERD_SECRET, KEY, SECRET, Stack
 
 tap = Tap()
 CREATE, DESCRIBE, LIST, STOP = ({"operation": o + "TrainingJob" + ("s" if o == "List" else "")} for o in ("Create", "Describe", "List", "Stop"))
@@ -234,9 +234,9 @@ def case_keys_that_expired(s):
     name = next_name(s)
     s.faults({**CREATE, "name_contains": name, "kind": "throttle", "times": 1000})
     cid = s.submit(name="keys")
-    restart_local(s, credentials={KEY: "rotated"})
+    restart_local(s, credentials={DROVERD_KEY: "rotated"})
     wait_for(lambda: [r for r in creates(s, name) if r["error"] == "InvalidSignatureException"], 30, "refused sends")
-    restart_local(s, credentials={KEY: SECRET})
+    restart_local(s, credentials={DROVERD_KEY: DROVERD_SECRET})
     ends(s, cid)
     tap.ok(len(jobs(s, name)) == ALL, f"{s.what}one job a part")
     no_attempt_used(s, cid, ALL)

@@ -1,6 +1,7 @@
 /* Makes what the sample campaign downloads: photograph-like images of mixed sizes as JPEG, PNG and
  * WebP, and LAION-schema parquet parts (snappy, by DuckDB) whose URLs point at the demo's web
- * server, bad ones among them. usage: demo_make IMAGES_DIR PARTS_DIR HTTP_PORT IMAGES PARTS ROWS */
+ * server, bad ones among them. usage: demo_make IMAGES_DIR PARTS_DIR HTTP_PORT IMAGES PARTS ROWS;
+ * an IMAGES_DIR that is there stays as it is. */
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/rng.h"
@@ -153,7 +154,9 @@ static void make_images(const char *dir, int n)
 {
     struct rng rng;
     rng_seed(&rng, 20);
-    (void)mkdir(dir, 0755);
+    if (mkdir(dir, 0755) != 0) {
+        return;
+    }
     for (int i = 0; i < n; i++) {
         int w = 320 + (int)rng_below(&rng, 500);
         int h = 240 + (int)rng_below(&rng, 400);

@@ -23,7 +23,7 @@ async function first(page) {
   await page.click('#first button >> nth=1');
   equal(await page.evaluate(() => navigator.clipboard.readText()), commands[1], 'each with a button that copies it');
   await shot(page, 'first');
-  await page.unrouteAll();
+  await page.unrouteAll({ behavior: 'wait' });
 }
 
 // droverd's connections stay open, but nothing comes. The page's clock is moved on, nobody waits 20 s.
@@ -44,7 +44,7 @@ async function silent(page) {
   });
   ok(/stale · as of \d\d:\d\d:\d\d/.test(said), 'after 20 s the page says since when it is stale', said);
   await shot(page, 'silent');
-  await page.unrouteAll();
+  await page.unrouteAll({ behavior: 'wait' });
   for (const route of held) await route.continue().catch(() => {});
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // the stream is opened again, the poll not waited for
   ok(await until(20, async () => (await page.textContent('#live')) === '● live'), 'and is live again with the next byte');

@@ -4,7 +4,7 @@
 This half brings the stack up, spoils one part's parquet file, and then carries out what the browser's half (dashboard.mjs)
 asks for on its standard output: lines "@verb argument" are answered by one line, everything else is TAP and passed on.
 The verbs are what people do outside the browser: mend a file in the bucket, stop and start droverd, order faults.
-usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,endpoints,filesystems,money,hostile chooses)"""
+usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,endpoints,filesystems,money,people,hostile chooses)"""
 import glob
 import json
 import os
@@ -15,7 +15,8 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests"))
-from kit.stack import KEY, SECRET, Stack  # noqa: E402
+from kit.oidc import Provider  # noqa: E402
+from kit.stack import KEY, SECRET, Stack, free_port  # noqa: E402
 
 PARTS, ROWS = 10, 12
 HOSTING = {"prices": {t: "0.204" for t in ("ml.c5.xlarge", "ml.m5.large", "ml.m5.xlarge")} | {"hosting:ml.m5.xlarge": "36", "storage:SCRATCH_2": "0.14"},
@@ -61,9 +62,16 @@ def main():
     shots = os.path.join(TOP, "build/e2e-shots") if os.environ.get("SHOTS") else ""
     if shots:
         os.makedirs(shots, exist_ok=True)
-    with Stack("dashboard", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 0, "ml.m5.xlarge": 8}, parts=PARTS, rows=ROWS, lease_us=10000000, local=HOSTING,
+    hooks = free_port()  # where the browser's half takes messages of webhooks
+    login, port = Provider(), free_port()
+    with open(login.dir + "/secret", "w") as f:
+        f.write(login.SECRET)
+    oidc = {"DROVER_PUBLIC_URL": f"http://127.0.0.1:{port}", "DROVER_OIDC_ISSUER": login.issuer, "DROVER_OIDC_ALLOW_NET": f"127.0.0.1:{login.port}", "DROVER_OIDC_NAME": "Example",
+            "DROVER_OIDC_CLIENT_ID": login.CLIENT, "DROVER_OIDC_CLIENT_SECRET_FILE": login.dir + "/secret"}
+    with Stack("dashboard", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 0, "ml.m5.xlarge": 8}, parts=PARTS, rows=ROWS, lease_us=10000000, local=HOSTING, env={"DROVER_WEBHOOK_ALLOW_NET": f"127.0.0.1/32:{hooks}", **oidc},
                images={"drover/user:test": [sys.executable, TOP + "/tests/kit/programs/user_program.py"]}) as s:
         began = time.monotonic()
+        s.ports["droverd0"] = port
         with open(s.dir + "/prices.json", "w") as f:
             json.dump(HOSTING["prices"], f)
         s.start()
@@ -73,7 +81,7 @@ def main():
         do = verbs(s)
         do["break"]("")
         env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{s.ports['droverd0']}", "DROVER_TOKEN": open(s.token_file).read().strip(),
-               "SPEC": s.campaign(name="laion-sample"), "PARTS": str(PARTS), "BROKEN": str(BROKEN), "SHOTS_DIR": shots,
+               "SPEC": s.campaign(name="laion-sample"), "PARTS": str(PARTS), "BROKEN": str(BROKEN), "HOOKS": str(hooks), "SHOTS_DIR": shots,
                "PACKAGES": os.path.join(TOP, "build/e2e/")}
         node = subprocess.Popen(["node", os.path.join(TOP, "tests/e2e/dashboard.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         for line in node.stdout:
@@ -85,6 +93,7 @@ def main():
                 print(line, end="", flush=True)
         status = node.wait()
         began = time.monotonic()
+    login.close()
     print(f"# and down after {time.monotonic() - began:.1f} s", flush=True)
     return status
 

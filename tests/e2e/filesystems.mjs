@@ -1,4 +1,4 @@
-// File systems: one that is really made is found, told with its cost and deleted in the browser.
+// File systems: one that is really made is found, told with its cost and deleted in the browser. Strays: shown with kind and cost, and ended.
 import { URL_, api, axe, equal, get, ok, shot, until } from './kit.mjs';
 import { MARKUP, intruders, poison } from './hostile.mjs';
 
@@ -25,7 +25,35 @@ async function hostile(page) {
   await page.unrouteAll({ behavior: 'wait' });
 }
 
+// As tests/integration/controller/resource_strays.py makes them; here the answers are given.
+async function strays(page) {
+  const row = { job_name: MARKUP, kind: 'file_system', campaign: null, why: 'lost', status: 'AVAILABLE', running: true, instance_type: 'SCRATCH_2', market: 'storage', instances: 0,
+    reserved_micro_usd: 0, seconds: 0, cost_micro_usd: 230137, estimated: true, stop_asked: false, found_at: new Date().toISOString(), created_at: null, started_at: null, ended_at: null };
+  const list = [row, { ...row, job_name: 'drover-1-serve-0-a1-0a1b2c3d', kind: 'endpoint', cost_micro_usd: null }, { ...row, job_name: 'ended', running: false }];
+  const posted = [];
+  await page.route('**/v1/strays?*', (route) => route.fulfill({ json: { sum: { running: 2, seconds: 0, micro_usd: 0 }, strays: list } }));
+  await page.route('**/v1/strays/*', (route) => {
+    posted.push(`${route.request().method()} ${new URL(route.request().url()).pathname}`);
+    list[1].stop_asked = true;
+    return route.fulfill({ status: 202, json: { job_name: list[1].job_name, stop_asked: true } });
+  });
+  await page.goto(URL_);
+  await page.waitForSelector('#strays');
+  const cells = await page.$$eval('#strays tbody tr', (l) => l.map((tr) => [0, 1, 2, 4].map((i) => tr.children[i].textContent.trim())));
+  equal(cells, [[MARKUP, 'file system', 'AVAILABLE', '≈ 0.23 USD'], [list[1].job_name, 'endpoint', 'AVAILABLE', 'unknown']], 'strays that are there are shown with kind, state and cost');
+  equal(await intruders(page), { ran: null, csp: [], found: [] }, 'a hostile name of a stray is text');
+  await axe(page, 'strays');
+  await page.locator('#strays button').nth(1).click();
+  await page.waitForSelector('dialog');
+  ok((await page.textContent('dialog')).includes('endpoint, config and model is deleted'), 'before one is ended the page says what becomes of it');
+  await page.click('#confirm');
+  ok(await until(20, async () => (await page.textContent('#strays')).includes('being ended')), 'and then that it is being ended');
+  equal(posted, [`POST /v1/strays/${list[1].job_name}:stop`], 'that one alone is ended');
+  await page.unrouteAll({ behavior: 'wait' });
+}
+
 export async function filesystems(page) {
+  await strays(page);
   await page.goto(URL_);
   await page.click('nav >> text=File systems');
   await page.waitForSelector('#nothing');

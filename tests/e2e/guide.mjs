@@ -60,7 +60,7 @@ async function held(page, id) {
   ok((await page.textContent('.told')).includes(GUIDANCE.breaker.title), 'which says what happened, too');
   await axe(page, 'the list of held campaigns');
   await shot(page, 'list-held');
-  await page.unrouteAll();
+  await page.unrouteAll({ behavior: 'wait' });
 }
 
 // Its instance type has a quota of 0, for real.
@@ -94,7 +94,31 @@ async function limits(page, id) {
   ok(await until(10, async () => (await page.locator('dialog').count()) === 0), 'a lost reply is asked for again');
   const after = await get(`/campaigns/${id}`);
   equal([lost, after.limits.parts, after.priority, after.version], [2, 7, 77, before + 1], 'and the change was made once');
-  await page.unrouteAll();
+  await page.unrouteAll({ behavior: 'wait' });
+}
+
+// Its input is being listed: no event tells how far it is, the page asks by itself.
+async function lists(page, id) {
+  let pages = 0;
+  const listing = () => ({ operation: 'op-999', state: 'running', uri: 's3://b/*', pages: ++pages, objects: pages * 1000, refused: 1, problem: 'SlowDown', began_at: null, ended_at: null, elapsed_seconds: 9 });
+  await page.route(`**/v1/campaigns/${id}`, async (route) => {
+    const r = await route.fetch({ maxRetries: 2 });
+    const c = await r.json();
+    const stages = c.stages.map((s) => ({ ...s, closed: false, listing: listing() }));
+    return route.fulfill({ response: r, json: { ...c, state: 'planned', guidance: [], stages, waits_for: 'the input of stage download is listed: 1000 objects in 1 pages so far' } });
+  });
+  await page.route('**/v1/operations?*', async (route) => route.fulfill({ json: { next_page_token: null, operations: [{ id: 'op-999', campaign: id, kind: 'list', selector: {}, changes: {},
+    parts: 1000, done: 0, state: 'running', listing: listing(), undo: null, undoable: false, created_by: 'x', created_at: new Date().toISOString(), ended_at: null }] } }));
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
+  await page.waitForSelector('#listing');
+  const first = await page.textContent('#listing');
+  ok(/being listed, [0-9,]+ objects in [0-9,]+ pages.*SlowDown/.test(first), 'a campaign whose input is being listed says how far it is, and what is in the way', first);
+  equal([await page.textContent('#state'), await page.textContent('#eta')], ['waiting', '–'], 'that it waits, and no end');
+  ok(/being listed/.test(await page.textContent('[data-operation=op-999]')), 'the listing is among its bulk changes', await page.textContent('#operations'));
+  ok(await until(10, async () => (await page.textContent('#listing')) !== first), 'and it goes on without an event');
+  await axe(page, 'a campaign whose input is being listed');
+  await shot(page, 'listing');
+  await page.unrouteAll({ behavior: 'wait' });
 }
 
 // The end of it: nothing of its parts is left to show, its counters and costs are.
@@ -103,7 +127,7 @@ async function archived(page, id) {
   await until(20, async () => (await get(`/campaigns/${id}`)).state === 'cancelled');
   const { status } = await api('POST', `/campaigns/${id}:archive`, '{}');
   ok(await until(20, async () => (await get(`/campaigns/${id}`)).archive?.state === 'archived'), 'a cancelled campaign is archived', status);
-  await page.unrouteAll();
+  await page.unrouteAll({ behavior: 'wait' });
   await page.goto(`${URL_}/c/${id.slice(2)}`);
   await page.waitForSelector('#archived');
   ok(/parts, attempts and metrics are deleted/.test(await page.textContent('#archived')), 'its page says what is deleted and what is kept', await page.textContent('#archived'));
@@ -120,6 +144,7 @@ export async function guide(page) {
   await until(20, async () => (await get(`/campaigns/${id}`)).guidance.length > 0);
   await timed(waits, page, id);
   await timed(limits, page, id);
+  await timed(lists, page, id);
   await timed(held, page, id);
   await timed(archived, page, id);
 }

@@ -1,5 +1,6 @@
 // Log in, submit, watch, open the failure, retry, see the part done; then what happens when droverd is away.
 import { URL_, TOKEN, api, axe, equal, get, ok, please, shot, timed, until } from './kit.mjs';
+import { keys } from './keys.mjs';
 
 const SPEC = process.env.SPEC;
 const PARTS = Number(process.env.PARTS);
@@ -239,6 +240,36 @@ async function twice(page) {
   return id;
 }
 
+// A retry whose parts have not started, since nothing may, is undone where it is told of; an earlier one has its row.
+async function undo(page) {
+  await please('faults', JSON.stringify(['-0-', '-1-'].map((part) => ({ kind: 'job_failure', operation: 'CreateTrainingJob', name_contains: part, times: 1, reason: 'AlgorithmError: ValueError, exit code: 1' }))));
+  const id = (await api('POST', '/campaigns', SPEC.replace(/^name: .*$/m, 'name: laion-undo').replace(/fan_out: .*/, 'fan_out: {from: api}'), 'application/yaml')).json.id;
+  const lines = [0, 1].map((i) => `{"uri":"${SOURCE.replace('*', `part-0000${i}.snappy`)}","size":1000}`).join('\n');
+  await api('POST', `/campaigns/${id}/parts?stage=download`, lines, 'application/x-ndjson'); // open: it goes on, so that it can be paused
+  await until(40, async () => (await get(`/campaigns/${id}`)).parts.failed === 2);
+  await api('POST', `/campaigns/${id}:pause`, {});
+  await page.click('a.brand');
+  await page.click('text=laion-undo');
+  await page.click('[data-retry=user_code]');
+  await page.waitForSelector('#preview-parts');
+  await page.click('#confirm');
+  await page.waitForSelector('#undo-notice');
+  const op = (await get(`/operations?campaign=${id}`)).operations[0];
+  ok(await until(20, async () => (await states(page)) === '00'), 'retried while paused, the parts wait', await states(page));
+  equal(await page.getAttribute(`#operations tr[data-operation="${op.id}"] button`, 'data-undo'), op.id, 'the row of the operation offers its undo');
+  await shot(page, 'undo');
+  await page.click('#undo-notice');
+  await page.waitForSelector('dialog #confirm:not([disabled])');
+  await axe(page, 'the question of an undo');
+  await page.click('#confirm');
+  ok(await until(20, async () => /undone: 2 parts failed as before, 0 had started and go on/.test(await page.textContent('#notice'))), 'what became of it is said with both counts', await page.textContent('#notice'));
+  ok(await until(20, async () => (await states(page)) === FAILED + FAILED), 'the tiles fail again');
+  equal(await page.locator('[data-undo]').count(), 0, 'no undo is offered any more');
+  equal(await page.getAttribute('#failures tbody tr', 'data-cause'), 'user_code', 'with the cause they had');
+  await axe(page, 'a campaign with an undone operation');
+  await api('POST', `/campaigns/${id}:cancel`, {});
+}
+
 // droverd dies in the middle of a campaign and comes back: the page keeps its data, says so, and goes on.
 async function away(page, id) {
   const before = await page.textContent('h1');
@@ -264,7 +295,9 @@ export async function journey(page, notes) {
   await timed(money, page, id);
   await timed(failure, page, id);
   await timed(table, page, id);
+  await timed(keys, page, id);
   await timed(retry, page, id);
+  await timed(undo, page);
   const second = await timed(twice, page);
   await timed(away, page, second);
   await page.click('a.brand');

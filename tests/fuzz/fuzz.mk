@@ -5,6 +5,9 @@ $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(LIB_CORE) $(LIB_COMMON)
 	$(link) -fsanitize=fuzzer,address,undefined -pie -pthread $(L_COMMON)
 $(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay_main.o $(LIB_CORE) $(LIB_COMMON)
 	$(link) $(LD_ALL) $(L_COMMON)
+# That of ID tokens links the folder, and cjose.
+$(O)/tests/fuzz/fuzz_id_token $(O)/tests/fuzz/replay_id_token: $(call lib,orchestrator/oidc)
+$(O)/tests/fuzz/fuzz_id_token $(O)/tests/fuzz/replay_id_token: L_COMMON += $(call pkg,--libs,cjose)
 .PHONY: fuzzers fuzz-replays
 fuzzers: $(FUZZERS:%=$(O)/tests/fuzz/fuzz_%)
 fuzz-replays: $(FUZZERS:%=$(O)/tests/fuzz/replay_%)

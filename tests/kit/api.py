@@ -8,21 +8,26 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import uuid
 
 from kit import BIN, TOP, VARIANT, Tap, bin_of, patience, postgres
 
 SERVER = f"{TOP}/build/{VARIANT}/tests/kit/api_server"
 DROVER = (BIN if VARIANT != "tsan" else bin_of("release")) + "/drover"
-PSQL = postgres.BIN_DIR + "/psql"  # Debian's own in PATH is a script in Perl that looks for it, and takes four times as long
+PSQL = postgres.PSQL
 
 
 class Pg:
     """A cluster of databases t1, t2, ... for as many API servers."""
 
+    SESSIONS = 3  # that are kept
+    ALONE = re.compile(r"\s*(BEGIN|SET|LOCK|COPY|LISTEN|\\)|.*(\bTEMP|pg_terminate_backend|advisory)", re.I | re.S)  # what outlives a statement
+
     def __init__(self):
         self.dir = postgres.new_folder("drover-api-test-")
         self.n = 0
+        self.sessions, self.lock = {}, threading.Lock()
         postgres.make_data(self.dir)
         self.start()
 
@@ -30,7 +35,30 @@ class Pg:
         postgres.start(self.dir, "-c max_wal_size=4GB -c max_parallel_maintenance_workers=2 -c shared_buffers=256MB")
 
     def stop(self, mode="immediate"):
+        self.forget(0)
         postgres.stop(self.dir, mode)
+
+    def forget(self, kept):
+        """Ends all sessions but the `kept` latest, of those nobody uses now."""
+        with self.lock:
+            for db, session in list(self.sessions.items())[:max(0, len(self.sessions) - kept)]:
+                if kept == 0 or session.busy.acquire(blocking=False):
+                    del self.sessions[db]
+                    session.close()
+
+    def session(self, db):
+        """The database's session, taken for the caller, or None when another thread uses it."""
+        with self.lock:
+            session = self.sessions.get(db)
+            if session is None:
+                session = self.sessions[db] = postgres.Session(self.psql(db))
+            if not session.busy.acquire(blocking=False):
+                return None
+            self.sessions[db] = self.sessions.pop(db)
+        return session
+
+    def psql(self, db):
+        return [PSQL, "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-U", "drover", "-d", db]
 
     def database(self):
         self.n += 1
@@ -41,8 +69,20 @@ class Pg:
         return f"host={self.dir} user=drover dbname={db}"
 
     def sql(self, db, text):
-        r = subprocess.run([PSQL, "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-U", "drover", "-d", db], input=text, text=True,
-                           capture_output=True, check=False)
+        session = None if len(text) > 20000 or self.ALONE.match(text) else self.session(db)
+        if session:
+            try:
+                return session.ask(text)
+            except RuntimeError:
+                with self.lock:
+                    if self.sessions.get(db) is session:
+                        del self.sessions[db]
+                session.close()
+                raise
+            finally:
+                session.busy.release()
+                self.forget(self.SESSIONS)
+        r = subprocess.run(self.psql(db), input=text, text=True, capture_output=True, check=False)
         if r.returncode:
             raise RuntimeError(r.stderr)
         return r.stdout.strip()

@@ -6,12 +6,15 @@
 #include "store/pg/private_cluster.h"
 #include <errno.h>
 #include <libpq-fe.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -171,7 +174,59 @@ struct store *pg_open(const char *conninfo, enum store_role role)
     return s;
 }
 
-/* Runs statements on a connection of its own; text results. */
+/* The latest connections to two databases, for the next statement there: a new one costs more than
+ * most statements. */
+static struct {
+    char *conninfo;
+    PGconn *conn;
+} kept[2];
+static pid_t keeper; /* a forked child leaves its parent's alone */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A connection that nobody else uses. */
+static PGconn *take_connection(const char *conninfo)
+{
+    PGconn *found = NULL;
+    (void)pthread_mutex_lock(&kept_lock);
+    if (keeper != getpid()) {
+        keeper = getpid();
+        memset(kept, 0, sizeof kept);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(kept) && found == NULL; i++) {
+        if (kept[i].conn != NULL && strcmp(kept[i].conninfo, conninfo) == 0) {
+            found = kept[i].conn;
+            kept[i].conn = NULL;
+        }
+    }
+    (void)pthread_mutex_unlock(&kept_lock);
+    /* What the server says between statements is that it ends the session. */
+    struct pollfd p = {.fd = found != NULL ? PQsocket(found) : -1, .events = POLLIN};
+    if (found != NULL && poll(&p, 1, 0) != 0) {
+        PQfinish(found);
+        found = NULL;
+    }
+    return found != NULL ? found : PQconnectdb(conninfo);
+}
+
+/* Keeps it in place of the older one, unless the statements left a transaction open. */
+static void give_connection(const char *conninfo, PGconn *conn)
+{
+    if (PQtransactionStatus(conn) != PQTRANS_IDLE) {
+        PQfinish(conn);
+        return;
+    }
+    (void)pthread_mutex_lock(&kept_lock);
+    size_t at = kept[0].conn == NULL ? 0 : 1;
+    PQfinish(kept[at].conn);
+    free(kept[at].conninfo);
+    kept[at].conn = kept[0].conn; /* the latest one comes first */
+    kept[at].conninfo = kept[0].conninfo;
+    kept[0].conn = conn;
+    kept[0].conninfo = xstrdup(conninfo);
+    (void)pthread_mutex_unlock(&kept_lock);
+}
+
+/* Runs statements on a connection that nobody else uses; text results. */
 PRINTF(2, 0)
 static PGresult *text_query(const char *conninfo, const char *fmt, va_list ap)
 {
@@ -179,12 +234,12 @@ static PGresult *text_query(const char *conninfo, const char *fmt, va_list ap)
     if (vasprintf(&sql, fmt, ap) < 0) {
         DIE("out of memory");
     }
-    PGconn *conn = PQconnectdb(conninfo);
+    PGconn *conn = take_connection(conninfo);
     PGresult *r = PQexec(conn, sql);
     if (PQresultStatus(r) != PGRES_COMMAND_OK && PQresultStatus(r) != PGRES_TUPLES_OK) {
         DIE("%s: %s", sql, PQerrorMessage(conn));
     }
-    PQfinish(conn);
+    give_connection(conninfo, conn);
     free(sql);
     return r;
 }

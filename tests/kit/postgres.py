@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 
 from kit import TOP, wait_for
 
 BIN_DIR = sorted(p for p in (f"/usr/lib/postgresql/{v}/bin" for v in os.listdir("/usr/lib/postgresql")) if os.path.exists(p + "/initdb"))[-1]
 VERSION = BIN_DIR.split("/")[-2]
+PSQL = BIN_DIR + "/psql"  # Debian's own in PATH is a script in Perl that looks for it, and takes four times as long
 
 
 def as_owner(*argv):
@@ -63,3 +65,40 @@ def start(folder, options):
 
 def stop(folder, mode):
     run("pg_ctl", "-D", folder + "/data", "-w", "-m", mode, "stop", check=False)
+
+
+class Session:
+    """A psql that stays connected: a new one for each statement would cost its start, and a new server process that reads
+    the catalog again."""
+
+    END = "-- end of the answer"
+
+    def __init__(self, argv):
+        self.busy = threading.Lock()
+        self.stderr = tempfile.TemporaryFile("w+")
+        self.p = subprocess.Popen(argv, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr)
+
+    def ask(self, text):
+        """What the statements print. The first that fails ends psql, as it does alone: RuntimeError with its message."""
+        said = []
+        try:
+            self.p.stdin.write(f"{text}\n;\n\\echo {self.END}\n")
+            self.p.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended: why stands in its stderr
+        while (line := self.p.stdout.readline()) != self.END + "\n":
+            if not line:
+                self.p.wait()
+                self.stderr.seek(0)
+                raise RuntimeError(self.stderr.read())
+            said.append(line)
+        return "".join(said).strip()
+
+    def close(self):
+        self.p.kill()
+        self.p.wait()
+        for f in (self.p.stdin, self.p.stdout, self.stderr):
+            try:
+                f.close()
+            except BrokenPipeError:
+                pass

@@ -4,6 +4,7 @@ server.
 It only starts and ends processes and asks their public interfaces; it never writes to the database, S3 or
 the files of a running program. The oracle (check_*) reads drover-local's wire log, jobs and invoice.
 """
+import fcntl
 import json
 import os
 import random
@@ -16,9 +17,11 @@ import urllib.error
 import urllib.request
 import uuid
 
-from kit import TOP, VARIANT, bin_of, free_port, patience, postgres, wait_for
+from kit import TOP, VARIANT, bin_of, free_port, patience, policies, postgres, wait_for
 
-KEY, SECRET = "AKIATESTSTACK", "secret-of-the-test-stack"
+KEY, SECRET = "AKIATESTSTACK", "secret-of-the-test-stack"  # an administrator's
+DROVERD_KEY, DROVERD_SECRET = "AKIADROVERD", "secret-of-droverd"  # bound by deploy/iam/droverd.json
+ROLE = "arn:aws:iam::111122223333:role/test"  # of jobs, bound by deploy/iam/job.json
 
 
 class Stack:
@@ -33,7 +36,9 @@ class Stack:
         self.quotas = quotas or {"ml.c5.xlarge": 4}
         self.lease_us, self.observe_us = lease_us, observe_us
         self.local_extra, self.extra_env, self.images = local or {}, env or {}, images or {}
+        self.buckets = []  # that the policies name besides those there are
         self.local_port, self.ports, self.procs = free_port(), {}, {}
+        self.session = None  # of sql
         self.stderr_of = {}  # of a program, by its key, in place of its log
         self.sock = postgres.new_folder("drover-test-", disk)
         self.token_file = os.path.join(self.dir, "token")
@@ -69,8 +74,24 @@ class Stack:
         web = self.spawn("web", [TOP + "/build/release/demo/demo_server", "--images", images, "--ports", ports, "--log", self.dir + "/web-requests.log"])
         wait_for(lambda: os.path.exists(ports), 10, "the web")
         self.web_port, self.dns_port = open(ports).read().split()
+        self.copy_images(images)
         subprocess.run([TOP + "/build/release/demo/demo_make", images, meta, self.web_port, "28", str(parts), str(rows)], check=True)
         web.send_signal(signal.SIGHUP)
+
+    @staticmethod
+    def copy_images(to):
+        """The demo's 28 images, painted once for all stacks: painting them takes half a second of CPU."""
+        maker, kept = TOP + "/build/release/demo/demo_make", TOP + "/build/tests/images"
+        os.makedirs(TOP + "/build/tests", exist_ok=True)
+        with open(kept + ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.exists(kept) or os.path.getmtime(kept) < os.path.getmtime(maker):
+                for old in (kept, kept + ".part", kept + ".parquet"):
+                    shutil.rmtree(old, ignore_errors=True)
+                subprocess.run([maker, kept + ".part", kept + ".parquet", "1", "28", "1", "1"], check=True)
+                shutil.rmtree(kept + ".parquet")
+                os.rename(kept + ".part", kept)
+            shutil.copytree(kept, to)
 
     def start_pg(self, options=""):
         if not os.path.exists(self.sock + "/data"):
@@ -78,24 +99,47 @@ class Stack:
         postgres.start(self.sock, f"-c max_connections=200 {options}")
 
     def stop_pg(self, mode="immediate"):
+        session, self.session = self.session, None
+        if session:
+            session.close()
         postgres.stop(self.sock, mode)
 
     def sql(self, query):
         """Reads one value from the database, for checks that no interface can answer. Never writes."""
-        argv = [postgres.BIN_DIR + "/psql", "-h", self.sock, "-U", "drover", "-d", "postgres", "-Atc", "SET default_transaction_read_only = on; " + query]
-        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip().splitlines()[-1]
+        argv = [postgres.PSQL, "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", self.sock, "-U", "drover", "-d", "postgres"]
+        query = "SET default_transaction_read_only = on; " + query
+        session, self.session = self.session or postgres.Session(argv), None  # a thread that comes meanwhile takes another
+        try:
+            said = session.ask(query)
+        except RuntimeError:  # the server was stopped since
+            session.close()
+            said = subprocess.run([*argv, "-c", query], check=True, capture_output=True, text=True).stdout
+        else:
+            session, self.session = self.session, session
+            if session:
+                session.close()
+        return (said.strip().splitlines() or [""])[-1]
 
     def start_local(self):
         config = {"quotas": self.quotas, "prices": {t: "0.204" for t in self.quotas}, "cold_start_seconds": 0.2, "stop_seconds": 0.2,
                   "signature_window_seconds": 4, "images": {"drover/worker:test": [self.release_bin + "/drover-worker"], **self.images},
-                  "rates": {"CreateTrainingJob": 50}, "credentials": {KEY: SECRET}, **self.local_extra}
+                  "rates": {"CreateTrainingJob": 50}, "policies": self.policies(), **self.local_extra,
+                  "credentials": {KEY: SECRET, DROVERD_KEY: DROVERD_SECRET, **self.local_extra.get("credentials", {})}}
         with open(self.dir + "/local.json", "w") as f:
             json.dump(config, f)
         self.spawn("local", [self.release_bin + "/drover-local", "--listen", f"127.0.0.1:{self.local_port}", "--root", self.dir + "/aws", "--config", self.dir + "/local.json"])
         wait_for(lambda: self.oracle("jobs") is not None, 20, "drover-local")
 
-    def aws_env(self):
-        return {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
+    def policies(self):
+        """Those of deploy/iam: whatever droverd and jobs do in a test, they do with what an operator gives them."""
+        account, prefix = self.local_extra.get("account", "123456789012"), self.extra_env.get("DROVER_JOB_PREFIX", "t")
+        buckets = [*sorted(os.listdir(self.dir + "/aws/s3")), f"sagemaker-us-east-1-{account}", *self.buckets]
+        roles = [ROLE + "*", *(f"arn:aws:iam::{a}:role/drover-{n}" for a in (account, "111122223333") for n in ("training", "worker"))]
+        return {DROVERD_KEY: [policies.shipped("droverd", account, buckets, prefix, roles)],
+                ROLE: [policies.shipped(n, account, buckets, prefix) for n in ("job", "job-vpc")]}
+
+    def aws_env(self, key=KEY, secret=SECRET):
+        return {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret, "AWS_REGION": "us-east-1",
                 "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.local_port}"}
 
     def start_droverd(self, i=0, env=None, ready=True, binary=None):
@@ -105,8 +149,8 @@ class Stack:
         if not os.path.exists(prices):
             with open(prices, "w") as f:
                 json.dump({t: "0.204" for t in self.quotas}, f)
-        e = {**self.aws_env(), "DROVER_DATABASE_URL": f"host={self.sock} user=drover dbname=postgres", "DROVER_LISTEN": f"127.0.0.1:{self.ports[key]}",
-             "DROVER_TOKEN_FILE": self.token_file, "DROVER_ROLE_ARN": "arn:aws:iam::111122223333:role/test", "DROVER_WORKER_IMAGE": "drover/worker:test",
+        e = {**self.aws_env(DROVERD_KEY, DROVERD_SECRET), "DROVER_DATABASE_URL": f"host={self.sock} user=drover dbname=postgres", "DROVER_LISTEN": f"127.0.0.1:{self.ports[key]}",
+             "DROVER_TOKEN_FILE": self.token_file, "DROVER_ROLE_ARN": ROLE, "DROVER_WORKER_IMAGE": "drover/worker:test",
              "DROVER_BUCKET": "s3://drover-test", "DROVER_PRICES_FILE": prices, "DROVER_PRICE_INTERVAL_US": "0", "DROVER_JOB_PREFIX": "t", "DROVER_OBSERVE_INTERVAL_US": str(self.observe_us),
              "DROVER_TICK_INTERVAL_US": "200000", "DROVER_CREATE_RATE_PER_MINUTE": "3000", "DROVER_CREATE_BURST": "10",
              "DROVER_SIGNATURE_WINDOW_US": "4000000", "DROVER_LEASE_LENGTH_US": str(self.lease_us), "DROVER_LEASE_RENEW_US": str(self.lease_us // 3),
@@ -320,6 +364,10 @@ stages:
         tap.ok(found["requests"] > 0 and not found["deviations"] and not found["refused"],
                f"{what}{found['requests']} requests of {len(found['operations'])} operations, 0 deviations from the services' models", json.dumps(found))
 
+    def drover(self, *args):
+        env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.ports['droverd0']}", "DROVER_TOKEN_FILE": self.token_file}
+        return subprocess.run([self.release_bin + "/drover", *args], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+
     def metered(self):
         total = [0, 0]
         for c in self.pages("/campaigns?page_size=200", "campaigns"):
@@ -332,6 +380,29 @@ stages:
     def check_invoice(self, tap, what=""):
         inv = self.oracle("invoice")["total"]
         tap.ok(self.metered() == [inv["seconds"], inv["micro_usd"]], f"{what}the ledger equals the invoice: {inv['seconds']} s, {inv['micro_usd']} micro-USD", self.metered())
+
+
+class Restored:
+    """The database as it is now comes back at the end of the block, whatever was committed in it."""
+
+    def __init__(self, s):
+        self.s = s
+
+    def __enter__(self):
+        s = self.s
+        s.kill("droverd0")
+        s.stop_pg("fast")
+        subprocess.run(["cp", "-a", s.sock + "/data", s.sock + "/before"], check=True)
+        s.start_pg()
+        s.start_droverd(0)
+
+    def __exit__(self, *a):
+        s = self.s
+        s.kill("droverd0")
+        s.stop_pg("immediate")
+        shutil.rmtree(s.sock + "/data")
+        os.rename(s.sock + "/before", s.sock + "/data")
+        s.start_pg()
 
 
 def rng_from_args():

@@ -58,6 +58,8 @@ def world(a):
         INSERT INTO parked (kind, ref_id, campaign_id, reason) VALUES ('campaign', 2, 2, 'refused'), ('part', 1, 1, 'refused');
         INSERT INTO stray (name, campaign_id, why, instance_type, instances, price_musd_per_hour, reserved_musd)
             SELECT 'd-9-lost-' || i || '-a1', 1, 'lost', 'ml.c5.xlarge', 1, 204000, 9 FROM generate_series(1, 2000) i;
+        INSERT INTO stray (name, kind, there, holds, why, instance_type, instances, price_musd_per_hour, reserved_musd, started_at)
+            VALUES ('d-9-serve-0-a1-00', 'endpoint', true, false, 'lost', '', 1, 0, 0, clock_timestamp());
         INSERT INTO endpoint (stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, price_musd_per_hour, reserved_musd, intended_at, delete_after, in_service_at, off_at)
             SELECT id, campaign_id, 1, 'in_service', 'd-1-serve-0-a' || id || '-00', 'ml.c5.xlarge', 1, 3600, 204000, 9,
                 clock_timestamp(), clock_timestamp(), clock_timestamp(), clock_timestamp() FROM stage;
@@ -87,11 +89,11 @@ def world(a):
              "endpoint": ["d-1-serve-0-a1-00", "d-1-serve-0-a2-00"], "filesystem": ["d-1-volume-0-a1-00"], "quota": ["ml.c5.xlarge"], "job": [f"d-9-lost-{i}-a1" for i in range(1, 9)], "code": ["not_found", "method"],
              "attempt": [0, 1], "tag": ["team"], "name": ["loss"], "group": ["train"], "metric": ["images_per_second"], "a": ["train-1"], "b": ["train-2", "train-4"],
              "cause": ["disk_full", "oom"], "filter": ["state=failed", "attempts>=1"], "what_if": ["parts=3"], "live_name": ["refuse"], "who": ["token file", "spare"], "action": ["campaign", "campaign.submit"],
-             "instance_type": ["ml.c5.xlarge"], "sha256": [digest], "smoke": ["0a1b2c3d4e5f"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
+             "fields": ["state", "campaign,state", "id"], "order_by": ["state", "campaign desc"], "instance_type": ["ml.c5.xlarge"], "sha256": [digest], "smoke": ["0a1b2c3d4e5f"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
     trained = {"campaign": [runs], "stage": ["train-1", "train-2"], "part": [0], "attempt": [0, 1]}
     of = {"parts_post": {"campaign": ["c-4"]}, "campaign_archive": {"campaign": ["c-3"]}, "campaign_override": {"campaign": ["c-2"]}, "campaign_cancel": {"campaign": ["c-2"]},
           "delivery_resend": {"webhook": ["w-1"]}, "webhook_delete": {"webhook": ["w-5", "w-6"]}, "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]}, "endpoint_delete": {"endpoint": ["d-1-serve-0-a2-00"]},
-          "pool_end": {"job": a.sql("SELECT string_agg(a.name, ' ') FROM pool p JOIN attempt a ON a.id = p.attempt_id").split()},
+          "operation_cancel": {"operation": [f"op-{i}" for i in range(1, 9)]}, "pool_end": {"job": a.sql("SELECT string_agg(a.name, ' ') FROM pool p JOIN attempt a ON a.id = p.attempt_id").split()},
           **dict.fromkeys(("logs_get", "metric_points_get", "metrics_get", "scaling_get", "compare_get", "metrics_list"), trained)}
     return tokens, known, of, {"campaign_post": texts, "parts_post": lines, "source_put": [{"type": "application/gzip", "base64": base64.b64encode(source).decode()}], "endpoint_ask": [{"type": t, "body": "1,2"} for t in ("text/csv", "application/octet-stream", "application/json")]}
 
@@ -232,6 +234,41 @@ Yaml12.yaml_implicit_resolvers = {k: [(tag, rx) for tag, rx in v if tag != "tag:
 Yaml12.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(true|false)$"), "tf")
 
 
+def check_views(t, a, document, known):
+    """fields and order_by of every list that has them: the rows of the whole list, with fewer members or in another order."""
+    wrong, lists, ordered = [], 0, 0
+    for path, methods in document["paths"].items():
+        names = {resolved(document, p)["name"] for p in methods.get("get", {}).get("parameters", [])}
+        if "fields" not in names:
+            continue
+        lists += 1
+        path = re.sub(r"\{(\w+)\}", lambda m: str(known[m[1]][0]), path)
+        whole = a.get(path)[1]
+        key = next(k for k, v in whole.items() if isinstance(v, list))
+        rows = whole[key]
+        if not rows:
+            wrong.append((path, "no rows"))
+            continue
+        pick = [list(rows[0])[-1], list(rows[0])[0]]
+        status, some, _ = a.get(f"{path}?fields={','.join(pick)}")
+        if status != 200 or [list(x) for x in some[key]] != [pick] * len(rows) or [x[pick[1]] for x in some[key]] != [x[pick[1]] for x in rows] or set(some) != set(whole):
+            wrong.append((path, pick, status, some))
+        for q in ("fields=id,no_such_member", "fields=", "fields=state,", *(["order_by=no_such_member", "order_by=state%20down"] if "order_by" in names else ["order_by=state"])):
+            status, problem, _ = a.get(f"{path}?{q}")
+            if status != 400 or "no_such" in q and not all(m in problem["detail"] for m in pick):
+                wrong.append((path, q, status, problem))
+        for member in [m for m in rows[0] if "order_by" in names and all(isinstance(x[m], (int, float, str, bool, type(None))) for x in rows)]:
+            for q in (member, member + "%20desc"):
+                got = a.get(f"{path}?order_by={q}&fields={member},{pick[1]}")[1][key]
+                values = [x[member] for x in got]
+                there = [v for v in values if v is not None]
+                right = sorted(there, key=lambda v: v.encode() if isinstance(v, str) else v, reverse=q != member)
+                ordered += len(set(there)) > 1
+                if there != right or any(v is not None for v in values[len(there):]) or sorted(str(x[pick[1]]) for x in got) != sorted(str(x[pick[1]]) for x in rows):
+                    wrong.append((path, q, values))
+    t.ok(not wrong and lists == 8 and ordered >= 20, f"fields of {lists} lists and {ordered} orders of rows", (lists, ordered, wrong))
+
+
 def check_requests(t, a, tokens, known, of, texts, count):
     seed = int(os.environ.get("SEED", "1"))
     got = node("requests.mjs", json.dumps({"port": a.port, "seed": seed, "count": count, "token": tokens["admin"], "secrets": [tokens["viewer"]], "known": known, "of": of, "texts": texts}), limit=3000)
@@ -257,6 +294,7 @@ def run(t, pg):
             check_roles(t, a, document, tokens)
         if "rules" in only:
             check_rules(t, a, document, known, of)
+            check_views(t, a, document, known)
         if "campaign" in only:
             check_campaign(t, a)
         if "requests" in only:

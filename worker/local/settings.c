@@ -1,5 +1,6 @@
 /* Reading the configuration file of drover-local: see settings.h. */
 #include "settings.h"
+#include "local/iam/policy.h"
 #include <errno.h>
 #include <math.h>
 
@@ -28,6 +29,7 @@ static const char *const known_keys[] = {"quotas",
                                          "public_buckets",
                                          "kms_buckets",
                                          "queues",
+                                         "policies",
                                          "secrets",
                                          "subnets",
                                          "region",
@@ -124,6 +126,44 @@ static bool values_check(json_t *map, const char *what, bool strings, struct err
     return true;
 }
 
+/* A policy: the document itself, or the file that has it, which is read here. */
+static bool policy_load(json_t *all, size_t i, struct err *err)
+{
+    json_t *document = json_array_get(all, i);
+    if (json_is_string(document)) {
+        const char *file = json_string_value(document);
+        AUTO_BUF struct buf text = BUF_INIT(SETTINGS_BYTES_MAX);
+        json_t *read;
+        if (!file_read(file, &text, err)) {
+            return false;
+        }
+        if (!json_parse(buf_str(&text), SETTINGS_BYTES_MAX, &read, err)) {
+            return err_wrap(err, "%s", file);
+        }
+        (void)json_array_set_new(all, i, read);
+        document = read;
+    }
+    return policy_check(document, err) || err_wrap(err, "policy %zu", i + 1);
+}
+
+static bool policies_load(json_t *policies, struct err *err)
+{
+    const char *principal;
+    json_t *all;
+    json_object_foreach(policies, principal, all)
+    {
+        if (!json_is_array(all)) {
+            return err_set(err, ERR_INVALID, "the policies of '%s' must be a list", principal);
+        }
+        for (size_t i = 0; i < json_array_size(all); i++) {
+            if (!policy_load(all, i, err)) {
+                return err_wrap(err, "'%s' in 'policies'", principal);
+            }
+        }
+    }
+    return true;
+}
+
 static bool images_check(json_t *images, struct err *err)
 {
     const char *key;
@@ -171,7 +211,8 @@ static bool maps_load(struct local_settings *s, struct err *err)
            part_get(a, "queues", "{}", false, &s->queues, err) &&
            values_check(s->queues, "queues", true, err) &&
            part_get(a, "secrets", "{}", false, &s->secrets, err) &&
-           values_check(s->quotas, "quotas", false, err) &&
+           part_get(a, "policies", "{}", false, &s->policies, err) &&
+           policies_load(s->policies, err) && values_check(s->quotas, "quotas", false, err) &&
            values_check(s->warm_quotas, "warm_quotas", false, err) &&
            values_check(s->spot_quotas, "spot_quotas", false, err) &&
            values_check(s->endpoint_quotas, "endpoint_quotas", false, err) &&

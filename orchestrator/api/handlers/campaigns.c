@@ -176,6 +176,12 @@ static bool gate_allows(struct api_req *r, int64_t id, struct err *err)
                    verb_refusal(answer), gate.stage, gate.reason);
 }
 
+/* What is wanted, as the audit keeps it. */
+static const char *wish_text(struct api_req *r, enum wanted wanted)
+{
+    return arena_printf(&r->arena, "{\"wanted\":\"%s\"}", wanted_name(wanted));
+}
+
 static bool want(struct api_req *r, enum verb verb, enum wanted wanted, const char *action,
                  struct err *err)
 {
@@ -202,7 +208,9 @@ static bool want(struct api_req *r, enum verb verb, enum wanted wanted, const ch
      * it again. */
     bool again = wanted == WANTED_RUN && now.state == CAMPAIGN_HELD;
     if ((now.wanted != wanted || again) &&
-        (!apidb_campaign_want(tx, id, wanted, err) || !req_audit(r, action, subject, "{}", err))) {
+        (!apidb_campaign_want(tx, id, wanted, err) ||
+         !req_audit_both(r, action, subject, wish_text(r, now.wanted), wish_text(r, wanted),
+                         err))) {
         return false;
     }
     if (wanted == WANTED_RUN && !apidb_stages_resume(tx, id, err)) {
@@ -307,11 +315,11 @@ bool campaign_patch(struct api_req *r, struct err *err)
     AUTO_TX struct store *tx = r->db;
     struct apidb_wish now;
     const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
-    AUTO_FREE char *detail = json_text(body);
+    AUTO_BUF struct buf was = BUF_INIT(API_ANSWER_MAX);
     return tx_begin(tx, TX_WRITE, err) && apidb_campaign_lock(tx, id, &now, err) &&
-           if_match(r, now.version, err) && apidb_campaign_patch(tx, id, &p, err) &&
-           patch_stages(tx, id, body, err) &&
-           req_audit(r, "campaign.change", subject, detail, err) &&
+           if_match(r, now.version, err) && apidb_campaign_limits(tx, id, &was, err) &&
+           req_audit_change(r, "campaign.change", subject, buf_cstr(&was), body, err) &&
+           apidb_campaign_patch(tx, id, &p, err) && patch_stages(tx, id, body, err) &&
            campaign_answer(r, id, 200, err) && keyed_store(&k, "", err) && apidb_notify(tx, err) &&
            tx_commit(tx, err);
 }

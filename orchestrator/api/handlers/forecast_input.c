@@ -4,8 +4,8 @@
 #include "api/server/server.h"
 #include "common/clock.h"
 #include "core/spec/spec_json.h"
+#include "forecast_history.h"
 #include "forecast_sizes.h"
-#include "store/api/stage_history.h"
 #include "store/pg/tx.h"
 #include "store/rows/view.h"
 
@@ -36,9 +36,10 @@ struct forecast_facts {
     struct quota_ledger *slots;
     struct quota_ledger_account account;
     int stages_cap;
-    int64_t target_id;    /* 0: none yet */
-    size_t parts_n;       /* entries in all stages */
-    int64_t cpu_until_us; /* of the thread that loaded it */
+    int64_t target_id;             /* 0: none yet */
+    struct apidb_part_waiting why; /* in.why_task_id, if it waits */
+    size_t parts_n;                /* entries in all stages */
+    int64_t cpu_until_us;          /* of the thread that loaded it */
 };
 
 struct forecast_input *forecast_facts_input(struct forecast_facts *a)
@@ -200,46 +201,6 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
     }
 }
 
-/* Causes that count as an attempt, as the history query takes them. */
-static size_t counting(int16_t ret[static CAUSE_COUNT])
-{
-#define X(c, name, counts, times, from_s, to_s, remedy) counts,
-    static const bool counts[] = {
-#include "core/failure/cause.def"
-    };
-#undef X
-    size_t n = 0;
-    for (int c = 0; c < CAUSE_COUNT; c++) {
-        if (counts[c]) {
-            ret[n++] = (int16_t)c;
-        }
-    }
-    return n;
-}
-
-static bool load_history(struct forecast_facts *a, struct store *db, struct forecast_stage *st,
-                         struct err *err)
-{
-    int16_t causes[CAUSE_COUNT];
-    size_t causes_n = counting(causes);
-    struct apidb_history *h = arena_alloc(&a->arena, sizeof *h);
-    if (!apidb_history(db, st->campaign_id, st->stage_id, causes, causes_n, h, err)) {
-        return false;
-    }
-    for (size_t i = h->n; i-- > 0;) { /* newest first; learn the oldest first */
-        const struct apidb_past *p = &h->at[i];
-        st->tries += p->end != END_OTHER;
-        st->failed_tries += p->end == END_LOST;
-        if (p->end == END_DONE && p->run_us > 0) {
-            duration_learn(&st->duration, size_mb_of(p->size), p->run_us);
-        }
-        if (p->start_us > 0) {
-            duration_learn(&st->start, 0, p->start_us);
-        }
-    }
-    return true;
-}
-
 static void stage_defaults(struct forecast_stage *st)
 {
     st->parts_limit = st->stage->parts_limit;
@@ -269,23 +230,30 @@ static void set_needs(struct forecast_stage *st, const struct spec *spec, const 
     }
 }
 
-/* One by one, or by classes of size when they are many. That of the part which is asked about is
- * read whole: it has a place among them. */
+/* One by one, or by classes of size when they are many. */
 static bool load_parts(struct forecast_facts *a, struct store *db, const struct stage_row *row,
                        struct forecast_facts_stage *own, struct err *err)
 {
-    bool target = row->campaign_id == a->target_id;
-    bool whole = target && a->in.why_task_id != 0;
-    size_t entries = whole ? 0 : forecast_sizes_entries(row, target);
+    enum forecast_of of = row->campaign_id != a->target_id ? FORECAST_OF_OTHERS
+                          : a->in.why_task_id != 0         ? FORECAST_OF_PART
+                                                           : FORECAST_OF_TARGET;
+    size_t entries = forecast_sizes_entries(row, of);
     size_t most = entries > 0 ? entries : (size_t)MAX(0, row->tasks);
     if (a->parts_n + most > FORECAST_PARTS_MAX || a->in.stages_n > FORECAST_STAGES_MAX) {
         a->in.too_large = true;
         return true;
     }
-    bool ok = entries > 0 ? forecast_sizes_load(db, row, entries, &own->parts, &own->times, err)
-                          : row->tasks == 0 || view_tasks(db, row->campaign_id, row->id, 0,
-                                                          row->tasks, on_tasks, own, err);
-    own->parts_n = MAX(own->parts_n, ok ? entries : 0);
+    bool ok = true;
+    if (entries > 0) {
+        struct forecast_sizes s = {0};
+        ok = forecast_sizes_load(db, row, entries, &a->why, a->in.why_task_id, a->in.now_us, &s,
+                                 err);
+        own->parts = s.parts;
+        own->times = s.times;
+        own->parts_n = s.n;
+    } else if (row->tasks > 0) {
+        ok = view_tasks(db, row->campaign_id, row->id, 0, row->tasks, on_tasks, own, err);
+    }
     a->parts_n += own->parts_n;
     return ok;
 }
@@ -312,7 +280,7 @@ static bool load_stage(struct forecast_facts *a, struct store *db, const struct 
     if (stage_state_terminal(row->state)) {
         return true;
     }
-    if (!load_history(a, db, st, err) || !load_parts(a, db, row, own, err)) {
+    if (!forecast_history_load(db, &a->arena, st, err) || !load_parts(a, db, row, own, err)) {
         return false;
     }
     expect_mean(st, own);
@@ -426,7 +394,9 @@ static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaig
     size_t n = 0;
     bool found = campaign_id == 0;
     if (!load_slots(a, db, err) || !load_projects(a, db, err) ||
-        !view_versions(db, &live, &n, err)) {
+        !view_versions(db, &live, &n, err) ||
+        (a->in.why_task_id != 0 &&
+         !apidb_part_waiting(db, campaign_id, a->in.why_task_id, &a->why, err))) {
         return false;
     }
     for (size_t i = 0, looked = 0; i < n; i++) {

@@ -1,46 +1,71 @@
 /* See forecast_sizes.h. */
 #include "forecast_sizes.h"
 #include "core/forecast/size_classes.h"
-#include "store/api/stage_history.h"
 
-#define OTHERS_ONE_BY_ONE 16384
-#define TARGET_ONE_BY_ONE 262144
-#define TARGET_ENTRIES    65536
-#define SAMPLE            2048
+#define FEW            16384
+#define TARGET_FEW     262144
+#define TARGET_ENTRIES 65536
+#define SAMPLE         2048
 
 static int64_t waiting_of(const struct stage_row *row)
 {
     return row->counts[TASK_WAITING] + MAX(0, row->tasks - row->taken);
 }
 
-size_t forecast_sizes_entries(const struct stage_row *row, bool target)
+size_t forecast_sizes_entries(const struct stage_row *row, enum forecast_of of)
 {
-    int64_t one_by_one = target ? TARGET_ONE_BY_ONE : OTHERS_ONE_BY_ONE;
-    return waiting_of(row) <= one_by_one ? 0 : target ? TARGET_ENTRIES : OTHERS_ONE_BY_ONE;
+    bool target = of == FORECAST_OF_TARGET;
+    return waiting_of(row) <= (target ? TARGET_FEW : FEW) ? 0 : target ? TARGET_ENTRIES : FEW;
+}
+
+/* Its place among the waiting parts, from that among the parts that were read: what does not wait
+ * any more stood at the front. */
+static int64_t place_of(const struct apidb_part_size *part, const struct apidb_part_size *sizes,
+                        size_t n, const struct size_classes *c)
+{
+    size_t before = 0;
+    while (before < n && (sizes[before].size > part->size ||
+                          (sizes[before].size == part->size && sizes[before].seq < part->seq))) {
+        before++;
+    }
+    double all = (double)before / (double)MAX(n, (size_t)1) * (double)c->tasks;
+    return MAX(1, (int64_t)all + 1 - (c->tasks - c->waiting));
 }
 
 bool forecast_sizes_load(struct store *db, const struct stage_row *row, size_t entries,
-                         struct forecast_part **ret_parts, uint32_t **ret_times, struct err *err)
+                         const struct apidb_part_waiting *why, int64_t why_task_id, usec_t now_us,
+                         struct forecast_sizes *ret, struct err *err)
 {
     int32_t seqs[SAMPLE];
-    int64_t sizes[SAMPLE];
+    struct apidb_part_size sizes[SAMPLE];
     uint32_t size_mb[SAMPLE];
+    size_t n = 0;
     struct size_classes c = {
         .size_mb = size_mb, .tasks = row->tasks, .waiting = MIN(waiting_of(row), row->tasks)};
     for (int64_t i = 0; i < SAMPLE; i++) {
         seqs[i] = (int32_t)(row->tasks * i / SAMPLE);
     }
-    if (!apidb_part_sizes(db, row->campaign_id, row->id, seqs, SAMPLE, sizes, &c.n, err)) {
+    if (!apidb_part_sizes(db, row->campaign_id, row->id, seqs, SAMPLE, sizes, &n, err)) {
         return false;
     }
-    for (size_t i = 0; i < c.n; i++) {
-        size_mb[i] = size_mb_of(sizes[i]);
+    for (c.n = 0; c.n < n; c.n++) {
+        size_mb[c.n] = size_mb_of(sizes[c.n].size);
     }
     if (c.n == 0) {
         size_mb[c.n++] = 0;
     }
-    *ret_parts = xmalloc(entries * sizeof **ret_parts);
-    *ret_times = xmalloc(entries * sizeof **ret_times);
-    size_classes_spread(&c, entries, *ret_parts, *ret_times);
+    ret->parts = xmalloc((entries + 2) * sizeof *ret->parts);
+    ret->times = xmalloc((entries + 2) * sizeof *ret->times);
+    ret->n = entries;
+    size_classes_spread(&c, entries, ret->parts, ret->times);
+    if (why->stage_id == row->id) {
+        struct forecast_part p = {.task_id = why_task_id,
+                                  .not_before_us = why->not_before_us,
+                                  .seq = (uint32_t)why->part.seq,
+                                  .size_mb = size_mb_of(why->part.size)};
+        bool late = why->not_before_us > now_us;
+        size_classes_put(&p, late ? 0 : place_of(&why->part, sizes, n, &c), ret->parts, ret->times,
+                         &ret->n);
+    }
     return true;
 }

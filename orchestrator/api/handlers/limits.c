@@ -96,13 +96,14 @@ bool project_patch(struct api_req *r, struct err *err)
     }
     l.weight = weight != NULL ? json_integer_value(weight) : -1;
     AUTO_TX struct store *tx = r->db;
-    AUTO_FREE char *detail = json_text(body);
+    AUTO_BUF struct buf was = BUF_INIT(API_ANSWER_MAX);
     if (!scope_has(r, buf_cstr(&name))) {
         return err_set(err, ERR_NOT_FOUND, "there is no such project");
     }
     return tx_begin(tx, TX_WRITE, err) && if_match(r, apidb_projects_tag, err) &&
+           apidb_projects(tx, buf_cstr(&name), &was, err) &&
            apidb_project_patch(tx, buf_cstr(&name), &l, err) &&
-           req_audit(r, "project.change", buf_cstr(&name), detail, err) &&
+           req_audit_change(r, "project.change", buf_cstr(&name), buf_cstr(&was), body, err) &&
            apidb_projects(tx, r->who.projects, &json, err) && apidb_notify(tx, err) &&
            tx_commit(tx, err) && limits_out(r, apidb_projects_tag, "projects", &json, err);
 }
@@ -129,10 +130,11 @@ bool limits_patch(struct api_req *r, struct err *err)
         return false;
     }
     AUTO_TX struct store *tx = r->db;
-    AUTO_FREE char *detail = json_text(body);
+    AUTO_BUF struct buf was = BUF_INIT(API_ANSWER_MAX);
     return tx_begin(tx, TX_WRITE, err) && if_match(r, apidb_limits_tag, err) &&
-           instance_limits(tx, body, err) && apidb_limits_patch(tx, &l, err) &&
-           req_audit(r, "limits.change", "*", detail, err) && apidb_limits(tx, &json, err) &&
-           apidb_notify(tx, err) && tx_commit(tx, err) &&
+           apidb_limits(tx, &was, err) && instance_limits(tx, body, err) &&
+           apidb_limits_patch(tx, &l, err) &&
+           req_audit_change(r, "limits.change", "*", buf_cstr(&was), body, err) &&
+           apidb_limits(tx, &json, err) && apidb_notify(tx, err) && tx_commit(tx, err) &&
            limits_out(r, apidb_limits_tag, NULL, &json, err);
 }

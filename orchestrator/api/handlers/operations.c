@@ -1,10 +1,13 @@
-/* Bulk operations: one, and pages of them. */
+/* Bulk operations: one, its undo, and pages of them. */
 #include "store/api/operations.h"
+#include "api/server/audit.h"
 #include "api/server/paging.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
+#include "store/api/campaigns.h"
 #include "store/api/page.h"
+#include "store/pg/tx.h"
 
 bool operation_get(struct api_req *r, struct err *err)
 {
@@ -12,6 +15,21 @@ bool operation_get(struct api_req *r, struct err *err)
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
     return req_db(r, err) && apidb_operation_get(r->db, id, &json, err) &&
            reply_json(r, 200, buf_str(&json));
+}
+
+bool operation_cancel(struct api_req *r, struct err *err)
+{
+    int64_t id = req_id(r, 0);
+    AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
+    if (!req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    return tx_begin(tx, TX_WRITE, err) && apidb_operation_undo(tx, id, r->who.token_id, err) &&
+           apidb_operation_get(tx, id, &json, err) &&
+           req_audit(r, "operation.cancel", arena_printf(&r->arena, "op-%lld", (long long)id), "{}",
+                     err) &&
+           reply_json(r, 202, buf_str(&json)) && apidb_notify(tx, err) && tx_commit(tx, err);
 }
 
 bool operation_list(struct api_req *r, struct err *err)

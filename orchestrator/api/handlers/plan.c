@@ -35,6 +35,7 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
     json_out_str(w, "kind", spec_kind_word(sp->kind));
     json_out_str(w, "fan_out", fan_outs[sp->fan_out]);
     musd_or_null(w, "parts", st->parts);
+    json_out_bool(w, "parts_complete", !st->unfinished);
     json_out_null(w, "skipped"); /* known after the leader has checked the outputs */
     json_out_str(w, "instance_type", rate->instance_type);
     json_out_i64(w, "instance_count", sp->instance_count);
@@ -68,6 +69,14 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
                            const struct submit_stage *st, double creates_per_s)
 {
     const struct apidb_rate *rate = &st->rate[0];
+    char text[160];
+    if (st->unfinished) {
+        (void)snprintf(text, sizeof text,
+                       "not all objects could be listed in time: at least %lld parts; a submit "
+                       "lists the rest before it starts",
+                       (long long)st->parts);
+        warning(w, "listing_unfinished", sp->name, text);
+    }
     if (rate->price_musd_per_hour < 0) {
         warning(w, "price_unknown", sp->name,
                 "the price of its instance type is unknown: nothing starts until it is known");
@@ -90,7 +99,6 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
                 "the quota of its instance type is smaller than one job");
     }
     if ((double)st->parts > creates_per_s * 3600) {
-        char text[160];
         (void)snprintf(
             text, sizeof text,
             "at %.4g jobs a second the requests alone take %.1f hours: consider per_part",

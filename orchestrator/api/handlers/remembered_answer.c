@@ -5,14 +5,17 @@
 #define SAME_ROWS_US (600 * USEC_PER_SEC) /* the versions of rows repeat only after years */
 
 #define CURVE_FRESH_US (2 * USEC_PER_SEC)
+#define MANY_PARTS     100000 /* as many as get tables of their own */
 
 static bool answer(struct api_req *r, int64_t campaign_id, struct response_cache_ask *ask,
                    response_cache_make make, void *ctx, char **ret, struct err *err)
 {
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    if (!req_db(r, err) || !apidb_campaign_rows(r->db, campaign_id, &rows, err)) {
+    int64_t parts = 0;
+    if (!req_db(r, err) || !apidb_campaign_rows(r->db, campaign_id, &rows, &parts, err)) {
         return false;
     }
+    ask->strict = ask->strict && parts < MANY_PARTS;
     ask->version = response_cache_version(rows.p, rows.n);
     ask->same_us = SAME_ROWS_US;
     return response_cache_answer(req_answers(r), ask, make, ctx, ret, err);

@@ -1,4 +1,4 @@
-/* Jobs of this installation that no attempt stands for: the list, and stopping one. */
+/* Jobs, endpoints and file systems that no row stands for: the list, and ending one. */
 #include "store/api/strays.h"
 #include "api/server/audit.h"
 #include "api/server/reply.h"

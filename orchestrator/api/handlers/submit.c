@@ -4,21 +4,27 @@
 #include "api/server/request.h"
 #include "api/server/scope.h"
 #include "api/server/server.h"
+#include "common/clock.h"
 #include "common/rng.h"
 #include "common/yaml.h"
+#include "core/leader/input_listing.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_json.h"
 #include "core/spec/spec_parse.h"
 #include "default_bucket.h"
 #include "image_pins.h"
+#include "listed_parts.h"
 #include "sources.h"
 #include "store/api/campaigns.h"
+#include "store/api/input_listings.h"
 #include "store/api/part_load.h"
 #include "store/api/quotas.h"
 #include <stdio.h>
 
 #define SUBMIT_ARENA_MAX (32 * 1024 * 1024)
-#define LIST_TIMEOUT_US  (25 * USEC_PER_SEC)
+#define LIST_WAIT_US     (1 * USEC_PER_SEC) /* what is not listed then goes on in the background */
+#define LIST_WAIT_MIN_US (100 * USEC_PER_MSEC) /* of each stage */
+#define DRY_LIST_WAIT_US (10 * USEC_PER_SEC)
 
 void submit_done(struct submit *s)
 {
@@ -26,12 +32,6 @@ void submit_done(struct submit *s)
         bridge_listing_done(&s->stages[i].listing);
     }
     arena_done(&s->arena);
-}
-
-/* One part per per_part objects, named by the first; several objects also become the var "uris". */
-static int64_t listing_parts(const struct submit_stage *st, int per_part)
-{
-    return ((int64_t)st->listing.n + per_part - 1) / per_part;
 }
 
 /* Position of stages.NAME.fan_out.from in the file; {0, 0} when unknown. */
@@ -66,10 +66,27 @@ static void fan_out_fault(struct api_req *r, const struct spec_stage *sp, const 
                message);
 }
 
-static bool stage_list(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
-                       struct err *err)
+/* Its listing did not end in time, or not for good: a submit leaves it to the listing thread, a dry
+ * run shows what was found so far. */
+static void list_unfinished(const struct submit *s, const struct spec_stage *sp,
+                            const struct bridge_progress *found, struct submit_stage *st)
 {
-    struct bridge_question q = {.kind = BRIDGE_S3_LIST, .max = BRIDGE_OBJECTS_MAX};
+    st->unfinished = true;
+    st->parts = s->dry_run ? input_listing_parts(found->objects, sp->per_part) : -1;
+}
+
+static bool list_refused(struct api_req *r, const struct spec_stage *sp, const struct err *why,
+                         struct err *err)
+{
+    fan_out_fault(r, sp, "unreadable", input_listing_next_step(why), why->message);
+    return err_set(err, ERR_INVALID, "%s", why->message);
+}
+
+static bool stage_list(struct api_req *r, const struct submit *s, const struct spec_stage *sp,
+                       struct submit_stage *st, struct err *err)
+{
+    struct bridge_question q = {
+        .kind = BRIDGE_S3_LIST, .max = BRIDGE_OBJECTS_MAX, .patient = !s->dry_run};
     size_t n = strlen(sp->fan_out_from);
     if (n >= sizeof q.uri) {
         return err_set(err, ERR_INVALID, "stage '%s': fan_out.from is too long", sp->name);
@@ -77,34 +94,39 @@ static bool stage_list(struct api_req *r, const struct spec_stage *sp, struct su
     memcpy(q.uri, sp->fan_out_from, n);
     CLEANUP(bridge_reply_done)
     struct bridge_reply reply = {0};
+    struct bridge_progress found = {0};
     struct err why = ERR_INIT;
-    if (!req_bridge(r, &q, LIST_TIMEOUT_US, &reply, &why)) {
-        bool refused = why.http_status >= 400 && why.http_status < 500;
-        if (!refused && why.code != ERR_AWS && why.code != ERR_FORBIDDEN &&
-            why.code != ERR_NOT_FOUND && why.code != ERR_INVALID) {
+    int64_t wait_us = MAX(s->list_until_us - clock_mono_us(), LIST_WAIT_MIN_US);
+    switch (req_bridge_look(r, &q, wait_us, &reply, &found, &why)) {
+    case BRIDGE_WAITS:
+        list_unfinished(s, sp, &found, st);
+        return true;
+    case BRIDGE_REFUSED:
+        if (input_listing_final(&why)) {
+            return list_refused(r, sp, &why, err);
+        }
+        if (s->dry_run) {
             *err = why;
             return false;
         }
-        fan_out_fault(r, sp, "unreadable",
-                      "give droverd's role s3:ListBucket on the bucket, or correct the name",
-                      why.message);
-        return err_set(err, ERR_INVALID, "%s", why.message);
+        list_unfinished(s, sp, &found, st);
+        return true;
+    case BRIDGE_ANSWERED:
+        break;
     }
     st->listing = reply.listing;
     reply.listing = (struct bridge_listing){0};
     if (st->listing.n == 0) {
-        fan_out_fault(r, sp, "no_input",
-                      "check bucket, prefix and pattern; inputs must be there when the campaign is "
-                      "submitted",
+        fan_out_fault(r, sp, "no_input", input_listing_next_step(NULL),
                       arena_printf(&r->arena, "no object matches %s", sp->fan_out_from));
         return err_set(err, ERR_INVALID, "no object matches %s", sp->fan_out_from);
     }
-    st->parts = listing_parts(st, sp->per_part);
+    st->parts = input_listing_parts((int64_t)st->listing.n, sp->per_part);
     return true;
 }
 
-static bool stage_input(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
-                        struct err *err)
+static bool stage_input(struct api_req *r, const struct submit *s, const struct spec_stage *sp,
+                        struct submit_stage *st, struct err *err)
 {
     switch (sp->fan_out) {
     case FAN_OUT_NONE:
@@ -117,7 +139,7 @@ static bool stage_input(struct api_req *r, const struct spec_stage *sp, struct s
         st->parts = sp->fan_out_count;
         return true;
     case FAN_OUT_S3:
-        return stage_list(r, sp, st, err);
+        return stage_list(r, s, sp, st, err);
     }
     BUG("a kind of fan_out");
 }
@@ -221,8 +243,8 @@ static bool refused(struct api_req *r, struct faults *faults, struct err *err)
                    faults->n == 1 ? "" : "s");
 }
 
-static bool stage_prepare(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
-                          struct err *err)
+static bool stage_prepare(struct api_req *r, const struct submit *s, const struct spec_stage *sp,
+                          struct submit_stage *st, struct err *err)
 {
     if (sp->kind == SPEC_KIND_ENDPOINT) {
         return endpoint_price(r, sp, st, err);
@@ -230,7 +252,7 @@ static bool stage_prepare(struct api_req *r, const struct spec_stage *sp, struct
     if (sp->kind == SPEC_KIND_LUSTRE) {
         return filesystem_price(r, sp, st, err);
     }
-    return stage_input(r, sp, st, err) && stage_price(r, sp, st, err);
+    return stage_input(r, s, sp, st, err) && stage_price(r, sp, st, err);
 }
 
 /* The file with droverd's defaults. A default bucket that is not known is a fault only of a file
@@ -265,9 +287,10 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
         !images_pin(r, s->spec, &s->arena, err)) {
         return false;
     }
+    s->list_until_us = clock_mono_us() + (s->dry_run ? DRY_LIST_WAIT_US : LIST_WAIT_US);
     for (int i = 0; i < s->spec->stages_n; i++) {
         struct submit_stage *st = &s->stages[i];
-        if (!stage_prepare(r, s->spec->stages[i], st, err)) {
+        if (!stage_prepare(r, s, s->spec->stages[i], st, err)) {
             return false;
         }
         s->parts += MAX(st->parts, 0);
@@ -277,48 +300,6 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
         }
     }
     return budget_check(r, s, err);
-}
-
-/* {"uris":"a\nb"} for a part of several objects. */
-static void part_vars(const struct bridge_object *at, size_t n, struct buf *out)
-{
-    AUTO_BUF struct buf joined = BUF_INIT(API_BODY_MAX);
-    for (size_t i = 0; i < n; i++) {
-        buf_add_cstr(&joined, i == 0 ? "" : "\n");
-        buf_add_cstr(&joined, at[i].uri);
-    }
-    buf_reset(out);
-    struct json_out w;
-    json_out_init(&w, out);
-    json_out_object(&w, NULL);
-    json_out_strn(&w, "uris", buf_str(&joined));
-    json_out_end_object(&w);
-}
-
-static bool load_listing(struct apidb_load *load, const struct spec_stage *sp,
-                         const struct submit_stage *st, struct err *err)
-{
-    AUTO_BUF struct buf vars = BUF_INIT(API_BODY_MAX);
-    size_t step = (size_t)sp->per_part;
-    for (size_t i = 0; i < st->listing.n; i += step) {
-        const struct bridge_object *at = &st->listing.at[i];
-        size_t n = MIN(step, st->listing.n - i);
-        int64_t size = 0;
-        for (size_t j = 0; j < n; j++) {
-            size += at[j].size;
-        }
-        if (n > 1) {
-            part_vars(at, n, &vars);
-            if (vars.overflow) {
-                return err_set(err, ERR_LIMIT, "stage '%s': per_part joins too many names",
-                               sp->name);
-            }
-        }
-        if (!apidb_load_row(load, str_of(at->uri), size, n > 1 ? buf_str(&vars) : STR(""), err)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static bool stage_write(struct api_req *r, const struct submit *s, int i, int64_t campaign_id,
@@ -344,16 +325,20 @@ static bool stage_write(struct api_req *r, const struct submit *s, int i, int64_
     if (sp->fan_out == FAN_OUT_API) {
         return true;
     }
+    if (st->unfinished) {
+        return apidb_input_listing_insert(r->db, id, campaign_id, sp->fan_out_from, sp->per_part,
+                                          r->who.token_id, err);
+    }
+    if (sp->fan_out == FAN_OUT_S3) {
+        return listed_parts_load(r->db, campaign_id, id, &st->listing, sp->per_part, err);
+    }
     CLEANUP(apidb_load_freep)
     struct apidb_load *load = NULL;
     if (!apidb_load_begin(r->db, campaign_id, id, st->parts, &load, err)) {
         return false;
     }
     bool ok = true;
-    if (sp->fan_out == FAN_OUT_S3) {
-        ok = load_listing(load, sp, st, err);
-    }
-    for (int64_t k = 0; ok && sp->fan_out != FAN_OUT_S3 && k < st->parts; k++) {
+    for (int64_t k = 0; ok && k < st->parts; k++) {
         ok = apidb_load_row(load, STR(""), 0, STR(""), err);
     }
     return ok && apidb_load_end(load, true, err);

@@ -7,7 +7,9 @@
 
 struct submit_stage {
     struct bridge_listing listing; /* FAN_OUT_S3 */
-    int64_t parts;                 /* -1: not known yet (FAN_OUT_API); 0 of an endpoint */
+    bool unfinished; /* its listing took longer than it is waited for; none of it is kept */
+    int64_t parts;   /* -1: not known yet (FAN_OUT_API, or unfinished, but of a dry run so far);
+                        0 of an endpoint */
     struct apidb_rate rate[SPEC_LADDER_MAX];
     musd_t worst_musd;     /* of one part on the first rung; -1: price unknown */
     musd_t worst_all_musd; /* of all parts; -1: not known */
@@ -17,6 +19,7 @@ struct submit {
     struct arena arena;
     struct spec *spec;
     struct submit_stage stages[SPEC_STAGES_MAX];
+    int64_t list_until_us; /* monotonic: listings are waited for until then */
     int64_t parts;
     musd_t worst_all_musd; /* -1: not known */
 };

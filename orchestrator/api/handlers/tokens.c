@@ -48,10 +48,12 @@ static bool token_read(const json_t *body, struct apidb_token_new *t, struct err
     return read_lives(body, &t->lives_s, err);
 }
 
-/* The ETag of a token's row. */
+/* The ETag of a token's row: of all but its last member, when it was used. */
 static const char *tag_of(struct api_req *r, const struct buf *rows)
 {
-    return arena_printf(&r->arena, "\"k%08x\"", hash_crc32(rows->p, rows->n));
+    const char *used = strstr(buf_cstr(rows), "\"used_at\"");
+    size_t n = used != NULL ? (size_t)(used - rows->p) : rows->n;
+    return arena_printf(&r->arena, "\"k%08x\"", hash_crc32(rows->p, n));
 }
 
 static bool if_match(struct api_req *r, const char *id, struct err *err)
@@ -95,15 +97,31 @@ bool tokens_post(struct api_req *r, struct err *err)
     return reply_out(r, 201);
 }
 
+/* That member of a token, as an object; rows: a JSON list of one token. */
+static char *member_of(const struct buf *rows, const char *name)
+{
+    AUTO_JSON json_t *list = json_loads(buf_cstr(rows), 0, NULL);
+    json_t *v = json_object_get(json_array_get(list, 0), name);
+    AUTO_JSON json_t *one = json_pack("{s:O?}", name, v);
+    return json_text(one);
+}
+
 static bool token_change(struct api_req *r, bool revoke, int64_t lives_s, const char *action,
                          struct err *err)
 {
     const char *id = arena_strndup(&r->arena, r->params[0].p, r->params[0].n);
     AUTO_TX struct store *tx = r->db;
     AUTO_BUF struct buf rows = BUF_INIT(4096);
+    AUTO_BUF struct buf was = BUF_INIT(4096);
+    const char *changed = revoke ? "state" : "expires_at";
     if (!tx_begin(tx, TX_WRITE, err) || (!revoke && !if_match(r, id, err)) ||
-        !apidb_token_change(tx, id, revoke, lives_s, err) || !apidb_tokens(tx, id, &rows, err) ||
-        !req_audit(r, action, id, "{}", err) || !tx_commit(tx, err)) {
+        !apidb_tokens(tx, id, &was, err) || !apidb_token_change(tx, id, revoke, lives_s, err) ||
+        !apidb_tokens(tx, id, &rows, err)) {
+        return false;
+    }
+    AUTO_FREE char *before = member_of(&was, changed);
+    AUTO_FREE char *after = member_of(&rows, changed);
+    if (!req_audit_both(r, action, id, before, after, err) || !tx_commit(tx, err)) {
         return false;
     }
     req_forget_tokens(r);
@@ -134,7 +152,7 @@ static const char *whose(const struct api_req *r)
 bool sessions_get(struct api_req *r, struct err *err)
 {
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    return req_db(r, err) && apidb_sessions(r->db, whose(r), &rows, err) &&
+    return req_db(r, err) && apidb_sessions(r->db, whose(r), r->who.session_id, &rows, err) &&
            list_out(r, "sessions", &rows);
 }
 

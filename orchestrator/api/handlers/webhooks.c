@@ -1,12 +1,15 @@
-/* Webhooks: list, make, show, remove, try; and what was sent to them. The notifier delivers. */
+/* Webhooks: list, make, show, change, remove, try; and what was sent to them. The notifier
+ * delivers. */
 #include "store/api/webhooks.h"
 #include "api/server/audit.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "api/server/scope.h"
+#include "common/hash.h"
 #include "common/rng.h"
 #include "store/pg/tx.h"
+#include <stdio.h>
 
 #define SECRET_BYTES 32
 
@@ -39,47 +42,79 @@ bool webhooks_get(struct api_req *r, struct err *err)
     return reply_out(r, 200);
 }
 
+/* An ETag begins with what may be changed; the rest is of all that is shown, counters too. */
+#define TAG_SIZE 16
+static bool tag_of(struct api_req *r, int64_t id, char ret[static TAG_SIZE], struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(API_BODY_MAX);
+    if (!apidb_webhook_tag(r->db, id, &text, err)) {
+        return false;
+    }
+    (void)snprintf(ret, TAG_SIZE, "w%08x-", hash_crc32(text.p, text.n));
+    return true;
+}
+
+/* The webhook with its ETag. */
+static bool shown(struct api_req *r, int64_t id, struct err *err)
+{
+    char tag[TAG_SIZE];
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    if (!tag_of(r, id, tag, err) || !apidb_webhooks(r->db, id, "", &rows, err) ||
+        !one_out(r, 200, &rows)) {
+        return false;
+    }
+    reply_etag_of_body(r, tag);
+    return true;
+}
+
 bool webhook_get(struct api_req *r, struct err *err)
 {
     int64_t id = req_id(r, 0);
-    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
-    return req_db(r, err) && webhook_seen(r, id, err) &&
-           apidb_webhooks(r->db, id, "", &rows, err) && one_out(r, 200, &rows);
+    return req_db(r, err) && webhook_seen(r, id, err) && shown(r, id, err);
 }
 
-/* "22:00-07:30", whose form is checked, to minutes. */
-static bool quiet_read(const char *text, struct apidb_webhook_new *w, struct err *err)
+/* "22:00-07:30", whose form is checked, to minutes; -1 without it. */
+static bool quiet_read(const char *text, int64_t *ret_from, int64_t *ret_until, struct err *err)
 {
-    w->quiet_from = w->quiet_until = -1;
+    *ret_from = *ret_until = -1;
     if (text == NULL) {
         return true;
     }
     const int d[] = {text[0] - '0', text[1] - '0', text[3] - '0', text[4] - '0',
                      text[6] - '0', text[7] - '0', text[9] - '0', text[10] - '0'};
-    w->quiet_from = (d[0] * 10 + d[1]) * 60 + d[2] * 10 + d[3];
-    w->quiet_until = (d[4] * 10 + d[5]) * 60 + d[6] * 10 + d[7];
-    return w->quiet_from != w->quiet_until ||
+    *ret_from = (d[0] * 10 + d[1]) * 60 + d[2] * 10 + d[3];
+    *ret_until = (d[4] * 10 + d[5]) * 60 + d[6] * 10 + d[7];
+    return *ret_from != *ret_until ||
            err_set(err, ERR_INVALID, "quiet: '%s' are no hours; write 22:00-07:00", text);
+}
+
+/* How many there are of `kinds`; 0 without it. */
+static size_t kinds_read(const json_t *body, const char *ret[static WEBHOOK_KINDS_MAX])
+{
+    size_t i;
+    const json_t *one, *kinds = json_object_get(body, "kinds");
+    json_array_foreach(kinds, i, one)
+    {
+        ASSERT(i < WEBHOOK_KINDS_MAX);
+        ret[i] = json_string_value(one);
+    }
+    return json_array_size(kinds);
 }
 
 static bool webhook_read(const struct api_req *r, struct apidb_webhook_new *w, struct err *err)
 {
-    size_t i;
-    const json_t *one, *body = req_json(r), *format = json_object_get(body, "format");
+    const json_t *body = req_json(r), *format = json_object_get(body, "format");
     w->name = json_string_value(json_object_get(body, "name"));
     w->url = json_string_value(json_object_get(body, "url"));
     w->format = format != NULL ? json_string_value(format) : "json";
     w->project = json_string_value(json_object_get(body, "project"));
     w->by = r->who.token_id;
-    if (!quiet_read(json_string_value(json_object_get(body, "quiet")), w, err)) {
+    if (!quiet_read(json_string_value(json_object_get(body, "quiet")), &w->quiet_from,
+                    &w->quiet_until, err)) {
         return false;
     }
-    json_array_foreach(json_object_get(body, "kinds"), i, one)
-    {
-        ASSERT(w->kinds_n < WEBHOOK_KINDS_MAX);
-        w->kinds[w->kinds_n++] = json_string_value(one);
-    }
-    for (i = 0; i < ARRAY_LEN(all_kinds) && json_object_get(body, "kinds") == NULL; i++) {
+    w->kinds_n = kinds_read(body, w->kinds);
+    for (size_t i = 0; i < ARRAY_LEN(all_kinds) && json_object_get(body, "kinds") == NULL; i++) {
         w->kinds[w->kinds_n++] = all_kinds[i];
     }
     if (w->project == NULL && r->who.projects[0] != '\0') {
@@ -93,16 +128,17 @@ static bool webhook_read(const struct api_req *r, struct apidb_webhook_new *w, s
 }
 
 /* What the audit keeps: an address may be a secret, its host is not. */
-static char *audit_detail(const struct api_req *r)
+static json_t *without_path(const json_t *webhook)
 {
-    AUTO_JSON json_t *detail = json_copy((json_t *)(uintptr_t)req_json(r));
-    const char *url = json_string_value(json_object_get(detail, "url"));
-    const char *host = strstr(url, "://");
-    ASSERT(host != NULL);
-    size_t n = (size_t)(host - url) + 3;
-    n += strcspn(url + n, "/?");
-    (void)json_object_set_new(detail, "url", json_stringn(url, n));
-    return json_text(detail);
+    json_t *ret = json_copy((json_t *)(uintptr_t)webhook);
+    const char *url = json_string_value(json_object_get(ret, "url"));
+    const char *host = url != NULL ? strstr(url, "://") : NULL;
+    if (host != NULL) {
+        size_t n = (size_t)(host - url) + 3;
+        n += strcspn(url + n, "/?");
+        (void)json_object_set_new(ret, "url", json_stringn(url, n));
+    }
+    return ret;
 }
 
 /* The secret is in this answer and nowhere else that people see. */
@@ -112,7 +148,8 @@ bool webhooks_post(struct api_req *r, struct err *err)
     int64_t id;
     rng_secret(secret, sizeof secret);
     struct apidb_webhook_new w = {.secret = {(const char *)secret, sizeof secret}};
-    AUTO_FREE char *detail = audit_detail(r);
+    AUTO_JSON json_t *kept = without_path(req_json(r));
+    AUTO_FREE char *detail = json_text(kept);
     AUTO_BUF struct buf text = BUF_INIT(128);
     AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
     if (!webhook_read(r, &w, err) || !req_db(r, err)) {
@@ -132,6 +169,49 @@ bool webhooks_post(struct api_req *r, struct err *err)
              rows.p + 2);
     reply_header(r, MHD_HTTP_HEADER_LOCATION, "/v1/webhooks/w-%lld", (long long)id);
     return reply_out(r, 201);
+}
+
+/* If-Match must be the ETag of now, up to its "-", or "*". */
+static bool if_match(struct api_req *r, int64_t id, struct err *err)
+{
+    char tag[TAG_SIZE];
+    const char *match = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
+    return tag_of(r, id, tag, err) &&
+           (strcmp(match, "*") == 0 ||
+            (match[0] == '"' && strncmp(match + 1, tag, strlen(tag)) == 0) ||
+            err_set(err, ERR_PRECONDITION, "the webhook has changed since; read it again"));
+}
+
+static bool audit_change(struct api_req *r, int64_t id, const struct buf *rows, struct err *err)
+{
+    AUTO_JSON json_t *list = json_loads(buf_cstr(rows), 0, NULL);
+    AUTO_JSON json_t *was = without_path(json_array_get(list, 0));
+    AUTO_JSON json_t *asked = without_path(req_json(r));
+    AUTO_FREE char *was_json = json_text(was);
+    return req_audit_change(r, "webhook.change", arena_printf(&r->arena, "w-%lld", (long long)id),
+                            was_json, asked, err);
+}
+
+bool webhook_patch(struct api_req *r, struct err *err)
+{
+    int64_t id = req_id(r, 0);
+    const json_t *body = req_json(r), *quiet = json_object_get(body, "quiet");
+    struct apidb_webhook_change c = {
+        .name = json_string_value(json_object_get(body, "name")),
+        .url = json_string_value(json_object_get(body, "url")),
+        .format = json_string_value(json_object_get(body, "format")),
+        .set_quiet = quiet != NULL,
+    };
+    c.kinds_n = kinds_read(body, c.kinds);
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    if (!quiet_read(json_string_value(quiet), &c.quiet_from, &c.quiet_until, err) ||
+        !req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    return tx_begin(tx, TX_WRITE, err) && webhook_seen(r, id, err) && if_match(r, id, err) &&
+           apidb_webhooks(tx, id, "", &rows, err) && apidb_webhook_change(tx, id, &c, err) &&
+           audit_change(r, id, &rows, err) && tx_commit(tx, err) && shown(r, id, err);
 }
 
 bool webhook_delete(struct api_req *r, struct err *err)

@@ -37,7 +37,8 @@ static bool is_endpoint(const char *rest)
 }
 
 /* The pages of main.js, but those of endpoints and campaigns; and what is below /c/7. */
-static const char *const top_pages[] = {"/", "/filesystems", "/pools", "/quotas", "/bill"};
+static const char *const top_pages[] = {"/",       "/filesystems", "/pools",    "/quotas", "/bill",
+                                        "/tokens", "/webhooks",    "/projects", "/audit"};
 static const char *const campaign_pages[] = {"parts", "scaling", "compare", "timeline", "cost"};
 
 static bool is_one_of(struct str s, const char *const *names, size_t n)

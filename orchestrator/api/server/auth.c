@@ -9,12 +9,14 @@
 #include "common/rng.h"
 #include "common/token_bucket.h"
 #include "metrics.h"
+#include "proxy_user.h"
 #include "reply.h"
 #include "request.h"
 #include "router.h"
 #include "routes.h"
 #include "scope.h"
 #include "server_state.h"
+#include "session_cookie.h"
 #include "store/api/tokens.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -22,22 +24,20 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define TOKEN_TEXT_MAX   160
-#define SECRET_BYTES     32
-#define CACHE_N          64
-#define CACHE_US         (3 * USEC_PER_SEC)
-#define FAILURES_FREE    10
-#define FAILURES_PEERS   256
-#define FAILURES_MAX_US  (60 * USEC_PER_SEC)
-#define COOKIE_NAME      "drover_session"
-#define CSRF_HEADER      "X-Drover-CSRF"
-#define COOKIE_MAX_AGE_S (12 * 3600)
+#define TOKEN_TEXT_MAX  160
+#define SECRET_BYTES    32
+#define CACHE_N         64
+#define CACHE_US        (3 * USEC_PER_SEC)
+#define FAILURES_FREE   10
+#define FAILURES_PEERS  256
+#define FAILURES_MAX_US (60 * USEC_PER_SEC)
+#define CSRF_HEADER     "X-Drover-CSRF"
 
 #define KNOWN_KEY_MAX 72
-#define SESSION_HEX_N 64
 
 struct known_token {
     char key[KNOWN_KEY_MAX]; /* "t:" and the token's id, or "s:" and a session's hash */
+    bool to_note;            /* that it is used */
     uint8_t hash[32];        /* of the token's secret */
     struct api_principal who;
     int64_t read_us;
@@ -191,7 +191,7 @@ void auth_free(struct auth *a)
     }
 }
 
-static enum api_role role_parse(const char *s)
+enum api_role role_parse(const char *s)
 {
     return strcmp(s, "admin") == 0      ? API_ADMIN
            : strcmp(s, "operator") == 0 ? API_OPERATOR
@@ -281,19 +281,13 @@ static bool token_get(struct auth *a, struct api_req *r, const char *id, struct 
     }
     memcpy(t.who.token_id, id, strlen(id));
     memcpy(t.who.projects, row.projects, sizeof t.who.projects);
+    memcpy(t.who.name, row.name, sizeof t.who.name);
     memcpy(t.hash, row.hash, sizeof t.hash);
     t.who.role = role_parse(row.role);
+    t.to_note = row.to_note;
     known_write(a, &t);
     *ret = t;
     return true;
-}
-
-/* The SHA-256 of a session's value; false when it cannot be one. */
-static bool session_hash(const char *cookie, uint8_t ret[static 32])
-{
-    uint8_t raw[SESSION_HEX_N / 2];
-    hash_sha256(cookie, strlen(cookie), ret);
-    return str_unhex(str_of(cookie), raw, sizeof raw);
 }
 
 /* The live session of a cookie. */
@@ -325,8 +319,10 @@ static bool session_check(struct auth *a, struct api_req *r, const char *cookie,
     }
     memcpy(t.who.token_id, row.token_id, sizeof t.who.token_id);
     memcpy(t.who.projects, row.projects, sizeof t.who.projects);
+    memcpy(t.who.name, row.name, sizeof t.who.name);
     t.who.session_id = row.id;
     t.who.role = role_parse(row.role);
+    t.to_note = row.to_note;
     known_write(a, &t);
     *ret = t;
     return true;
@@ -362,7 +358,7 @@ static bool peer_may_try(struct auth *a, const struct api_req *r, struct err *er
     (void)pthread_mutex_unlock(&a->lock);
     return ok ? true
               : err_set(err, ERR_THROTTLED,
-                        "too many wrong tokens from your address; try again later");
+                        "too many wrong tokens or logins from your address; try again later");
 }
 
 static void peer_failed(struct auth *a, const struct api_req *r)
@@ -393,13 +389,6 @@ static void peer_failed(struct auth *a, const struct api_req *r)
     (void)pthread_mutex_unlock(&a->lock);
 }
 
-static void csrf_value(const char *secret, char out[static 65])
-{
-    uint8_t mac[32];
-    hash_hmac_sha256(secret, strlen(secret), "drover csrf 1", 13, mac);
-    str_hex(mac, sizeof mac, out);
-}
-
 /* A browser's request must come from our own pages. */
 static bool same_site(const struct api_req *r, const char *secret, struct err *err)
 {
@@ -418,7 +407,7 @@ static bool same_site(const struct api_req *r, const char *secret, struct err *e
         return true;
     }
     char want[65];
-    csrf_value(secret, want);
+    session_csrf(secret, want);
     const char *got = req_header(r, CSRF_HEADER);
     if (got == NULL || strlen(got) != 64 || !hash_equal(got, want, 64)) {
         return err_set(err, ERR_FORBIDDEN,
@@ -455,6 +444,27 @@ static bool token_check(struct auth *a, struct api_req *r, struct str text,
     return hash_equal(hash, ret->hash, sizeof hash) ? true : unknown_token(a, r, err);
 }
 
+bool auth_token(struct api_req *r, struct str text, struct api_principal *ret, struct err *err)
+{
+    struct token_text t;
+    struct known_token k;
+    if (!token_check(r->api->auth, r, text, &t, &k, err)) {
+        return false;
+    }
+    *ret = k.who;
+    return true;
+}
+
+bool auth_may_try(const struct api_req *r, struct err *err)
+{
+    return peer_may_try(r->api->auth, r, err);
+}
+
+void auth_failed(const struct api_req *r)
+{
+    peer_failed(r->api->auth, r);
+}
+
 /* What the route takes; a dry run takes no more than reading does. */
 static enum api_role role_needed(const struct api_req *r)
 {
@@ -467,7 +477,7 @@ static enum api_role role_needed(const struct api_req *r)
 static bool who_asks(struct auth *a, struct api_req *r, struct known_token *ret, struct err *err)
 {
     const char *header = req_header(r, MHD_HTTP_HEADER_AUTHORIZATION);
-    const char *cookie = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, COOKIE_NAME);
+    const char *cookie = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, SESSION_COOKIE);
     if (header != NULL) {
         struct token_text t;
         return strncasecmp(header, "Bearer ", 7) == 0
@@ -479,7 +489,29 @@ static bool who_asks(struct auth *a, struct api_req *r, struct known_token *ret,
                        "no token: send Authorization: Bearer, from DROVER_TOKEN_FILE");
     }
     r->by_cookie = true;
-    return session_check(a, r, cookie, ret, err) && same_site(r, cookie, err);
+    return session_check(a, r, cookie, ret, err) && same_site(r, cookie, err) &&
+           (proxy_user_fits(r, ret->who.token_id) ||
+            err_set(err, ERR_UNAUTHENTICATED, "the session is another person's; log in"));
+}
+
+/* That it cannot be noted is no reason to refuse. */
+static void note_use(struct auth *a, struct api_req *r, const struct known_token *k)
+{
+    struct err why = ERR_INIT;
+    bool first = false;
+    (void)pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < CACHE_N; i++) {
+        if (strcmp(a->known[i].key, k->key) == 0) {
+            first |= a->known[i].to_note;
+            a->known[i].to_note = false;
+        }
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    if (first && r->db != NULL &&
+        !apidb_token_used(r->db, k->who.token_id, k->who.session_id, &why)) {
+        log_event(LOG_DEBUG, "token_use_not_noted", LF_S("token", k->who.token_id),
+                  LF_S("problem", why.message));
+    }
 }
 
 bool auth_check(struct auth *a, struct api_req *r, struct err *err)
@@ -489,80 +521,11 @@ bool auth_check(struct auth *a, struct api_req *r, struct err *err)
         return false;
     }
     r->who = k.who;
+    note_use(a, r, &k);
     enum api_role needed = role_needed(r);
     if (k.who.role < needed) {
         return err_set(err, ERR_FORBIDDEN, "a token of role %s may not do that; it takes %s",
                        role_name(k.who.role), role_name(needed));
     }
     return scope_check(r, err);
-}
-
-static bool session_answer(struct api_req *r, const struct api_principal *who, const char *cookie)
-{
-    char csrf[65] = "";
-    if (cookie != NULL) {
-        csrf_value(cookie, csrf);
-    }
-    AUTO_BUF struct buf b = BUF_INIT(4096);
-    struct json_out w;
-    json_out_init(&w, &b);
-    json_out_object(&w, NULL);
-    json_out_str(&w, "token_id", who->token_id);
-    json_out_str(&w, "role", role_name(who->role));
-    json_out_str(&w, "projects", who->projects[0] != '\0' ? who->projects : NULL);
-    json_out_str(&w, "csrf", cookie != NULL ? csrf : NULL);
-    json_out_end_object(&w);
-    return reply_json(r, 200, buf_str(&b));
-}
-
-bool auth_login(struct api_req *r, struct err *err)
-{
-    const char *token = json_string_value(json_object_get(req_json(r), "token"));
-    const char *site = req_header(r, "Sec-Fetch-Site");
-    if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0) {
-        return err_set(err, ERR_FORBIDDEN, "the request comes from another site");
-    }
-    struct token_text t;
-    struct known_token k;
-    uint8_t raw[SESSION_HEX_N / 2], hash[32];
-    char cookie[SESSION_HEX_N + 1];
-    rng_secret(raw, sizeof raw);
-    str_hex(raw, sizeof raw, cookie);
-    (void)session_hash(cookie, hash);
-    if (!token_check(r->api->auth, r, str_trim(str_of(token)), &t, &k, err) || !req_db(r, err) ||
-        !apidb_session_new(r->db, hash, t.id, COOKIE_MAX_AGE_S, r->peer, err)) {
-        return false;
-    }
-    reply_header(r, MHD_HTTP_HEADER_SET_COOKIE,
-                 COOKIE_NAME "=%s; HttpOnly; SameSite=Strict; Path=/; Max-Age=%d%s", cookie,
-                 COOKIE_MAX_AGE_S, r->api->cfg.secure_cookie ? "; Secure" : "");
-    return session_answer(r, &k.who, cookie);
-}
-
-bool auth_logout(struct api_req *r, struct err *err)
-{
-    const char *cookie = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, COOKIE_NAME);
-    uint8_t hash[32];
-    struct err why = ERR_INIT;
-    if (cookie != NULL && session_hash(cookie, hash)) {
-        if (!req_db(r, err)) {
-            return false;
-        }
-        if (!apidb_session_end(r->db, 0, hash, NULL, &why) && why.code != ERR_NOT_FOUND) {
-            *err = why;
-            return false;
-        }
-        req_forget_tokens(r);
-    }
-    reply_header(r, MHD_HTTP_HEADER_SET_COOKIE,
-                 COOKIE_NAME "=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
-    return reply_json(r, 200, STR("{}"));
-}
-
-/* For a reloaded page: it has its cookie but not its CSRF value. */
-bool auth_session(struct api_req *r, struct err *err)
-{
-    (void)err;
-    const char *cookie = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, COOKIE_NAME);
-    return session_answer(r, &r->who, r->by_cookie ? cookie : NULL);
 }

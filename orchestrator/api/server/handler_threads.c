@@ -10,24 +10,31 @@
 struct request_list {
     struct api_req *head, *tail;
 };
+struct handler_thread {
+    pthread_t id;
+    struct handler_threads *of;
+    const struct route *dear; /* of the dear request that it runs; NULL: it runs none */
+};
 struct handler_threads {
     struct api *api;
     void (*run)(struct api_req *r);
     pthread_mutex_t lock;
     pthread_cond_t some;
     struct request_list plain, dear;
-    int dear_running, dear_max;
+    int dear_max;
     bool stop;
-    pthread_t *threads;
+    struct handler_thread *threads;
     int n;
 };
 
-static struct api_req *list_pop(struct request_list *q)
+/* The one behind `after`, or the first. */
+static struct api_req *list_pop(struct request_list *q, struct api_req *after)
 {
-    struct api_req *r = q->head;
+    struct api_req **at = after != NULL ? &after->next : &q->head;
+    struct api_req *r = *at;
     if (r != NULL) {
-        q->head = r->next;
-        q->tail = q->head == NULL ? NULL : q->tail;
+        *at = r->next;
+        q->tail = q->tail == r ? after : q->tail;
     }
     return r;
 }
@@ -43,21 +50,49 @@ static void list_push(struct request_list *q, struct api_req *r)
     q->tail = r;
 }
 
-/* The next request; NULL: there is none and there will be none. was_dear: what this thread ran. */
-static struct api_req *workers_pop(struct handler_threads *w, bool was_dear, bool *ret_dear)
+static int dear_running(const struct handler_threads *w, const struct route *route)
 {
+    int n = 0;
+    for (int i = 0; i < w->n; i++) {
+        n += w->threads[i].dear != NULL && (route == NULL || w->threads[i].dear == route);
+    }
+    return n;
+}
+
+/* The first dear request that may run now: the requests of one route leave a thread to those of the
+ * others. */
+static struct api_req *dear_pop(struct handler_threads *w)
+{
+    struct api_req *before = NULL;
+    int one_route_max = MAX(1, w->dear_max - 1);
+    if (dear_running(w, NULL) >= w->dear_max) {
+        return NULL;
+    }
+    for (struct api_req *r = w->dear.head; r != NULL; r = r->next) {
+        if (dear_running(w, r->route) < one_route_max) {
+            return list_pop(&w->dear, before);
+        }
+        before = r;
+    }
+    return NULL;
+}
+
+/* The next request; NULL: there is none and there will be none. */
+static struct api_req *workers_pop(struct handler_thread *t)
+{
+    struct handler_threads *w = t->of;
     struct api_req *r = NULL;
     (void)pthread_mutex_lock(&w->lock);
-    w->dear_running -= was_dear;
+    t->dear = NULL;
     for (;;) {
-        *ret_dear = w->dear.head != NULL && w->dear_running < w->dear_max;
-        r = list_pop(*ret_dear ? &w->dear : &w->plain);
+        r = dear_pop(w);
+        t->dear = r != NULL ? r->route : NULL;
+        r = r != NULL ? r : list_pop(&w->plain, NULL);
         if (r != NULL || (w->stop && w->dear.head == NULL)) {
             break;
         }
         (void)pthread_cond_wait(&w->some, &w->lock);
     }
-    w->dear_running += *ret_dear && r != NULL;
     if (w->stop) {
         (void)pthread_cond_broadcast(&w->some);
     }
@@ -74,17 +109,16 @@ static bool db_hung_up(const struct store *db)
 
 static void *worker_main(void *ctx)
 {
-    struct handler_threads *w = ctx;
+    struct handler_thread *t = ctx;
     struct store *db = NULL;
     struct api_req *r;
-    bool dear = false;
-    while ((r = workers_pop(w, dear, &dear)) != NULL) {
+    while ((r = workers_pop(t)) != NULL) {
         if (db != NULL && (!store_alive(db) || db_hung_up(db))) {
             store_close(db);
             db = NULL;
         }
         r->db = db;
-        w->run(r);
+        t->of->run(r);
         db = r->db;
         r->db = NULL;
         (void)MHD_resume_connection(r->conn);
@@ -104,12 +138,15 @@ bool handler_threads_new(struct api *a, int n, void (*run)(struct api_req *r),
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->some, NULL);
     for (int i = 0; i < n; i++) {
-        int rc = pthread_create(&w->threads[i], NULL, worker_main, w);
+        w->threads[i].of = w;
+        int rc = pthread_create(&w->threads[i].id, NULL, worker_main, &w->threads[i]);
         if (rc != 0) {
             handler_threads_free(w);
             return err_set_os(err, ERR_INTERNAL, rc, "cannot start a handler thread");
         }
+        (void)pthread_mutex_lock(&w->lock);
         w->n++;
+        (void)pthread_mutex_unlock(&w->lock);
     }
     *ret = w;
     return true;
@@ -122,7 +159,7 @@ void handler_threads_stop(struct handler_threads *w)
     (void)pthread_cond_broadcast(&w->some);
     (void)pthread_mutex_unlock(&w->lock);
     for (int i = 0; i < w->n; i++) {
-        (void)pthread_join(w->threads[i], NULL);
+        (void)pthread_join(w->threads[i].id, NULL);
     }
     w->n = 0;
 }

@@ -9,7 +9,8 @@ bool handler_threads_new(struct api *a, int n, void (*run)(struct api_req *r),
 /* Finish the queued requests and end the threads. Later pushes are refused. */
 void handler_threads_stop(struct handler_threads *w);
 void handler_threads_free(struct handler_threads *w);
-/* Queue r; dear: at most half of the threads (or the only one) run such at once. The caller has
- * suspended its connection; it is resumed when r is answered. False when
+/* Queue r; dear: at most half of the threads (or the only one) run such at once, those of one route
+ * one less, so that however many ask for one dear answer, others are made. The caller has suspended
+ * its connection; it is resumed when r is answered. False when
  * stopping. */
 bool handler_threads_push(struct handler_threads *w, struct api_req *r, bool dear) MUST_CHECK;

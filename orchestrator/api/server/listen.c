@@ -6,6 +6,8 @@
 #include "common/str.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define BACKLOG 511
@@ -72,6 +74,31 @@ bool listen_open(const struct listen_address *a, int *ret_fd, uint16_t *ret_port
     }
     *ret_port = ntohs(a->ipv6 ? ((const struct sockaddr_in6 *)&got)->sin6_port
                               : ((const struct sockaddr_in *)&got)->sin_port);
+    *ret_fd = fd;
+    fd = -1;
+    return true;
+}
+
+bool listen_open_path(const char *path, int *ret_fd, struct err *err)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct stat st;
+    AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    AUTO_FD int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT(strlen(path) <= LISTEN_PATH_MAX && LISTEN_PATH_MAX < sizeof to.sun_path);
+    memcpy(to.sun_path, path, strlen(path));
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
+        if (connect(probe, (const struct sockaddr *)&to, sizeof to) == 0) {
+            return err_set(err, ERR_IO, "cannot listen at '%s': another process does", path);
+        }
+        (void)unlink(path);
+    }
+    /* nobody can connect before listen, so nobody sees other rights than these */
+    bool ok = fd >= 0 && bind(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
+              chmod(path, 0660) == 0 && listen(fd, BACKLOG) == 0;
+    if (!ok) {
+        return err_set_os(err, ERR_IO, errno, "cannot listen at '%s'", path);
+    }
     *ret_fd = fd;
     fd = -1;
     return true;

@@ -1,5 +1,6 @@
 /* See openapi.h. */
 #include "openapi.h"
+#include "list_view.h"
 #include "parameters.h"
 #include "problems.h"
 #include "request_check.h"
@@ -14,7 +15,7 @@ static const struct tag {
     {"operations", "/v1/operations", "Bulk changes."},
     {"events", "/v1/events", "Events as streams."},
     {"webhooks", "/v1/webhooks", "Webhooks that are told what happens, and what was sent to them."},
-    {"resources", "/v1/", "Quotas, pools, endpoints, stray jobs, and what was set aside."},
+    {"resources", "/v1/", "Quotas, pools, endpoints, strays, and what was set aside."},
     {"access", NULL, "Tokens, sessions, projects and limits."},
     {"server", "/", "Health, counters, this document, and the pages of errors."},
 };
@@ -282,7 +283,9 @@ static void out_answer(struct json_out *w, const json_t *schemas, const struct r
     bool typed = memchr(what.p, '/', what.n) != NULL;
     char name[64];
     (void)snprintf(name, sizeof name, "%.*s", (int)what.n, what.p);
-    const json_t *schema = json_object_get(schemas, name);
+    char view[LIST_VIEW_NAME_MAX];
+    list_view_name(t, what, view);
+    const json_t *schema = json_object_get(schemas, typed ? name : view);
     ASSERT(typed || schema != NULL);
     json_out_object(w, status);
     json_out_str(w, "description",
@@ -298,7 +301,7 @@ static void out_answer(struct json_out *w, const json_t *schemas, const struct r
         out_content(w, str_split(&what, '|'), STR(""));
     }
     if (!typed) {
-        out_content(w, STR("application/json"), what);
+        out_content(w, STR("application/json"), str_of(view));
     }
     json_out_end_object(w);
     json_out_end_object(w);
@@ -373,9 +376,13 @@ static void out_operation(struct json_out *w, const json_t *schemas, const struc
     json_out_end_object(w);
 }
 
-/* True when an earlier row has the same pattern with another method. */
-static bool is_later(size_t i)
+/* True when it is no part of the document by itself: a page, or an earlier row has the same pattern
+ * with another method. */
+static bool is_left_out(size_t i)
 {
+    if ((route_table[i].flags & ROUTE_PAGE) != 0) {
+        return true;
+    }
     for (size_t j = 0; j < i; j++) {
         if (strcmp(route_table[j].pattern, route_table[i].pattern) == 0) {
             return true;
@@ -388,7 +395,7 @@ static void out_paths(struct json_out *w, const json_t *schemas)
 {
     json_out_object(w, "paths");
     for (size_t i = 0; i < route_table_n; i++) {
-        if (is_later(i)) {
+        if (is_left_out(i)) {
             continue;
         }
         json_out_object(w, route_table[i].pattern);
@@ -432,6 +439,23 @@ static void out_problem(struct json_out *w, int status)
     json_out_end_object(w);
 }
 
+/* Not only of pages. */
+static bool is_described(const struct parameter *p)
+{
+    bool of_pages = false;
+    for (size_t i = 0; i < route_table_n; i++) {
+        for (struct str ids = str_of(route_table[i].query); ids.n > 0;) {
+            if (str_eq_cstr(str_split(&ids, ' '), p->id)) {
+                if ((route_table[i].flags & ROUTE_PAGE) == 0) {
+                    return true;
+                }
+                of_pages = true;
+            }
+        }
+    }
+    return !of_pages;
+}
+
 static void out_components(struct json_out *w, const json_t *schemas)
 {
     AUTO_FREE char *text = json_text(schemas);
@@ -443,7 +467,9 @@ static void out_components(struct json_out *w, const json_t *schemas)
             "\"description\":\"Of login. Changes also need the X-Drover-CSRF header.\"}}"));
     json_out_object(w, "parameters");
     for (size_t i = 0; i < parameter_table_n; i++) {
-        out_parameter(w, &parameter_table[i]);
+        if (is_described(&parameter_table[i])) {
+            out_parameter(w, &parameter_table[i]);
+        }
     }
     for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
         json_out_raw(w, headers[i].id, str_of(headers[i].text));

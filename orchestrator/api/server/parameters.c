@@ -148,6 +148,9 @@ static bool check_one(struct query_check *q, const char *key, const char *value)
 {
     const char *names = q->r->route->query;
     const struct parameter *p = of_query(q->r->route, key);
+    if (p == NULL && (q->r->route->flags & ROUTE_PAGE) != 0) {
+        return true;
+    }
     bool good =
         p != NULL && value != NULL && str_is_utf8(str_of(value)) && q->seen_n < ARRAY_LEN(q->seen);
     for (size_t i = 0; i < q->seen_n; i++) {

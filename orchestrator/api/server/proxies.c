@@ -26,6 +26,10 @@ static bool of_sockaddr(const struct sockaddr *sa, struct in6_addr *ret)
 {
     struct sockaddr_in in;
     struct sockaddr_in6 in6;
+    if (sa->sa_family == AF_UNIX) {
+        *ret = in6addr_loopback;
+        return true;
+    }
     if (sa->sa_family == AF_INET) {
         memcpy(&in, sa, sizeof in);
         map_v4(&in.sin_addr, ret);
@@ -128,7 +132,7 @@ void proxies_free(struct proxies *p)
 bool proxies_has(const struct proxies *p, const struct sockaddr *peer)
 {
     struct in6_addr a;
-    return of_sockaddr(peer, &a) && trusted(p, &a);
+    return peer->sa_family == AF_UNIX || (of_sockaddr(peer, &a) && trusted(p, &a));
 }
 
 void proxies_client(const struct proxies *p, const struct sockaddr *peer, const char *forwarded,
@@ -142,7 +146,7 @@ void proxies_client(const struct proxies *p, const struct sockaddr *peer, const 
         return;
     }
     size_t n = strlen(forwarded);
-    while (n > 0 && trusted(p, &a)) {
+    for (bool believed = proxies_has(p, peer); n > 0 && believed; believed = trusted(p, &a)) {
         size_t from = n;
         while (from > 0 && forwarded[from - 1] != ',') {
             from--;

@@ -9,6 +9,7 @@ struct proxies;
 /* "10.0.0.0/8, fd00::/8, 192.0.2.7"; "" or NULL: none. ERR_INVALID. proxies_free frees *ret. */
 bool proxies_new(const char *list, struct proxies **ret, struct err *err) MUST_CHECK;
 void proxies_free(struct proxies *p); /* NULL ignored */
+/* Who comes by the socket of a file is one: its rights say who may. */
 bool proxies_has(const struct proxies *p, const struct sockaddr *peer);
 /* The client's address as text and whether it is this machine's own. `forwarded` is every
  * X-Forwarded-For of the request, joined by commas. It is read from the right, as long as the

@@ -29,15 +29,36 @@ bool req_db(struct api_req *r, struct err *err)
     return store_open(r->api->cfg.conninfo, STORE_API, &r->db, err);
 }
 
+/* The caller takes it off a->asking again in any case. */
+static bool ask_begin(struct api *a, struct err *err)
+{
+    return atomic_fetch_add(&a->asking, 1) < MAX(a->threads / 2, 1) ||
+           err_set(err, ERR_UNAVAILABLE, "too many requests wait for AWS; try again");
+}
+
 bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t timeout_us,
                 struct bridge_reply *ret, struct err *err)
 {
-    struct api *a = r->api;
-    bool ok = atomic_fetch_add(&a->asking, 1) < MAX(a->threads / 2, 1);
-    ok = ok ? bridge_ask(a->bridge, q, timeout_us, ret, err)
-            : err_set(err, ERR_UNAVAILABLE, "too many requests wait for AWS; try again");
-    (void)atomic_fetch_sub(&a->asking, 1);
+    bool ok = ask_begin(r->api, err) && bridge_ask(r->api->bridge, q, timeout_us, ret, err);
+    (void)atomic_fetch_sub(&r->api->asking, 1);
     return ok;
+}
+
+enum bridge_turn req_bridge_look(struct api_req *r, const struct bridge_question *q,
+                                 int64_t timeout_us, struct bridge_reply *ret,
+                                 struct bridge_progress *ret_progress, struct err *err)
+{
+    struct api *a = r->api;
+    int64_t id;
+    enum bridge_turn turn = BRIDGE_REFUSED;
+    if (ask_begin(a, err) && bridge_begin(a->bridge, q, &id, err)) {
+        turn = bridge_look(a->bridge, id, timeout_us, ret, ret_progress, err);
+        if (turn == BRIDGE_WAITS) {
+            bridge_leave(a->bridge, id);
+        }
+    }
+    (void)atomic_fetch_sub(&a->asking, 1);
+    return turn;
 }
 
 struct str req_openapi(const struct api_req *r)

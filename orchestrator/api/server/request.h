@@ -22,6 +22,7 @@
 #define API_REQUEST_ID_MAX  64
 #define API_TRACEPARENT_N   55
 #define API_PROJECTS_TEXT   640
+#define API_NAME_TEXT       260
 
 enum api_role { API_PUBLIC, API_VIEWER, API_OPERATOR, API_ADMIN };
 struct api_principal {
@@ -29,6 +30,7 @@ struct api_principal {
     int64_t session_id; /* 0: asks with the token itself */
     enum api_role role;
     char projects[API_PROJECTS_TEXT]; /* where the role counts, by commas; "" everywhere */
+    char name[API_NAME_TEXT];         /* what people call the token */
 };
 struct api_header {
     const char *name; /* static */
@@ -52,6 +54,7 @@ struct api_req {
     char traceparent[API_TRACEPARENT_N + 1]; /* "": none was sent */
     char peer[64];
     bool loopback;
+    bool by_proxy;    /* came by the proxy's socket: its headers say who asks */
     int64_t begun_us; /* monotonic */
     struct buf body;
     json_t *json; /* the same, of a route with a schema for it */
@@ -101,3 +104,7 @@ usec_t req_server_started_us(const struct api_req *r);
  * requests of the database. ERR_UNAVAILABLE beyond that. */
 bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t timeout_us,
                 struct bridge_reply *ret, struct err *err) MUST_CHECK;
+/* The same, for an answer that may take longer: WAITS after timeout_us, then it is left. */
+enum bridge_turn req_bridge_look(struct api_req *r, const struct bridge_question *q,
+                                 int64_t timeout_us, struct bridge_reply *ret,
+                                 struct bridge_progress *ret_progress, struct err *err) MUST_CHECK;

@@ -14,6 +14,9 @@ enum {
     ROUTE_PROBE = 8,    /* served from the reserve too: health and counters */
     ROUTE_KEY = 128,    /* takes an Idempotency-Key */
     ROUTE_KEY_NEEDED = 256,
+    /* a browser is sent there: not in /openapi.json; unknown query parameters are ignored, since
+     * the provider of logins adds some */
+    ROUTE_PAGE = 1024,
     ROUTE_SOURCE = 512, /* with ROUTE_BULK: body up to API_SOURCE_MAX */
 };
 struct route {

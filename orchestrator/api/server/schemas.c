@@ -13,6 +13,7 @@ struct schema {
 static const struct schema schema_table[] = {
 #define S(name, ...) {#name, #__VA_ARGS__},
 #include "schemas.def"
+#include "schemas_access.def"
 #include "schemas_answers.def"
 #include "schemas_campaign.def"
 #include "schemas_reports.def"

@@ -4,14 +4,19 @@
 #include "router.h"
 #include "store/api/tokens.h"
 
-bool scope_has(const struct api_req *r, const char *project)
+bool scope_allows(const struct api_principal *who, const char *project)
 {
-    struct str rest = str_of(r->who.projects);
+    struct str rest = str_of(who->projects);
     bool has = rest.n == 0; /* every project */
     while (rest.n > 0) {
         has |= str_eq_cstr(str_split(&rest, ','), project);
     }
     return has;
+}
+
+bool scope_has(const struct api_req *r, const char *project)
+{
+    return scope_allows(&r->who, project);
 }
 
 bool scope_check(struct api_req *r, struct err *err)

@@ -11,6 +11,7 @@
 #include "compress.h"
 #include "handler_threads.h"
 #include "head_timeout.h"
+#include "list_view.h"
 #include "listen.h"
 #include "metrics.h"
 #include "openapi.h"
@@ -22,6 +23,7 @@
 #include "router.h"
 #include "schemas.h"
 #include "server_state.h"
+#include "sign_in.h"
 #include "stream.h"
 #include "trace.h"
 #include <unistd.h>
@@ -31,10 +33,14 @@
 #define IDLE_TIMEOUT_S    30
 #define ARENA_MAX         (8 * 1024 * 1024)
 #define CONNECTION_MEMORY (64 * 1024)
+#define PROXY_CONNECTIONS 512
 
 static void req_free(struct api_req *r)
 {
     ASSERT(r->magic == REQ_MAGIC);
+    if (r->stream != NULL) { /* the client went away before the answer was queued */
+        MHD_destroy_response(r->stream);
+    }
     body_done(r);
     buf_done(&r->out);
     json_decref(r->json);
@@ -55,6 +61,11 @@ static enum MHD_Result forwarded_add(void *ctx, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
+static struct head_timeout *conns_of(const struct api *a, const struct api_req *r)
+{
+    return r->by_proxy ? a->proxy_conns : a->conns;
+}
+
 static void req_peer(struct api_req *r)
 {
     const union MHD_ConnectionInfo *info =
@@ -62,6 +73,7 @@ static void req_peer(struct api_req *r)
     if (info == NULL || info->client_addr == NULL) {
         return;
     }
+    r->by_proxy = info->client_addr->sa_family == AF_UNIX;
     AUTO_BUF struct buf forwarded = BUF_INIT(API_HEADERS_BYTES);
     if (proxies_has(r->api->proxies, info->client_addr)) {
         (void)MHD_get_connection_values(r->conn, MHD_HEADER_KIND, forwarded_add, &forwarded);
@@ -244,7 +256,10 @@ static void req_run(struct api_req *r)
     if (ok && r->too_large) {
         ok = err_set(&err, ERR_TOO_LARGE, "the body is larger than this resource accepts");
     }
-    ok = ok && request_check(r, &err) && r->route->handler(r, &err);
+    ok = ok && request_check(r, &err) && list_view_check(r, &err) && r->route->handler(r, &err);
+    if (ok) {
+        list_view_apply(r);
+    }
     if (!ok) {
         reply_problem(r, &err);
         if (r->status >= 500) {
@@ -292,13 +307,13 @@ static enum MHD_Result req_first(struct api *a, struct MHD_Connection *conn, con
 {
     struct api_req *r = req_new(a, conn, url, method);
     *con_cls = r;
-    head_timeout_head_read(a->conns, conn);
+    head_timeout_head_read(conns_of(a, r), conn);
     r->route = route_find(r->method, r->path, r->params);
     if (head_refused(r)) {
         r->phase = REQ_DONE;
         return req_queue(r);
     }
-    if (head_timeout_in_reserve(a->conns, conn)) {
+    if (head_timeout_in_reserve(conns_of(a, r), conn)) {
         reply_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
         if (r->route == NULL || (r->route->flags & ROUTE_PROBE) == 0) {
             reply_problem_status(r, 503, "unavailable", "too many connections; try again");
@@ -375,8 +390,8 @@ static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
 {
     const struct api *a = cls;
     (void)why;
-    head_timeout_answered(a->conns, conn);
     if (*con_cls != NULL) {
+        head_timeout_answered(conns_of(a, *con_cls), conn);
         req_free(*con_cls);
         *con_cls = NULL;
     }
@@ -415,6 +430,43 @@ static size_t unescape(void *cls, struct MHD_Connection *conn, char *text)
     return (size_t)(to - text);
 }
 
+static struct MHD_Daemon *daemon_on(struct api *a, int fd, bool ipv6, unsigned threads,
+                                    unsigned connections, struct head_timeout *conns)
+{
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+                     (ipv6 ? MHD_USE_IPv6 : 0);
+    struct MHD_Daemon *d = MHD_start_daemon(
+        flags, a->port, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, threads,
+        MHD_OPTION_CONNECTION_LIMIT, connections + HEAD_TIMEOUT_RESERVE,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+        unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, a, MHD_OPTION_NOTIFY_CONNECTION,
+        head_timeout_notify, conns, MHD_OPTION_END);
+    if (d == NULL) {
+        (void)close(fd);
+    }
+    return d;
+}
+
+/* A second front door, for a proxy on this machine that says who asks. */
+static bool proxy_start(struct api *a, struct err *err)
+{
+    const char *path = a->cfg.sign_in.proxy_socket;
+    int fd;
+    if (path == NULL) {
+        return true;
+    }
+    if (!head_timeout_new(PROXY_CONNECTIONS + HEAD_TIMEOUT_RESERVE, a->proxies, &a->proxy_conns,
+                          err) ||
+        !listen_open_path(path, &fd, err)) {
+        return false;
+    }
+    a->proxy_daemon = daemon_on(a, fd, false, IO_THREADS, PROXY_CONNECTIONS, a->proxy_conns);
+    return a->proxy_daemon != NULL ||
+           err_set(err, ERR_IO, "cannot start the HTTP server at '%s'", path);
+}
+
 static bool daemon_start(struct api *a, struct err *err)
 {
     struct listen_address addr;
@@ -427,21 +479,9 @@ static bool daemon_start(struct api *a, struct err *err)
     if (!listen_open(&addr, &fd, &a->port, err)) {
         return false;
     }
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
-                     (addr.ipv6 ? MHD_USE_IPv6 : 0);
-    a->daemon = MHD_start_daemon(
-        flags, a->port, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
-        MHD_OPTION_CONNECTION_LIMIT, connections_max(a) + HEAD_TIMEOUT_RESERVE,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
-        unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, a, MHD_OPTION_NOTIFY_CONNECTION,
-        head_timeout_notify, a->conns, MHD_OPTION_END);
-    if (a->daemon == NULL) {
-        (void)close(fd);
-        return err_set(err, ERR_IO, "cannot start the HTTP server on port %u", a->port);
-    }
-    return true;
+    a->daemon = daemon_on(a, fd, addr.ipv6, IO_THREADS, connections_max(a), a->conns);
+    return a->daemon != NULL ||
+           err_set(err, ERR_IO, "cannot start the HTTP server on port %u", a->port);
 }
 
 bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api **ret,
@@ -452,6 +492,7 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     a->bridge = bridge;
     a->started_us = clock_wall_us();
     a->schemas = schemas_load();
+    list_view_schemas(a->schemas);
     buf_init(&a->openapi, OPENAPI_MAX);
     openapi_build(a->schemas, &a->openapi);
     buf_init(&a->campaign_schema, OPENAPI_MAX);
@@ -461,12 +502,13 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     bool ok = store_open(cfg->conninfo, STORE_API, &db, err) && auth_new(cfg, db, &a->auth, err);
     store_close(db);
     a->answers = response_cache_new();
+    a->sign_in = sign_in_new(&cfg->sign_in);
     ok = ok && proxies_new(cfg->trusted_proxies, &a->proxies, err) &&
          handler_threads_new(a, a->threads, req_run, &a->workers, err) &&
          handler_threads_new(a, 1, req_run, &a->probe_workers, err) &&
          stream_hub_new(cfg, (int)connections_max(a) - STREAMS_SPARED, &a->streams, err) &&
          head_timeout_new(connections_max(a) + HEAD_TIMEOUT_RESERVE, a->proxies, &a->conns, err) &&
-         daemon_start(a, err);
+         daemon_start(a, err) && proxy_start(a, err);
     if (!ok) {
         api_stop(a);
         return false;
@@ -492,6 +534,11 @@ void api_stop(struct api *a)
     if (a->daemon != NULL) {
         MHD_stop_daemon(a->daemon);
     }
+    if (a->proxy_daemon != NULL) {
+        MHD_stop_daemon(a->proxy_daemon);
+        (void)unlink(a->cfg.sign_in.proxy_socket);
+    }
+    head_timeout_free(a->proxy_conns);
     head_timeout_free(a->conns);
     stream_hub_free(a->streams);
     handler_threads_free(a->workers);
@@ -499,6 +546,7 @@ void api_stop(struct api *a)
     proxies_free(a->proxies);
     response_cache_free(a->answers);
     auth_free(a->auth);
+    sign_in_free(a->sign_in);
     json_decref(a->schemas);
     buf_done(&a->openapi);
     buf_done(&a->campaign_schema);

@@ -8,9 +8,19 @@
 #include "common/units.h"
 #include "core/spec/spec.h"
 #include "core/spec/spec_parse.h"
+#include "oidc/oidc.h"
+#include "oidc/person.h"
 #include "status.h"
 
 struct listen_address;
+/* Ways to sign in besides tokens. */
+struct sign_in_config {
+    struct oidc_config oidc; /* issuer NULL: no provider */
+    const char *name;        /* of the provider, for people */
+    struct person_rules rules;
+    const char *proxy_socket; /* path of the socket that a proxy comes by; NULL: none */
+    const char *user_header, *groups_header; /* of the proxy: who it is, and the groups by commas */
+};
 struct api_config {
     const struct listen_address *listen; /* NULL: 127.0.0.1 and any free port, see api_port */
     const char *conninfo;                /* of PostgreSQL */
@@ -28,6 +38,7 @@ struct api_config {
     int64_t bodies_max;          /* bytes of request bodies in memory; 0: 64 MiB */
     int64_t rate_per_s, burst;   /* requests per token; rate 0: no limit */
     bool secure_cookie;          /* browsers reach the server by https */
+    struct sign_in_config sign_in;
 };
 struct api;
 /* Bind, check the token file, start the threads. The strings of cfg must live until api_stop; the

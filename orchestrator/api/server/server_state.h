@@ -7,6 +7,7 @@ struct response_cache;
 struct handler_threads;
 struct head_timeout;
 struct proxies;
+struct sign_in;
 struct api {
     struct api_config cfg;
     struct handler_threads *workers;
@@ -15,10 +16,12 @@ struct api {
     _Atomic int64_t bodies; /* bytes of request bodies in memory */
     struct bridge *bridge;
     struct MHD_Daemon *daemon;
+    struct MHD_Daemon *proxy_daemon; /* of the socket of a proxy; NULL: there is none */
     struct auth *auth;
+    struct sign_in *sign_in;
     struct stream_hub *streams;
     struct response_cache *answers;
-    struct head_timeout *conns;
+    struct head_timeout *conns, *proxy_conns;
     uint16_t port;
     int64_t started_us;
     json_t *schemas;    /* by name, see schemas.h */

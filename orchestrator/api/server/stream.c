@@ -6,10 +6,13 @@
 #include "stream.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "event_batch.h"
+#include "hangup.h"
 #include "metrics.h"
 #include "reply.h"
 #include "request.h"
 #include "routes.h"
+#include "scope.h"
 #include "server_state.h"
 #include "store/api/campaigns.h"
 #include "store/api/events.h"
@@ -24,8 +27,6 @@
 #define STREAM_LOW      (64 * 1024) /* free space a late stream needs before more is read for it */
 #define HEARTBEAT_US    (15 * USEC_PER_SEC)
 #define POLL_MS         1000
-#define BATCH_N         500
-#define BATCH_TEXT_MAX  (8 * 1024 * 1024)
 #define RECONNECT_MS    500
 #define PER_TOKEN       16
 #define PER_ADDRESS     200
@@ -49,7 +50,7 @@ struct stream_hub {
     pthread_mutex_t lock;
     pthread_t thread;
     bool started, stop;
-    int wake_fd;
+    int wake_fd, hangups;
     char *conninfo;
     int max, per_token, per_address;
     int64_t tokens_looked_us;
@@ -93,6 +94,7 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
     } else if (s->ended) {
         ret = MHD_CONTENT_READER_END_OF_STREAM;
     } else {
+        buf_done(&s->buf); /* a thousand idle streams keep no memory of the busiest moment */
         s->suspended = true;
         MHD_suspend_connection(s->conn);
     }
@@ -108,6 +110,7 @@ static void stream_free(void *cls)
     for (int i = 0; i < h->n; i++) {
         if (h->streams[i] == s) {
             h->streams[i] = h->streams[--h->n];
+            hangup_forget(h->hangups, s->conn);
             break;
         }
     }
@@ -115,46 +118,6 @@ static void stream_free(void *cls)
     (void)pthread_mutex_unlock(&h->lock);
     buf_done(&s->buf);
     free(s);
-}
-
-/* The events of one read, as stream text. */
-struct event_batch {
-    struct buf text;
-    struct {
-        int64_t id, campaign_id;
-        size_t begin, end;
-    } at[BATCH_N];
-    int64_t n, last;
-};
-
-static void batch_copy(void *ctx, const struct apidb_event *e)
-{
-    struct event_batch *b = ctx;
-    size_t begin = b->text.n;
-    ASSERT(b->n < BATCH_N);
-    buf_addf(&b->text, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)e->id, e->kind, e->json);
-    if (!b->text.overflow) {
-        b->at[b->n].id = e->id;
-        b->at[b->n].campaign_id = e->campaign_id;
-        b->at[b->n].begin = begin;
-        b->at[b->n++].end = b->text.n;
-    }
-}
-
-/* Read up to BATCH_N events after `after`. *ret_whole: there are no more. */
-static bool batch_read(struct store *db, int64_t after, int64_t campaign_id, struct event_batch *b,
-                       bool *ret_whole, struct err *err)
-{
-    int64_t n, last;
-    buf_reset(&b->text);
-    b->text.overflow = false;
-    b->n = 0;
-    if (!apidb_events(db, after, campaign_id, BATCH_N, batch_copy, b, &n, &last, err)) {
-        return false;
-    }
-    b->last = b->n > 0 ? b->at[b->n - 1].id : after;
-    *ret_whole = n < BATCH_N && b->n == n;
-    return true;
 }
 
 /* Copy the events of the batch that s does not have, as far as there is space. True when all were
@@ -165,7 +128,8 @@ static bool stream_take(struct stream *s, const struct event_batch *b)
     for (int64_t i = 0; whole && i < b->n; i++) {
         size_t n = b->at[i].end - b->at[i].begin;
         if (b->at[i].id <= s->cursor ||
-            (s->campaign_id != 0 && s->campaign_id != b->at[i].campaign_id)) {
+            (s->campaign_id != 0 && s->campaign_id != b->at[i].campaign_id) ||
+            !scope_allows(&s->who, b->at[i].project)) {
             continue;
         }
         whole = s->buf.n + n < STREAM_BUF_MAX;
@@ -187,7 +151,7 @@ static bool hub_read(struct stream_hub *h, struct store *db, struct event_batch 
 {
     bool whole = false;
     while (!whole) {
-        if (!batch_read(db, h->head, 0, b, &whole, err)) {
+        if (!event_batch_read(db, h->head, 0, b, &whole, err)) {
             return false;
         }
         (void)pthread_mutex_lock(&h->lock);
@@ -230,14 +194,14 @@ static bool hub_late(struct stream_hub *h, struct store *db, struct event_batch 
     *ret_more = false;
     while ((serial = late_next(h, serial, &cursor, &campaign_id)) != 0) {
         bool whole;
-        if (!batch_read(db, cursor, campaign_id, b, &whole, err)) {
+        if (!event_batch_read(db, cursor, campaign_id, b, &whole, err)) {
             return false;
         }
         (void)pthread_mutex_lock(&h->lock);
         for (int i = 0; i < h->n; i++) {
             struct stream *s = h->streams[i];
-            if (s->serial == serial && stream_take(s, b) && whole) {
-                s->cursor = MAX(s->cursor, h->head); /* no other event up to the head */
+            if (s->serial == serial && stream_take(s, b)) { /* no other event up to there */
+                s->cursor = MAX(s->cursor, whole ? h->head : b->last);
             }
         }
         (void)pthread_mutex_unlock(&h->lock);
@@ -246,16 +210,42 @@ static bool hub_late(struct stream_hub *h, struct store *db, struct event_batch 
     return true;
 }
 
+/* Call with the lock held. */
+static void stream_heartbeat(struct stream *s)
+{
+    if (s->buf.n == 0) {
+        buf_add_cstr(&s->buf, ": still here\n\n");
+        s->sent_us = clock_mono_us();
+        stream_wake(s);
+    }
+}
+
 static void hub_heartbeat(struct stream_hub *h)
 {
     int64_t now = clock_mono_us();
     (void)pthread_mutex_lock(&h->lock);
     for (int i = 0; i < h->n; i++) {
         struct stream *s = h->streams[i];
-        if (s->buf.n == 0 && now - s->sent_us > HEARTBEAT_US) {
-            buf_add_cstr(&s->buf, ": still here\n\n");
-            s->sent_us = now;
+        if (now - s->sent_us > HEARTBEAT_US) {
+            stream_heartbeat(s);
+        }
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+/* End the streams whose client is gone. One that ended its own side may still read: it is written
+ * to, and when it has closed the socket it answers with a reset, the next change. */
+static void hub_hangups(struct stream_hub *h)
+{
+    struct stream *s;
+    bool gone;
+    (void)pthread_mutex_lock(&h->lock);
+    while ((s = hangup_take(h->hangups, &gone)) != NULL) {
+        if (gone) {
+            s->ended = true;
             stream_wake(s);
+        } else {
+            stream_heartbeat(s);
         }
     }
     (void)pthread_mutex_unlock(&h->lock);
@@ -266,7 +256,6 @@ struct token_ids {
     size_t n;
 };
 
-/* The different tokens of the open streams, copied into `ids`' own memory by the caller's arena. */
 /* The name that apidb_tokens_ended knows the one who asks by. */
 static const char *principal_name(const struct api_principal *who, struct arena *mem)
 {
@@ -274,6 +263,7 @@ static const char *principal_name(const struct api_principal *who, struct arena 
                                 : arena_printf(mem, "session %lld", (long long)who->session_id);
 }
 
+/* The different tokens of the open streams, copied into `mem`. */
 static void hub_tokens(struct stream_hub *h, struct arena *mem, struct token_ids *ret)
 {
     (void)pthread_mutex_lock(&h->lock);
@@ -337,13 +327,13 @@ static bool hub_stopping(struct stream_hub *h)
 
 static void hub_wait(struct stream_hub *h, struct store *db, int timeout_ms)
 {
-    struct pollfd p[2] = {{.fd = h->wake_fd, .events = POLLIN},
-                          {.fd = db != NULL ? store_fd(db) : -1, .events = POLLIN}};
-    (void)poll(p, 2, timeout_ms);
+    struct pollfd p[] = {{.fd = h->wake_fd, .events = POLLIN},
+                         {.fd = h->hangups, .events = POLLIN},
+                         {.fd = db != NULL ? store_fd(db) : -1, .events = POLLIN}};
+    (void)poll(p, ARRAY_LEN(p), timeout_ms);
     uint64_t n;
-    if ((p[0].revents & POLLIN) != 0) {
-        (void)!read(h->wake_fd, &n, sizeof n);
-    }
+    (void)!read(h->wake_fd, &n, sizeof n);
+    hub_hangups(h);
 }
 
 /* Read the newest id of the table at start. */
@@ -376,9 +366,7 @@ static bool hub_follow(struct stream_hub *h, struct store *db, struct err *err)
             return false;
         }
         hub_heartbeat(h);
-        if (!more) {
-            hub_wait(h, db, POLL_MS);
-        }
+        hub_wait(h, db, more ? 0 : POLL_MS);
     }
     return true;
 }
@@ -414,15 +402,15 @@ bool stream_hub_new(const struct api_config *cfg, int streams_max, struct stream
     h->per_token = cfg->streams_per_token > 0 ? cfg->streams_per_token : PER_TOKEN;
     h->per_address = cfg->streams_per_address > 0 ? cfg->streams_per_address : PER_ADDRESS;
     h->batch = xcalloc(1, sizeof *h->batch);
-    buf_init(&h->batch->text, BATCH_TEXT_MAX);
+    event_batch_init(h->batch);
     h->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     *ret = h;
-    int rc = pthread_create(&h->thread, NULL, hub_main, h);
-    if (rc != 0) {
-        return err_set_os(err, ERR_INTERNAL, rc, "cannot start the event reader");
+    if (!hangup_new(&h->hangups, err)) {
+        return false;
     }
-    h->started = true;
-    return true;
+    int rc = pthread_create(&h->thread, NULL, hub_main, h);
+    h->started = rc == 0;
+    return h->started || err_set_os(err, ERR_INTERNAL, rc, "cannot start the event reader");
 }
 
 void stream_hub_stop(struct stream_hub *h)
@@ -454,7 +442,8 @@ void stream_hub_free(struct stream_hub *h)
     ASSERT(h->n == 0);
     (void)pthread_mutex_destroy(&h->lock);
     (void)close(h->wake_fd);
-    buf_done(&h->batch->text);
+    (void)close(h->hangups);
+    event_batch_done(h->batch);
     free(h->batch);
     free(h->conninfo);
     free(h);
@@ -495,11 +484,9 @@ static bool hub_crowded(const struct stream_hub *h, const struct stream *s, stru
         return !err_set(err, ERR_THROTTLED, "this token has %d event streams open, the most it may",
                         token);
     }
-    if (address >= h->per_address) {
-        return !err_set(err, ERR_THROTTLED,
-                        "your address has %d event streams open, the most it may", address);
-    }
-    return false;
+    return address >= h->per_address &&
+           !err_set(err, ERR_THROTTLED, "your address has %d event streams open, the most it may",
+                    address);
 }
 
 static bool hub_add(struct stream_hub *h, struct stream *s, struct err *err)
@@ -513,6 +500,7 @@ static bool hub_add(struct stream_hub *h, struct stream *s, struct err *err)
     if (ok) {
         s->serial = ++h->next_serial;
         h->streams[h->n++] = s;
+        hangup_watch(h->hangups, s->conn, s);
     }
     metric_set(METRIC_HTTP_STREAMS, h->n);
     (void)pthread_mutex_unlock(&h->lock);
@@ -565,7 +553,18 @@ bool events_campaign(struct api_req *r, struct err *err)
            stream_open(r, id, err);
 }
 
+/* Who has some projects only gets their events, and learns nothing of other campaigns. */
 bool events_all(struct api_req *r, struct err *err)
 {
-    return stream_open(r, MAX(req_number(r, "topics"), INT64_C(0)), err);
+    int64_t campaign_id = MAX(req_number(r, "topics"), INT64_C(0));
+    char project[128];
+    if (campaign_id > 0 && r->who.projects[0] != '\0') {
+        if (!req_db(r, err) || !apidb_project_of(r->db, campaign_id, 0, project, err)) {
+            return false;
+        }
+        if (!scope_has(r, project)) {
+            return err_set(err, ERR_NOT_FOUND, "there is no such campaign or operation");
+        }
+    }
+    return stream_open(r, campaign_id, err);
 }

@@ -15,6 +15,7 @@ struct endpoint_description {
     usec_t created, modified;  /* 0 when absent */
     int64_t instances;         /* of all variants together, now */
     int64_t instances_wanted;
+    char instance_type[33]; /* of configs: of their first variant */
 };
 /* One of a listing: a model, an endpoint config or an endpoint. */
 struct hosting_summary {

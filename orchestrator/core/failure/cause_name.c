@@ -163,16 +163,30 @@ static bool is_frame(const char *name, size_t n)
     return false;
 }
 
-/* Does the word that ends before `end` name an exception: "ValueError:", "pkg.SomeException("? */
-static bool names_exception(const char *s, const char *end, size_t suffix_n)
+/* "SYSTEM_ERROR": a kind of end, no exception. */
+static bool is_constant(const char *raw, size_t n)
 {
+    for (size_t i = 0; i < n; i++) {
+        if (islower((unsigned char)raw[i])) {
+            return false;
+        }
+    }
+    return memchr(raw, '_', n) != NULL;
+}
+
+/* Does the word that ends before `end` name an exception: "ValueError:", "pkg.SomeException("? */
+static bool names_exception(const struct folded *f, const char *end, size_t suffix_n)
+{
+    const char *s = f->s;
     const char *p = end;
     while (p > s && cause_is_word(p[-1])) {
         p--;
     }
     bool told = *end == ':' || *end == '\0' || *end == '(' || *end == ')' || *end == '\'';
     bool code = p > s && p[-1] == '('; /* a service's error code, in its own frame */
-    return told && !code && (size_t)(end - p) > suffix_n && !is_frame(p, (size_t)(end - p));
+    size_t word_n = (size_t)(end - p);
+    return told && !code && word_n > suffix_n && !is_frame(p, word_n) &&
+           !is_constant(f->raw + (p - s), word_n);
 }
 
 /* Does a client tell what a service answered? Botocore, and the SDKs for Go, Java, C++, Ruby, Rust
@@ -190,7 +204,8 @@ bool cause_is_refusal(const struct folded *f)
                                          "serviceerror(",
                                          "awserr",
                                          "\"__type\":"};
-    for (size_t i = 0; i < ARRAY_LEN(frames); i++) {
+    bool empty = cause_has(f, "code: none, message: none"); /* Rust: an answer that says nothing */
+    for (size_t i = 0; i < ARRAY_LEN(frames) && !empty; i++) {
         if (cause_has(f, frames[i])) {
             return true;
         }
@@ -240,7 +255,7 @@ bool cause_has_exception(const struct folded *f)
         for (const char *p = f->s;
              cause_has(f, suffixes[i]) && (p = strstr(p, suffixes[i])) != NULL;) {
             p += n;
-            if (!cause_is_word(*p) && names_exception(f->s, p, n) && !tells_of_job(p)) {
+            if (!cause_is_word(*p) && names_exception(f, p, n) && !tells_of_job(p)) {
                 return true;
             }
         }

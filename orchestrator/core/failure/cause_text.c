@@ -15,6 +15,8 @@ struct rule {
 };
 static const struct rule rules[] = {
 #define X(c, a, b) {CAUSE_##c, CAUSE_FIRST_THREE(a), a, b},
+#include "cause_framework.def"
+#include "cause_list.def"
 #include "cause_locale.def"
 #include "cause_platform.def"
 #include "cause_program.def"
@@ -23,6 +25,7 @@ static const struct rule rules[] = {
 static const struct rule last_rules[] = {
 #define X(c, a, b) {CAUSE_##c, CAUSE_FIRST_THREE(a), a, b},
 #include "cause_last.def"
+#include "cause_tool.def"
 #undef X
 };
 
@@ -257,12 +260,34 @@ static enum cause by_raised(const struct said *said)
     return own ? CAUSE_USER_CODE : CAUSE_UNKNOWN;
 }
 
-/* An exception that no reader knows: of the data, by its words or by the library that raised it, or
- * of the program. */
+/* Does a word end like the name of a file of data: "shard-000.tar", "a/b.parquet'"? */
+static bool names_data_file(const struct folded *f)
+{
+    static const char *const ends[] = {
+        ".csv",  ".tsv", ".parquet", ".jsonl",       ".tif", ".tiff", ".jpg",      ".jpeg",
+        ".png",  ".gif", ".bmp",     ".webp",        ".wav", ".flac", ".mp3",      ".mp4",
+        ".avi",  ".mkv", ".webm",    ".npy",         ".npz", ".h5",   ".hdf5",     ".nc",
+        ".dcm",  ".tar", ".zip",     ".tgz",         ".gz",  ".zst",  ".tfrecord", ".arrow",
+        ".avro", ".orc", ".rec",     ".safetensors", ".pth", ".ckpt"};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        size_t n = strlen(ends[i]);
+        for (const char *p = cause_has(f, ends[i]) ? f->s : NULL;
+             p != NULL && (p = strstr(p, ends[i])) != NULL; p += n) {
+            if (p > f->s && cause_is_word(p[-1]) && !cause_is_word(p[n]) && p[n] != '.') {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* An exception that no reader knows: of the data, by its words, by the file it names or by the
+ * library that raised it, or of the program. */
 static struct cause_text of_exception(const struct folded *f, const struct said *said)
 {
     enum cause raised_in = said->raised_in;
-    bool data = (may_tell_of_data(f) && by_subject(f) == CAUSE_BAD_INPUT) ||
+    bool data = (may_tell_of_data(f) &&
+                 (by_subject(f) == CAUSE_BAD_INPUT || (complains(f) && names_data_file(f)))) ||
                 (said->maps_rows && cause_has(f, "keyerror:")); /* a row without the column */
     if (data || (raised_in != CAUSE_UNKNOWN && !is_of_program(f))) {
         bool in_library = raised_in != CAUSE_UNKNOWN && !is_of_program(f);

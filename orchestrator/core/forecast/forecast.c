@@ -187,13 +187,17 @@ static int put_place(const struct forecast_setup *f, struct forecast *ret)
             continue;
         }
         int64_t before = 0;
+        int64_t all = 0;
         for (size_t k = 0; k < s->parts_n; k++) {
             uint32_t key = forecast_key(f, &s->parts[k]);
-            before += key > forecast_key(f, why) ||
-                      (key == forecast_key(f, why) && s->parts[k].task_id < why->task_id);
+            bool first = key > forecast_key(f, why) ||
+                         (key == forecast_key(f, why) && s->parts[k].task_id < why->task_id);
+            int64_t of = s->times != NULL ? s->times[k] : 1;
+            before += first ? of : 0;
+            all += of;
         }
         ret->place = before + 1;
-        ret->place_of = (int64_t)s->parts_n;
+        ret->place_of = all;
         return i;
     }
     return -1;

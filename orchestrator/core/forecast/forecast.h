@@ -46,7 +46,8 @@ struct forecast_stage {
     const struct forecast_part *parts; /* waiting, any order */
     size_t parts_n;
     /* [parts_n]: how many parts of this size each stands for, which run one after the other; the
-     * parts are then in order of size, id and seq, and none backs off. NULL: itself */
+     * parts are then in order of size, id and seq, and those that back off stand last, each for
+     * itself. NULL: itself */
     const uint32_t *times;
     const struct forecast_job *jobs;
     size_t jobs_n;
@@ -137,7 +138,8 @@ struct forecast {
     struct forecast_band end_us;
     struct forecast_band cost_musd; /* whole campaign: spent + to come */
     struct forecast_band start_us;  /* of why_task_id; 0 when it is not waiting */
-    /* of why_task_id in its stage's queue, from 1; 0: not waiting */
+    /* of why_task_id in its stage's queue, from 1; 0: not waiting. Of a stage by classes of size it
+     * is as exact as they are */
     int64_t place, place_of;
     double fits_budget; /* share of runs in which every part could be paid */
     enum forecast_binding binding;

@@ -118,11 +118,10 @@ static void sort_parts(struct forecast_part *p, size_t n, bool fifo)
     }
 }
 
-static void take_times(struct forecast_setup *f, struct forecast_stage_setup *s, size_t waiting)
+static void take_times(struct forecast_setup *f, struct forecast_stage_setup *s)
 {
-    ASSERT(s->due_n == waiting);
-    s->bucket = xmalloc((waiting + 1) * sizeof *s->bucket);
-    for (size_t i = 0; i < waiting; i++) {
+    s->bucket = xmalloc((s->due_n + 1) * sizeof *s->bucket);
+    for (size_t i = 0; i < s->due_n; i++) {
         ASSERT(s->in->times[i] > 0);
         s->bucket[i] = s->in->times[i];
         s->whole_n += s->bucket[i] - 1;
@@ -149,7 +148,7 @@ static void take_parts(struct forecast_setup *f, struct forecast_stage_setup *s)
     sort_parts(s->parts, s->due_n, f->in.fifo);
     s->parts_n = s->whole_n = waiting + in->jobs_n;
     if (in->times != NULL) {
-        take_times(f, s, waiting);
+        take_times(f, s);
     }
     for (size_t i = 0; i < in->jobs_n; i++) {
         s->parts[waiting + i] =

@@ -13,3 +13,9 @@ struct size_classes {
  * since these start first. The ids are of no task. */
 void size_classes_spread(const struct size_classes *c, size_t entries,
                          struct forecast_part *ret_parts, uint32_t *ret_times);
+/* Put a waiting part alone among the classes of its stage, which count it already: about at place
+ * `place` (from 1) of all waiting parts in the queue's order, where its size belongs; place 0: it
+ * backs off, and stands last. `*n` entries grow; both arrays have room for two more. Classes behind
+ * the part get greater ids than its own. */
+void size_classes_put(const struct forecast_part *p, int64_t place, struct forecast_part *parts,
+                      uint32_t *times, size_t *n);

@@ -1,5 +1,6 @@
 /* See attempt.h. */
 #include "attempt.h"
+#include "filesystem_use.h"
 #include "parking.h"
 
 #define DESCRIBE_STALE_US (600 * USEC_PER_SEC)
@@ -144,6 +145,21 @@ bool leader_attempt_unwant(struct leader_state *s, struct live_attempt *a, int64
     parking_hurry(s, &who);
     *ret = (struct fact){.kind = FACT_UNWANTED, .at_us = boot_us};
     return a->p.wanted;
+}
+
+void leader_attempt_weigh(struct leader_state *s, struct live_attempt *a)
+{
+    enum wanted wanted = a->campaign->row.wanted;
+    if ((wanted != WANTED_RUN && wanted != WANTED_DRAIN) || a->row.unwanted) {
+        return;
+    }
+    bool unresolved = a->p.state == ATTEMPT_INTENDED || a->p.state == ATTEMPT_UNKNOWN;
+    bool starts = !unresolved || !leader_filesystem_going(s, a->campaign, a->stage->spec);
+    if (a->p.wanted != starts) {
+        a->p.wanted = starts;
+        a->wake_us = 0;
+        s->act = true;
+    }
 }
 
 bool leader_attempt_reread_due(const struct leader_state *s, const struct live_attempt *a,

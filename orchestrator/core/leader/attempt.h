@@ -56,6 +56,10 @@ bool leader_attempt_stop(struct live_attempt *a);
 /* Nobody wants it any more; a parked one is tried at once. True: *ret is the fact to hear. */
 bool leader_attempt_unwant(struct leader_state *s, struct live_attempt *a, int64_t boot_us,
                            struct fact *ret);
+/* Is it wanted, as far as memory knows, before the protocol is asked what is next? One of a
+ * campaign that goes on is, unless its row says otherwise. But a job that nobody has seen is not
+ * started when the file system that it would mount goes or has gone: its part is given back. */
+void leader_attempt_weigh(struct leader_state *s, struct live_attempt *a);
 /* Is its row read again now? Once no record of it waits, and when its pause is over. */
 bool leader_attempt_reread_due(const struct leader_state *s, const struct live_attempt *a,
                                int64_t boot_us);

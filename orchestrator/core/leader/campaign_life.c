@@ -1,6 +1,8 @@
 /* See campaign_life.h. Every move is along lifecycle.c's edges. */
 #include "campaign_life.h"
+#include "attempt.h"
 #include "filesystem_use.h"
+#include "input_listing.h"
 #include "rows_read.h"
 #include "stage_gate.h"
 #include "stage_history.h"
@@ -43,6 +45,19 @@ static void say(struct campaign_life_move *m, const char *reason)
     (void)snprintf(m->reason, sizeof m->reason, "%s", reason);
 }
 
+/* A stage succeeds, and by what when not all is well. */
+static void say_good(const struct live_stage *ls, struct campaign_life_move *m)
+{
+    int64_t failed = ls->row.counts[TASK_FAILED];
+    if (ls->row.gate_override) {
+        say(m, "gate overridden");
+    } else if (failed > 0) {
+        (void)snprintf(m->reason, sizeof m->reason,
+                       "%lld of %lld parts failed, within allow_failed", (long long)failed,
+                       (long long)ls->row.taken);
+    }
+}
+
 /* All its parts have ended. */
 static void plan_end(const struct live_stage *ls, struct campaign_life_move *m)
 {
@@ -52,7 +67,7 @@ static void plan_end(const struct live_stage *ls, struct campaign_life_move *m)
         say(m, "more failed parts than allow_failed");
     } else if (stage_gate_open(ls)) {
         m->to = STAGE_SUCCEEDED;
-        say(m, ls->row.gate_override ? "gate overridden" : "");
+        say_good(ls, m);
     } else if (stage_gate_holds(ls, &why)) {
         m->to = STAGE_HELD;
         say(m, why);
@@ -104,11 +119,38 @@ static void plan_needs(const struct live_campaign *lc, const struct live_stage *
     }
 }
 
+/* The first stage whose input is in this state; NULL: none. */
+static const struct live_stage *input_is(const struct live_campaign *lc, enum input_known input)
+{
+    for (int i = 0; i < lc->stages_n; i++) {
+        if (lc->stages[i].row.input == input) {
+            return &lc->stages[i];
+        }
+    }
+    return NULL;
+}
+
+/* The input of a stage could not be listed. As a submit is refused as a whole, nothing of its
+ * campaign starts. */
+static void plan_refused(const struct live_stage *ls, const struct live_stage *refused,
+                         struct campaign_life_move *m)
+{
+    if (ls->row.input == INPUT_REFUSED) {
+        m->to = STAGE_FAILED;
+        input_listing_text(m->reason, sizeof m->reason, ls->row.input_problem);
+    } else {
+        m->to = STAGE_SKIPPED;
+        (void)snprintf(m->reason, sizeof m->reason, "the input of stage %s could not be listed",
+                       refused->row.name);
+    }
+}
+
 static void plan_stage(const struct live_campaign *lc, const struct live_stage *ls,
                        struct campaign_life_writes *w)
 {
     enum stage_state now = ls->row.state;
     bool cancel = lc->row.wanted == WANTED_CANCEL;
+    const struct live_stage *refused = input_is(lc, INPUT_REFUSED);
     if (lc->row.state == CAMPAIGN_PLANNED || campaign_state_terminal(lc->row.state)) {
         return;
     }
@@ -119,7 +161,7 @@ static void plan_stage(const struct live_campaign *lc, const struct live_stage *
     m->reason[0] = '\0';
     /* Skipped comes before the other terminal states.
      * NOLINTNEXTLINE(bugprone-branch-clone) */
-    if (now == STAGE_SKIPPED && !cancel) {
+    if (now == STAGE_SKIPPED && !cancel && refused == NULL) {
         plan_needs(lc, ls, m);
     } else if (stage_state_terminal(now)) {
         return;
@@ -128,6 +170,8 @@ static void plan_stage(const struct live_campaign *lc, const struct live_stage *
             !ls->endpoint_there) {
             m->to = STAGE_CANCELLED;
         }
+    } else if (now == STAGE_BLOCKED && refused != NULL) {
+        plan_refused(ls, refused, m);
     } else if (now == STAGE_BLOCKED) {
         plan_needs(lc, ls, m);
     } else {
@@ -207,6 +251,24 @@ static void plan_wanted(const struct live_campaign *lc, struct campaign_life_wri
     }
 }
 
+/* It is accepted, and an input of it is still being listed. */
+static bool waits_for_input(const struct live_campaign *lc)
+{
+    return lc->row.wanted != WANTED_CANCEL && input_is(lc, INPUT_LISTED) != NULL &&
+           input_is(lc, INPUT_REFUSED) == NULL;
+}
+
+/* It fails because of an input: of which stage, and why. */
+static void say_input(const struct live_campaign *lc, struct campaign_life_move *m)
+{
+    const struct live_stage *refused = input_is(lc, INPUT_REFUSED);
+    if (m->to == CAMPAIGN_FAILED && refused != NULL) {
+        char input[sizeof m->reason - 60];
+        input_listing_text(input, sizeof input, refused->row.input_problem);
+        (void)snprintf(m->reason, sizeof m->reason, "stage %.40s: %s", refused->row.name, input);
+    }
+}
+
 static void plan_campaign(const struct live_campaign *lc, struct campaign_life_writes *w)
 {
     enum campaign_state now = lc->row.state;
@@ -216,6 +278,9 @@ static void plan_campaign(const struct live_campaign *lc, struct campaign_life_w
     m->resumes = false;
     m->reason[0] = '\0';
     enum campaign_state end = end_of(lc);
+    if (now == CAMPAIGN_PLANNED && waits_for_input(lc)) {
+        return;
+    }
     if (now == CAMPAIGN_PLANNED) {
         m->to = CAMPAIGN_RUNNING;
     } else if (end != CAMPAIGN_RUNNING && lc->live == 0) {
@@ -225,6 +290,7 @@ static void plan_campaign(const struct live_campaign *lc, struct campaign_life_w
     } else if (lc->row.wanted != WANTED_CANCEL) {
         m->to = lc->live == 0 ? CAMPAIGN_PAUSED : CAMPAIGN_DRAINING;
     }
+    say_input(lc, m);
     w->n += m->to != m->from;
 }
 
@@ -254,6 +320,7 @@ void campaign_life_apply(struct leader_state *s, struct live_campaign *lc,
         stage_history_resumed(ls, m->last_attempt_id);
     }
     if (ls != NULL) {
+        s->tries_unread |= stage_state_terminal(ls->row.state);
         stage_set_state(ls, (enum stage_state)m->to);
         (void)snprintf(ls->row.reason, sizeof ls->row.reason, "%s", m->reason);
     } else {
@@ -291,13 +358,9 @@ void campaign_life_apply_unwant(struct leader_state *s, const struct live_campai
 
 void campaign_life_want_again(struct leader_state *s, const struct live_campaign *lc)
 {
-    bool goes_on = lc->row.wanted == WANTED_RUN || lc->row.wanted == WANTED_DRAIN;
-    for (size_t i = 0; i < s->attempts_n && goes_on; i++) {
-        struct live_attempt *a = s->attempts[i];
-        if (a->campaign == lc && !a->row.unwanted && !a->p.wanted) {
-            a->p.wanted = true;
-            a->wake_us = 0;
-            s->act = true;
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        if (s->attempts[i]->campaign == lc) {
+            leader_attempt_weigh(s, s->attempts[i]);
         }
     }
 }

@@ -68,6 +68,9 @@ void leader_endpoint_no_model(struct live_stage *ls)
 bool leader_endpoint_due(const struct leader_state *s, const struct live_campaign *lc,
                          const struct live_stage *ls, usec_t now_us, int *ret_n)
 {
+    if (s->tries_unread) {
+        return false;
+    }
     const struct live_endpoint *e = leader_endpoint_of(s, ls->row.id);
     usec_t from_us = 0;
     if (!is_endpoint(ls) || ls->row.state != STAGE_RUNNING || lc->row.state != CAMPAIGN_RUNNING ||

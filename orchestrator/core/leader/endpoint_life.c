@@ -3,16 +3,16 @@
 #include "budget_state.h"
 #include "common/retry.h"
 #include "core/money/cost.h"
+#include "late_create.h"
+#include "parking.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-#define AGAIN_US          USEC_PER_SEC
-#define AGAIN_MAX_US      (60 * USEC_PER_SEC)
-#define LOOK_US           (60 * USEC_PER_SEC) /* at one that is in service */
-#define LATE_LOOK_US      (10 * USEC_PER_SEC) /* for one that may still come into being */
-#define UNREADABLE_MAX_US (60 * USEC_PER_SEC) /* what was just made may not be readable yet */
-#define NOT_SEEN_YET_MAX  8                   /* Creates before what they name can be read */
-#define SMOKE_FAILURES    5                   /* questions in a row that did not reach the model */
+#define AGAIN_US         USEC_PER_SEC
+#define AGAIN_MAX_US     (60 * USEC_PER_SEC)
+#define LOOK_US          (60 * USEC_PER_SEC) /* at one that is in service */
+#define NOT_SEEN_YET_MAX 8                   /* Creates before what they name can be read */
+#define SMOKE_FAILURES   5                   /* questions in a row that did not reach the model */
 
 usec_t leader_endpoint_until(const struct endpoint_row *r)
 {
@@ -94,11 +94,13 @@ struct live_endpoint *leader_apply_endpoint_intent(struct leader_state *s,
     return e;
 }
 
+/* Of a campaign that cannot be read now, nobody knows. */
 static bool stage_open(struct leader_state *s, const struct endpoint_row *r)
 {
     struct live_campaign *lc = leader_state_campaign(s, r->campaign_id);
     const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, r->stage_id) : NULL;
-    return ls != NULL && !stage_state_terminal(ls->row.state);
+    return parking_unread(s, r->campaign_id) ||
+           (ls != NULL && !stage_state_terminal(ls->row.state));
 }
 
 void leader_endpoints_forget(struct leader_state *s)
@@ -281,7 +283,7 @@ static void on_missing(usec_t now_us, struct endpoint_row *r)
 {
     if (r->in_service_us > 0) {
         begin_delete(r, now_us, "it was deleted at AWS");
-    } else if (now_us >= r->created_us + UNREADABLE_MAX_US) {
+    } else if (now_us >= r->created_us + LATE_READABLE_US) {
         fail(r, CAUSE_UNKNOWN, now_us, "it was deleted at AWS before it was in service");
     }
 }
@@ -294,14 +296,16 @@ static void gone_one(struct live_endpoint *e)
     e->next_us = 0;
 }
 
-/* A Create may still be on its way, and would make again what is gone. None is sent once all three
- * are known to exist. */
+/* A Create may still be on its way. None is signed once all three are known to exist or the
+ * deletion has begun. */
 static bool may_come_again(const struct live_endpoint *e, const struct endpoint_fact *f,
                            usec_t now_us, int64_t boot_us)
 {
     bool all = e->row.made == HOSTING_KIND_COUNT;
-    return e->signed_us > 0 && boot_us < e->signed_us + f->window_us &&
-           (!all || now_us < e->row.created_us + 2 * f->window_us);
+    const struct late_create late = {e->signed_us, all ? e->row.created_us : e->row.deleting_us,
+                                     f->window_us,
+                                     all && f->call.kind == HOSTING_ENDPOINT && !e->delete_taken};
+    return late_create_possible(&late, now_us, boot_us);
 }
 
 static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
@@ -328,7 +332,7 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
         }
     } else if (f->said == ENDPOINT_SAID_ABSENT) {
         if (may_come_again(e, f, now_us, boot_us)) {
-            e->next_us = MIN(e->signed_us + f->window_us, boot_us + LATE_LOOK_US);
+            e->next_us = late_create_look_us(e->signed_us + f->window_us, boot_us);
         } else {
             gone_one(e);
         }
@@ -481,6 +485,10 @@ void leader_plan_endpoint_fact(struct live_endpoint *e, const struct endpoint_fa
     ASSERT((f->said != ENDPOINT_SAID_NO && f->said != ENDPOINT_SAID_NOTHING) ||
            f->failure != NULL || f->call.act == ENDPOINT_ACT_PAYLOADS);
     pause_after(e, f, boot_us);
+    if (f->said == ENDPOINT_SAID_ABSENT) { /* when it was asked, however long the answer lay here */
+        now_us -= boot_us - f->asked_us;
+        boot_us = f->asked_us;
+    }
     switch (f->call.act) {
     case ENDPOINT_ACT_NONE:
         break;
@@ -566,4 +574,7 @@ void leader_endpoint_not_written(struct live_endpoint *e, int64_t boot_us)
     e->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, e->failures - 1);
     e->gone = MIN(e->gone, HOSTING_KIND_COUNT - 1); /* the last of them is looked at once more */
     e->payloads_n = -1;                             /* and the smoke test is made anew */
+    e->unsure |=
+        e->row.made < HOSTING_KIND_COUNT; /* one more may have been made, and is forgotten */
+    e->signed_us = e->unsure ? boot_us : e->signed_us;
 }

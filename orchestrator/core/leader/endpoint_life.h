@@ -60,6 +60,7 @@ struct endpoint_fact { /* how a call was answered; pointers are borrowed, and NU
     int payloads_n;                          /* YES of PAYLOADS */
     int p95_ms;                              /* of INVOKE: slower fails; 0: not said */
     int64_t window_us; /* for so long after a Create was signed it may still take effect */
+    int64_t asked_us;  /* of ABSENT: when the call was made, by CLOCK_BOOTTIME */
 };
 
 enum endpoint_news {

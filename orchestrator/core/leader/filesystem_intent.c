@@ -6,6 +6,19 @@
 #include "intents.h"
 #include <stdio.h>
 
+/* The newest try of a stage; NULL: none. */
+static const struct live_filesystem *newest_of(const struct leader_state *s, int64_t stage_id)
+{
+    const struct live_filesystem *newest = NULL;
+    for (size_t i = 0; i < s->filesystems_n; i++) {
+        const struct live_filesystem *f = s->filesystems[i];
+        if (f->row.stage_id == stage_id && (newest == NULL || f->row.n > newest->row.n)) {
+            newest = f;
+        }
+    }
+    return newest;
+}
+
 static bool is_lustre(const struct live_stage *ls)
 {
     return ls->spec != NULL && ls->spec->kind == SPEC_KIND_LUSTRE;
@@ -23,7 +36,7 @@ static bool again(const struct live_stage *ls, const struct filesystem_row *r, u
 
 static void mark(const struct leader_state *s, struct live_stage *ls)
 {
-    const struct live_filesystem *f = leader_filesystem_of(s, ls->row.id);
+    const struct live_filesystem *f = newest_of(s, ls->row.id);
     usec_t from_us;
     if (!is_lustre(ls)) {
         return;
@@ -56,7 +69,10 @@ void leader_filesystems_mark(struct leader_state *s, usec_t now_us)
 bool leader_filesystem_due(const struct leader_state *s, const struct live_campaign *lc,
                            const struct live_stage *ls, usec_t now_us, int *ret_n)
 {
-    const struct live_filesystem *f = leader_filesystem_of(s, ls->row.id);
+    if (s->tries_unread) {
+        return false;
+    }
+    const struct live_filesystem *f = newest_of(s, ls->row.id);
     usec_t from_us = 0;
     if (!is_lustre(ls) || ls->row.state != STAGE_RUNNING || lc->row.state != CAMPAIGN_RUNNING ||
         lc->row.wanted != WANTED_RUN || lc->set_aside != WAIT_NONE) {

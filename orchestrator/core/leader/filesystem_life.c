@@ -5,14 +5,14 @@
 #include "core/failure/cause.h"
 #include "core/money/cost.h"
 #include "filesystem_use.h"
+#include "late_create.h"
+#include "parking.h"
 #include <stdio.h>
 
-#define AGAIN_US          USEC_PER_SEC
-#define AGAIN_MAX_US      (60 * USEC_PER_SEC)
-#define EXPORT_AGAIN_US   (300 * USEC_PER_SEC) /* at most, after exports that failed */
-#define LOOK_US           (60 * USEC_PER_SEC)  /* at one that is used */
-#define LATE_LOOK_US      (10 * USEC_PER_SEC)  /* for one that may still come into being */
-#define UNREADABLE_MAX_US (60 * USEC_PER_SEC)  /* what was just made may not be readable yet */
+#define AGAIN_US        USEC_PER_SEC
+#define AGAIN_MAX_US    (60 * USEC_PER_SEC)
+#define EXPORT_AGAIN_US (300 * USEC_PER_SEC) /* at most, after exports that failed */
+#define LOOK_US         (60 * USEC_PER_SEC)  /* at one that is used */
 
 usec_t leader_filesystem_until(const struct filesystem_row *r)
 {
@@ -35,18 +35,6 @@ struct live_filesystem *leader_filesystem(const struct leader_state *s, int64_t 
         }
     }
     return NULL;
-}
-
-const struct live_filesystem *leader_filesystem_of(const struct leader_state *s, int64_t stage_id)
-{
-    const struct live_filesystem *newest = NULL;
-    for (size_t i = 0; i < s->filesystems_n; i++) {
-        const struct live_filesystem *f = s->filesystems[i];
-        if (f->row.stage_id == stage_id && (newest == NULL || f->row.n > newest->row.n)) {
-            newest = f;
-        }
-    }
-    return newest;
 }
 
 static struct live_filesystem *add(struct leader_state *s, const struct filesystem_row *row)
@@ -89,11 +77,13 @@ struct live_filesystem *leader_apply_filesystem_intent(struct leader_state *s,
     return f;
 }
 
+/* Of a campaign that cannot be read now, nobody knows. */
 static bool stage_open(struct leader_state *s, const struct filesystem_row *r)
 {
     struct live_campaign *lc = leader_state_campaign(s, r->campaign_id);
     const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, r->stage_id) : NULL;
-    return ls != NULL && !stage_state_terminal(ls->row.state);
+    return parking_unread(s, r->campaign_id) ||
+           (ls != NULL && !stage_state_terminal(ls->row.state));
 }
 
 void leader_filesystems_forget(struct leader_state *s)
@@ -243,6 +233,18 @@ static void on_create(struct live_filesystem *f, const struct filesystem_fact *f
     }
 }
 
+/* A create may still be on its way. None is signed once one is known or the deletion has begun. */
+static bool may_come_again(const struct live_filesystem *f, const struct filesystem_fact *fact,
+                           usec_t now_us, int64_t boot_us)
+{
+    const struct filesystem_row *r = &f->row;
+    bool known = r->aws_id[0] != '\0';
+    const struct late_create late = {f->signed_us,
+                                     known ? MAX(r->created_us, r->intended_us) : r->ending_us,
+                                     fact->window_us, known && !f->delete_taken};
+    return late_create_possible(&late, now_us, boot_us);
+}
+
 /* The list of all, by the tag. */
 static void on_find(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
                     int64_t boot_us, struct filesystem_row *r)
@@ -253,8 +255,8 @@ static void on_find(struct live_filesystem *f, const struct filesystem_fact *fac
         return;
     } else if (r->state == FILESYSTEM_INTENDED) {
         f->unsure = false; /* the same again, under the same token */
-    } else if (f->signed_us > 0 && boot_us < f->signed_us + fact->window_us) {
-        f->next_us = MIN(f->signed_us + fact->window_us, boot_us + LATE_LOOK_US);
+    } else if (may_come_again(f, fact, now_us, boot_us)) {
+        f->next_us = late_create_look_us(f->signed_us + fact->window_us, boot_us);
     } else {
         f->signed_us = 0; /* it never was, and never will be */
         r->ended_us = now_us;
@@ -294,17 +296,9 @@ static void on_seen(struct live_filesystem *f, const struct filesystem_descripti
 static void on_missing(usec_t now_us, struct filesystem_row *r)
 {
     usec_t since_us = MAX(r->created_us, r->intended_us); /* by AWS' clock; by ours */
-    if (r->available_us > 0 || now_us >= since_us + UNREADABLE_MAX_US) {
+    if (r->available_us > 0 || now_us >= since_us + LATE_READABLE_US) {
         fail(r, CAUSE_UNKNOWN, now_us, "it was deleted at AWS");
     }
-}
-
-/* A create may still be on its way and make another one; none is sent once one is known. */
-static bool may_come_again(const struct live_filesystem *f, const struct filesystem_fact *fact,
-                           usec_t now_us, int64_t boot_us)
-{
-    return f->signed_us > 0 && boot_us < f->signed_us + fact->window_us &&
-           now_us < MAX(f->row.created_us, f->row.intended_us) + 2 * fact->window_us;
 }
 
 static void on_going(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
@@ -475,6 +469,10 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
     *ret =
         (struct filesystem_writes){.news = FILESYSTEM_AS_BEFORE, .row = f->row, .error = ERR_INIT};
     pause_after(f, fact, boot_us);
+    if (fact->said == FILESYSTEM_SAID_ABSENT) { /* when it was asked, however long the answer lay */
+        now_us -= boot_us - fact->asked_us;
+        boot_us = fact->asked_us;
+    }
     switch (fact->act) {
     case FILESYSTEM_ACT_NONE:
         break;
@@ -597,4 +595,6 @@ void leader_filesystem_not_written(struct live_filesystem *f, int64_t boot_us)
     f->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, f->failures - 1);
     f->described_us = 0;
     f->there = false; /* what it is billed for is written before its deletion is asked for */
+    f->unsure |= f->row.aws_id[0] == '\0'; /* it may have been made, and its id is forgotten */
+    f->signed_us = f->unsure ? boot_us : f->signed_us;
 }

@@ -24,8 +24,6 @@ struct live_filesystem *leader_apply_filesystem_intent(struct leader_state *s,
                                                        const struct filesystem_row *row);
 /* NULL: there is none. */
 struct live_filesystem *leader_filesystem(const struct leader_state *s, int64_t id);
-/* The newest try of a stage; NULL: none. */
-const struct live_filesystem *leader_filesystem_of(const struct leader_state *s, int64_t stage_id);
 /* Those that have ended are forgotten once their stage has, too. */
 void leader_filesystems_forget(struct leader_state *s);
 
@@ -63,6 +61,7 @@ struct filesystem_fact { /* how a call was answered; pointers are borrowed, NULL
     struct filesystem_tasks tasks;              /* YES of TASKS */
     const struct aws_failure *failure;          /* NO, NOTHING */
     int64_t window_us; /* for so long after a create was signed it may still take effect */
+    int64_t asked_us;  /* of ABSENT: when the call was made, by CLOCK_BOOTTIME */
 };
 
 enum filesystem_news {

@@ -69,6 +69,29 @@ bool leader_filesystem_lost(const struct leader_state *s, const struct live_camp
     return false;
 }
 
+static bool available(const struct leader_state *s, int64_t stage_id)
+{
+    for (size_t i = 0; i < s->filesystems_n; i++) {
+        const struct filesystem_row *r = &s->filesystems[i]->row;
+        if (r->stage_id == stage_id && r->state == FILESYSTEM_AVAILABLE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool leader_filesystem_going(const struct leader_state *s, const struct live_campaign *lc,
+                             const struct spec_stage *stage)
+{
+    for (int i = 0; i < lc->stages_n; i++) {
+        const struct live_stage *ls = &lc->stages[i];
+        if (names(stage, ls->row.name) && !available(s, ls->row.id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const struct live_stage *stage_of(const struct live_campaign *lc, int64_t id)
 {
     for (int i = 0; i < lc->stages_n; i++) {

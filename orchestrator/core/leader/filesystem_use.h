@@ -10,6 +10,10 @@ bool leader_filesystem_used(const struct leader_state *s, const struct filesyste
  * over, or somebody deleted it. */
 bool leader_filesystem_lost(const struct leader_state *s, const struct live_campaign *lc,
                             const struct spec_stage *stage);
+/* A file system that jobs of this stage mount is not available, or not any more: no job of it is
+ * started now, nor later from a request that names it. */
+bool leader_filesystem_going(const struct leader_state *s, const struct live_campaign *lc,
+                             const struct spec_stage *stage);
 /* The file systems that jobs of this stage mount, for its request; texts are borrowed. Returns how
  * many are there now. */
 int leader_filesystem_volumes(const struct leader_state *s, int64_t campaign_id,

@@ -44,6 +44,9 @@ void leader_state_clear(struct leader_state *s)
     free(s->strays);
     s->strays = NULL;
     s->strays_n = 0;
+    free(s->resource_strays);
+    s->resource_strays = NULL;
+    s->resource_strays_n = 0;
     s->watch_until_us = 0;
     while (s->campaigns_n > 0) {
         leader_state_drop_campaign(s, s->campaigns[s->campaigns_n - 1]);
@@ -278,6 +281,7 @@ struct live_stage *leader_state_new_stages(size_t n)
 
 void leader_state_add_campaign(struct leader_state *s, struct live_campaign *lc)
 {
+    s->tries_unread = true;
     size_t at = s->campaigns_n;
     lc->generation = ++s->generations;
     s->campaigns = xrealloc(s->campaigns, (s->campaigns_n + 1) * sizeof(struct live_campaign *));

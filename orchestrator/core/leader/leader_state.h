@@ -170,6 +170,14 @@ struct live_stray {
     int64_t next_us, described_us, ended_us; /* boot; 0 not yet */
 };
 
+/* A thing of this installation that is no job and no row stands for (resource_strays.h). */
+struct live_resource_stray {
+    struct resource_stray_row row;
+    bool there, delete_taken; /* a Describe has shown it; its deletion has begun */
+    int failures;             /* in a row */
+    int64_t next_us;          /* boot: no call before this */
+};
+
 /* A model, config and endpoint that stand for one try of a stage (endpoint_life.h). */
 struct live_endpoint {
     struct endpoint_row row;
@@ -241,10 +249,15 @@ struct leader_state {
     size_t parked_n;
     struct live_stray *strays; /* by name */
     size_t strays_n;
+    struct live_resource_stray *resource_strays; /* by name */
+    size_t resource_strays_n;
     struct live_endpoint **endpoints;
     size_t endpoints_n;
     struct live_filesystem **filesystems;
     size_t filesystems_n;
+    bool
+        tries_unread; /* a campaign or a stage came (back) into view: its earlier endpoints and file
+                          systems, ended ones too, are read before the next one is intended */
     usec_t watch_from_us; /* jobs created from here on are listed although nobody waits for them */
     int64_t watch_until_us; /* boot: until then */
     struct pending_record *records;

@@ -273,6 +273,7 @@ void operation_apply(struct leader_state *s, struct live_campaign *lc,
     if (w->stage_reopens) {
         stage_set_state(ls, STAGE_RUNNING);
         ls->row.reason[0] = '\0';
+        s->tries_unread = true;
     }
     if (w->campaign_reopens) {
         campaign_set_state(lc, CAMPAIGN_RUNNING);
@@ -283,6 +284,45 @@ void operation_apply(struct leader_state *s, struct live_campaign *lc,
             retry_one(s, lc, ls, &rows[i], &w->changes);
         }
         next += in_order;
+    }
+    s->look_at_db = s->decide = true;
+}
+
+size_t operation_undo_pick(struct retried_row *rows, size_t n, int64_t *ret_ids)
+{
+    size_t kept = 0;
+    int64_t stage_id = n > 0 ? rows[0].stage_id : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].stage_id == stage_id) {
+            rows[kept] = rows[i];
+            ret_ids[kept++] = rows[i].task_id;
+        }
+    }
+    return kept;
+}
+
+void operation_undo_apply(struct leader_state *s, struct live_campaign *lc,
+                          const struct retried_row *rows, size_t n, const int64_t *moved_ids,
+                          size_t moved)
+{
+    size_t next = 0;
+    if (moved == 0) {
+        return;
+    }
+    struct live_stage *ls = leader_state_stage(lc, rows[0].stage_id);
+    (void)ready_queue_drop(ls->ready, moved_ids, moved);
+    task_counts_move(lc, ls, TASK_WAITING, TASK_FAILED, (int64_t)moved);
+    for (size_t i = 0; i < n && next < moved; i++) {
+        if (rows[i].task_id != moved_ids[next]) {
+            continue;
+        }
+        struct task_change_row *ch = leader_state_change(s, rows[i].task_id, false);
+        if (ch != NULL) { /* its tries begin anew with the next retry, as in every failed part */
+            ch->instance_type_i = rows[i].instance_type_i;
+            ch->volume_gb = rows[i].volume_gb;
+            ch->max_runtime_s = rows[i].max_runtime_s;
+        }
+        next++;
     }
     s->look_at_db = s->decide = true;
 }

@@ -130,7 +130,22 @@ bool rows_fresh(const struct live_campaign *lc)
 bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc, int64_t boot_us)
 {
     const struct parking_subject who = PARKING_CAMPAIGN(lc->row.id);
-    return lc->spec_unreadable && parking_may(s, &who, boot_us);
+    return lc->spec_unreadable && (rows_fresh(lc) || campaign_state_terminal(lc->row.state)) &&
+           parking_may(s, &who, boot_us);
+}
+
+/* Parts were queued without knowing whether they are to be checked first. Nothing has started. */
+static void queue_anew(struct live_campaign *lc)
+{
+    for (int k = 0; k < lc->stages_n; k++) {
+        struct live_stage *ls = &lc->stages[k];
+        ready_queue_free(ls->ready);
+        ready_queue_free(ls->unchecked);
+        ls->ready = ready_queue_new();
+        ls->unchecked = ready_queue_new();
+        ls->loaded = 0;
+    }
+    lc->seen_tasks = -1;
 }
 
 bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken)
@@ -145,6 +160,7 @@ bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken
         rows_set_spec(lc, NULL);
         return false;
     }
+    queue_anew(lc);
     s->decide = true;
     return true;
 }
@@ -168,6 +184,8 @@ void rows_refresh_stage(struct live_stage *ls, const struct stage_row *now)
 {
     rows_take_parts(ls, now->tasks);
     ls->row.closed = now->closed;
+    ls->row.input = now->input;
+    memcpy(ls->row.input_problem, now->input_problem, sizeof ls->row.input_problem);
     ls->row.gate_override = now->gate_override;
     ls->row.cap_musd = now->cap_musd;
     ls->row.per_task_musd = now->per_task_musd;

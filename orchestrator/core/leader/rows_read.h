@@ -43,11 +43,11 @@ enum rows_look rows_look(struct leader_state *s, const struct campaign_version *
 void rows_refreshed(struct live_campaign *lc, const struct campaign_version *v, bool loaded);
 /* Nothing that a look wanted to read of it is missing. */
 bool rows_fresh(const struct live_campaign *lc);
-/* Is the spec that could not be read to be tried again? */
+/* Is the spec that could not be read to be tried again? Not before its parts are read. */
 bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc, int64_t boot_us);
 /* It was tried: with lc->spec (NULL: it cannot be read) the stages' histories were read again, and
  * their breakers count the attempts under way again. taken: its transaction. True: the campaign
- * goes on; else it stays as it was, without a spec. */
+ * goes on, and its parts are read again at the next look; else it stays without a spec. */
 bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken);
 /* What people want of it may have changed. Columns that only the leader writes stay as they are. */
 void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *now);

@@ -25,6 +25,10 @@ static bool whole(const struct metric_collect *m)
 enum metric_act metric_collect_next(struct metric_collect *m, int64_t boot_us)
 {
     bool given_up = m->note[0] != '\0';
+    if (m->blind) {
+        m->due_us = INT64_MAX;
+        return METRIC_WAIT;
+    }
     if ((given_up && !m->ended) || (m->final_known && (given_up || whole(m)))) {
         return METRIC_CLOSE;
     }

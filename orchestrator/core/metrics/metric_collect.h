@@ -18,6 +18,7 @@ enum metric_act {
 };
 struct metric_collect {
     struct metric_place place;
+    bool blind; /* what is to be found in it is not known now: it waits */
     char
         next_stream[METRIC_STREAM_MAX]; /* seen: read when this one was read to its end once more */
     bool ended;                         /* its attempt */

@@ -482,6 +482,47 @@ bool ready_queue_take(struct ready_queue *r, int64_t task_id)
     return false;
 }
 
+static int compare_id(const void *key, const void *at)
+{
+    int64_t a, b;
+    memcpy(&a, key, sizeof a);
+    memcpy(&b, at, sizeof b);
+    return (a > b) - (a < b);
+}
+
+static size_t heap_drop(struct heap *h, const int64_t *ids, size_t n, before_fn *before)
+{
+    size_t kept = 0, old_n = h->n;
+    for (size_t i = 0; i < old_n; i++) {
+        int64_t id = h->at[i].task_id;
+        bool among = id >= ids[0] && id <= ids[n - 1] &&
+                     bsearch(&id, ids, n, sizeof *ids, compare_id) != NULL;
+        h->at[kept] = h->at[i];
+        kept += !among;
+    }
+    h->n = kept;
+    if (kept < old_n) {
+        heap_build(h, before);
+    }
+    return old_n - kept;
+}
+
+size_t ready_queue_drop(struct ready_queue *r, const int64_t *ids, size_t n)
+{
+    size_t dropped = 0;
+    if (n == 0) {
+        return 0;
+    }
+    dropped += heap_drop(&r->backoff, ids, n, time_before);
+    for (int i = 0; i < groups_n(r); i++) {
+        dropped += heap_drop(&group_at(r, i)->heap, ids, n, order_before);
+    }
+    for (int i = 0; i < r->apart_n; i++) {
+        dropped += heap_drop(&r->apart[i].heap, ids, n, time_before);
+    }
+    return dropped;
+}
+
 bool ready_queue_hurry(struct ready_queue *r, int64_t task_id)
 {
     struct heap *h = &r->backoff;

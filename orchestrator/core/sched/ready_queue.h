@@ -62,6 +62,8 @@ bool ready_queue_at_most(struct ready_queue *r, int group, usec_t now_us, uint32
 /* Remove this task from those that may start; false: not found. O(n); O(log n) for the first of a
  * group and for the one that ready_queue_at_most returned last. */
 bool ready_queue_take(struct ready_queue *r, int64_t task_id);
+/* Remove these n tasks (ids ascending) wherever they are; returns how many were there. O(all). */
+size_t ready_queue_drop(struct ready_queue *r, const int64_t *ids, size_t n);
 /* A task that backs off may start now; false: it does not back off. O(n). */
 bool ready_queue_hurry(struct ready_queue *r, int64_t task_id);
 void ready_queue_clear(struct ready_queue *r);

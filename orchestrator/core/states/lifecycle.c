@@ -99,6 +99,11 @@ static const char *const parked_kind_names[] = {
 #include "parked_kind.def"
 };
 #undef X
+#define X(k, name) name,
+static const char *const resource_kind_names[] = {
+#include "resource_kind.def"
+};
+#undef X
 #define X(k, name, remedy) remedy,
 static const char *const parked_kind_remedies[] = {
 #include "parked_kind.def"
@@ -154,6 +159,7 @@ NAMES(pool_state, POOL_STATE_COUNT);
 NAMES(endpoint_state, ENDPOINT_STATE_COUNT);
 NAMES(filesystem_state, FILESYSTEM_STATE_COUNT);
 NAMES(parked_kind, PARKED_KIND_COUNT);
+NAMES(resource_kind, RESOURCE_KIND_COUNT);
 NAMES(cause, CAUSE_COUNT);
 NAMES(wanted, WANTED_COUNT);
 NAMES(market, MARKET_COUNT);
@@ -234,6 +240,7 @@ static const bool campaign_edges[CAMPAIGN_STATE_COUNT][CAMPAIGN_STATE_COUNT] = {
 static const bool stage_edges[STAGE_STATE_COUNT][STAGE_STATE_COUNT] = {
     [STAGE_BLOCKED] = {[STAGE_RUNNING] = true,
                        [STAGE_HELD] = true,
+                       [STAGE_FAILED] = true, /* its input cannot be listed */
                        [STAGE_SKIPPED] = true,
                        [STAGE_CANCELLED] = true},
     [STAGE_RUNNING] = {[STAGE_HELD] = true,

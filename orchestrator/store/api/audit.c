@@ -5,17 +5,16 @@
 
 #define SCAN_ROWS 20000 /* that a page looks at, at most */
 
-bool apidb_audit(struct store *s, const char *token_id, const char *role, const char *action,
-                 const char *subject, const char *detail_json, const char *request_id,
-                 struct err *err)
+bool apidb_audit(struct store *s, const struct apidb_audit_row *row, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_text(&p, token_id);
-    param_text(&p, role);
-    param_text(&p, action);
-    param_text(&p, subject);
-    param_json(&p, detail_json);
-    param_text(&p, request_id);
+    param_text(&p, row->token_id);
+    param_text(&p, row->role);
+    param_text(&p, row->action);
+    param_text(&p, row->subject);
+    param_json(&p, row->detail_json);
+    param_text(&p, row->request_id);
+    param_json(&p, row->before_json);
     return store_run(s, QUERY(API_AUDIT_ADD), &p, NULL, err);
 }
 

@@ -3,10 +3,14 @@
 #include "common/buf.h"
 #include "store/pg/connection.h"
 
-/* Insert an audit row in the current transaction. detail_json may be NULL. */
-bool apidb_audit(struct store *s, const char *token_id, const char *role, const char *action,
-                 const char *subject, const char *detail_json, const char *request_id,
-                 struct err *err) MUST_CHECK;
+/* A row of the audit. All are borrowed. */
+struct apidb_audit_row {
+    const char *token_id, *role, *action, *subject, *request_id;
+    const char *before_json; /* what was there before; NULL: nothing to tell */
+    const char *detail_json; /* what was asked for; NULL: {} */
+};
+/* Insert an audit row in the current transaction. */
+bool apidb_audit(struct store *s, const struct apidb_audit_row *row, struct err *err) MUST_CHECK;
 
 /* Which rows, and for whom. No string is NULL; "" is all. */
 struct apidb_audit_query {

@@ -230,11 +230,18 @@ bool apidb_campaign_list(struct store *s, const struct apidb_campaign_query *q, 
     return true;
 }
 
-bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, struct err *err)
+bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, int64_t *ret_parts,
+                         struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *res = NULL;
     param_i64(&p, id);
-    return store_text(s, QUERY(API_CAMPAIGN_ROWS), &p, "campaign", ret, err);
+    if (!store_exec(s, QUERY(API_CAMPAIGN_ROWS), &p, &res, err)) {
+        return false;
+    }
+    buf_add_cstr(ret, row_text(res, 0, 0));
+    *ret_parts = row_i64(res, 0, 1);
+    return true;
 }
 
 bool apidb_campaign_spec(struct store *s, int64_t id, struct buf *ret_json, struct buf *ret_text,
@@ -320,6 +327,13 @@ bool apidb_campaign_patch(struct store *s, int64_t id, const struct apidb_patch 
     param_i64_or_null(&p, patch->parts_limit, -1);
     param_i64_or_null(&p, patch->weight, -1);
     return store_run(s, QUERY(API_CAMPAIGN_PATCH), &p, NULL, err);
+}
+
+bool apidb_campaign_limits(struct store *s, int64_t id, struct buf *ret_json, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    return store_text(s, QUERY(API_CAMPAIGN_LIMITS), &p, "row", ret_json, err);
 }
 
 bool apidb_notify(struct store *s, struct err *err)

@@ -57,8 +57,9 @@ bool apidb_campaign_guidance(struct store *s, int64_t id, apidb_guide guide, str
 bool apidb_campaign_get(struct store *s, int64_t id, apidb_guide guide, int64_t *ret_version,
                         struct buf *ret_json, struct err *err) MUST_CHECK;
 /* Append a text that differs from an earlier one when a part or an attempt of the campaign has
- * changed in between; of a campaign that is not there it is empty. */
-bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, struct err *err) MUST_CHECK;
+ * changed in between; of a campaign that is not there it is empty. *ret_parts: how many it has. */
+bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, int64_t *ret_parts,
+                         struct err *err) MUST_CHECK;
 struct apidb_campaign_query {
     usec_t before_us;
     int64_t before_id;
@@ -80,6 +81,9 @@ struct apidb_wish {
 /* Lock the campaign's row; inside a transaction. */
 bool apidb_campaign_lock(struct store *s, int64_t id, struct apidb_wish *ret,
                          struct err *err) MUST_CHECK;
+/* Append what PATCH changes of it, as a JSON object of the same members. */
+bool apidb_campaign_limits(struct store *s, int64_t id, struct buf *ret_json,
+                           struct err *err) MUST_CHECK;
 /* Set what is wanted of the campaign. */
 bool apidb_campaign_want(struct store *s, int64_t id, enum wanted wanted,
                          struct err *err) MUST_CHECK;

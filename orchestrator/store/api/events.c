@@ -21,7 +21,8 @@ bool apidb_events(struct store *s, int64_t after_id, int64_t campaign_id, int64_
         struct apidb_event e = {.id = row_i64(res, i, 0),
                                 .campaign_id = row_i64(res, i, 1),
                                 .kind = row_text(res, i, 2),
-                                .json = row_text(res, i, 3)};
+                                .json = row_text(res, i, 3),
+                                .project = row_text(res, i, 4)};
         cb(ctx, &e);
         *ret_last = e.id;
     }

@@ -4,7 +4,8 @@
 
 struct apidb_event {
     int64_t id, campaign_id;
-    const char *kind, *json; /* borrowed; valid during the call */
+    const char *kind, *json; /* borrowed; valid during the call, as is project */
+    const char *project;     /* of the campaign; "": it is not there */
 };
 /* Pass events after after_id to cb in order of id, at most n. campaign_id 0: all. *ret_last: id of
  * the last one, after_id when there was none. */

@@ -1,5 +1,6 @@
 /* Bulk operations; see operations.h. */
 #include "operations.h"
+#include "input_listings.h"
 #include "names.h"
 #include "queries.h"
 #include "store/pg/query.h"
@@ -42,6 +43,64 @@ bool apidb_operation_insert(struct store *s, int64_t campaign_id, const char *ki
     }
     *ret_id = row_i64(res, 0, 0);
     return true;
+}
+
+static bool no_undo(int64_t id, const PGresult *r, struct err *err)
+{
+    long long op = (long long)id, campaign = (long long)row_i64(r, 0, 0);
+    const char *kind = row_text(r, 0, 1);
+    bool asked = row_bool(r, 0, 2), over = row_bool(r, 0, 3);
+    if (asked) {
+        return err_set(err, ERR_CONFLICT, "operation op-%lld %s; drover ops op-%lld shows %s", op,
+                       over ? "was undone" : "is being undone already", op,
+                       over ? "how many parts" : "how far");
+    }
+    if (strcmp(kind, "retry") == 0) {
+        return err_set(err, ERR_CONFLICT,
+                       "operation op-%lld has ended and no part of it waits to start; drover pause "
+                       "c-%lld stops those that run",
+                       op, campaign);
+    }
+    if (strcmp(kind, "skip") == 0) {
+        return err_set(err, ERR_CONFLICT,
+                       "operation op-%lld has ended, and what is skipped stays so; submit these "
+                       "parts of c-%lld anew",
+                       op, campaign);
+    }
+    return err_set(err, ERR_CONFLICT,
+                   "operation op-%lld is of kind %s, which is not undone; drover ops op-%lld shows "
+                   "how far it is",
+                   op, kind, op);
+}
+
+/* A number of no operation; it may be a listing's. */
+static bool no_operation(struct store *s, int64_t id, struct err *err)
+{
+    int64_t campaign = 0;
+    if (!apidb_input_listing_campaign(s, id, &campaign, err)) {
+        return false;
+    }
+    return campaign != 0
+               ? err_set(err, ERR_CONFLICT,
+                         "operation op-%lld lists the input of c-%lld and ends with it; "
+                         "drover cancel c-%lld ends both",
+                         (long long)id, (long long)campaign, (long long)campaign)
+               : err_set(err, ERR_NOT_FOUND, "there is no operation op-%lld", (long long)id);
+}
+
+bool apidb_operation_undo(struct store *s, int64_t id, const char *by, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    param_i64(&p, id);
+    param_text(&p, by);
+    if (!store_exec(s, QUERY(API_OPERATION_UNDO), &p, &r, err)) {
+        return false;
+    }
+    if (row_count(r) == 0) {
+        return no_operation(s, id, err);
+    }
+    return row_i64(r, 0, 4) == 1 || no_undo(id, r, err);
 }
 
 static bool operations(struct store *s, int64_t id, int64_t before_id, int64_t n,

@@ -24,6 +24,9 @@ bool apidb_retry_count(struct store *s, const struct apidb_selector *sel, struct
 bool apidb_operation_insert(struct store *s, int64_t campaign_id, const char *kind,
                             const char *selector_json, const char *changes_json, int64_t total,
                             const char *by, int64_t *ret_id, struct err *err) MUST_CHECK;
+/* A person wants the operation undone. ERR_NOT_FOUND; ERR_CONFLICT says why it cannot be, and what
+ * can be done instead. */
+bool apidb_operation_undo(struct store *s, int64_t id, const char *by, struct err *err) MUST_CHECK;
 /* Append the operation as JSON. ERR_NOT_FOUND. */
 bool apidb_operation_get(struct store *s, int64_t id, struct buf *ret_json,
                          struct err *err) MUST_CHECK;

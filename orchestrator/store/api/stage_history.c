@@ -28,7 +28,7 @@ bool apidb_history(struct store *s, int64_t campaign_id, int64_t stage_id, const
 }
 
 bool apidb_part_sizes(struct store *s, int64_t campaign_id, int64_t stage_id, const int32_t *seqs,
-                      size_t n, int64_t *ret, size_t *ret_n, struct err *err)
+                      size_t n, struct apidb_part_size *ret, size_t *ret_n, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, campaign_id);
@@ -40,7 +40,26 @@ bool apidb_part_sizes(struct store *s, int64_t campaign_id, int64_t stage_id, co
     }
     *ret_n = MIN((size_t)row_count(res), n);
     for (size_t i = 0; i < *ret_n; i++) {
-        ret[i] = row_i64(res, (int)i, 0);
+        ret[i] = (struct apidb_part_size){row_i64(res, (int)i, 0), row_i64(res, (int)i, 1)};
+    }
+    return true;
+}
+
+bool apidb_part_waiting(struct store *s, int64_t campaign_id, int64_t task_id,
+                        struct apidb_part_waiting *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, task_id);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PART_WAITING), &p, &res, err)) {
+        return false;
+    }
+    *ret = (struct apidb_part_waiting){.stage_id = 0};
+    if (row_count(res) > 0) {
+        ret->stage_id = row_i64(res, 0, 0);
+        ret->part = (struct apidb_part_size){row_i64(res, 0, 2), row_i64(res, 0, 1)};
+        ret->not_before_us = row_i64(res, 0, 3);
     }
     return true;
 }

@@ -17,7 +17,18 @@ struct apidb_history {
 /* The newest HISTORY_MAX ended attempts, newest first. causes: those that count as an attempt. */
 bool apidb_history(struct store *s, int64_t campaign_id, int64_t stage_id, const int16_t *causes,
                    size_t causes_n, struct apidb_history *ret, struct err *err) MUST_CHECK;
-/* Sizes in bytes of the parts with these numbers, largest first; parts that are not there have
- * none. ret[n]. */
+struct apidb_part_size {
+    int64_t size; /* bytes */
+    int64_t seq;
+};
+/* Those of these parts that are there, in the order in which they start: largest first. ret[n]. */
 bool apidb_part_sizes(struct store *s, int64_t campaign_id, int64_t stage_id, const int32_t *seqs,
-                      size_t n, int64_t *ret, size_t *ret_n, struct err *err) MUST_CHECK;
+                      size_t n, struct apidb_part_size *ret, size_t *ret_n,
+                      struct err *err) MUST_CHECK;
+struct apidb_part_waiting {
+    int64_t stage_id; /* 0: it does not wait, or is not there */
+    struct apidb_part_size part;
+    usec_t not_before_us;
+};
+bool apidb_part_waiting(struct store *s, int64_t campaign_id, int64_t task_id,
+                        struct apidb_part_waiting *ret, struct err *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* Jobs without an attempt; see strays.h. */
+/* Strays; see strays.h. */
 #include "strays.h"
 #include "queries.h"
 #include "store/pg/query.h"
@@ -20,6 +20,5 @@ bool apidb_stray_stop(struct store *s, const char *name, struct err *err)
     if (!store_exec(s, QUERY(API_STRAY_STOP), &p, &r, err)) {
         return false;
     }
-    return row_count(r) == 1 ||
-           err_set(err, ERR_NOT_FOUND, "no job '%.63s' runs without an attempt", name);
+    return row_count(r) == 1 || err_set(err, ERR_NOT_FOUND, "no stray '%.63s' is there", name);
 }

@@ -26,6 +26,8 @@ bool apidb_token_get(struct store *s, const char *id, struct apidb_token *ret, s
     memcpy(ret->hash, hash.p, hash.n);
     row_text_into(res, 0, 1, ret->role, sizeof ret->role);
     row_text_into(res, 0, 2, ret->projects, sizeof ret->projects);
+    row_text_into(res, 0, 3, ret->name, sizeof ret->name);
+    ret->to_note = row_bool(res, 0, 4);
     return true;
 }
 
@@ -98,6 +100,8 @@ bool apidb_session_get(struct store *s, const uint8_t hash[static 32], struct ap
     row_text_into(res, 0, 1, ret->token_id, sizeof ret->token_id);
     row_text_into(res, 0, 2, ret->role, sizeof ret->role);
     row_text_into(res, 0, 3, ret->projects, sizeof ret->projects);
+    row_text_into(res, 0, 4, ret->name, sizeof ret->name);
+    ret->to_note = row_bool(res, 0, 5);
     return true;
 }
 
@@ -127,10 +131,20 @@ bool apidb_session_end(struct store *s, int64_t id, const uint8_t *hash, const c
     return one(s, QUERY(API_SESSION_END), &p, "session", &res, err);
 }
 
-bool apidb_sessions(struct store *s, const char *token_id, struct buf *ret_json, struct err *err)
+bool apidb_token_used(struct store *s, const char *id, int64_t session_id, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, id);
+    param_i64(&p, session_id);
+    return store_run(s, QUERY(API_TOKEN_USED), &p, NULL, err);
+}
+
+bool apidb_sessions(struct store *s, const char *token_id, int64_t own, struct buf *ret_json,
+                    struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, token_id);
+    param_i64(&p, own);
     return store_text(s, QUERY(API_SESSIONS), &p, "row", ret_json, err);
 }
 

@@ -4,17 +4,22 @@
 
 #define TOKEN_PROJECTS_MAX  8
 #define TOKEN_PROJECTS_TEXT 640 /* names joined by commas */
+#define TOKEN_NAME_TEXT     260 /* 64 characters */
 
 struct apidb_token {
     uint8_t hash[32];
     char role[16];
     char projects[TOKEN_PROJECTS_TEXT]; /* joined by commas; "" for all */
+    char name[TOKEN_NAME_TEXT];         /* what people call it */
+    bool to_note;                       /* that it is used was not noted for a minute */
 };
 struct apidb_session {
     int64_t id;
     char token_id[33];
     char role[16];
     char projects[TOKEN_PROJECTS_TEXT];
+    char name[TOKEN_NAME_TEXT]; /* of its token */
+    bool to_note;
 };
 struct apidb_token_new {
     const char *id, *role, *name, *by;
@@ -47,9 +52,12 @@ bool apidb_session_new(struct store *s, const uint8_t hash[static 32], const cha
 /* End one by id (0: by hash), of this token only (NULL: of any). ERR_NOT_FOUND. */
 bool apidb_session_end(struct store *s, int64_t id, const uint8_t *hash, const char *token_id,
                        struct err *err) MUST_CHECK;
-/* A JSON list of the live ones. token_id NULL: of all. */
-bool apidb_sessions(struct store *s, const char *token_id, struct buf *ret_json,
+/* A JSON list of the live ones. token_id NULL: of all. own: the one that asks, or 0. */
+bool apidb_sessions(struct store *s, const char *token_id, int64_t own, struct buf *ret_json,
                     struct err *err) MUST_CHECK;
+/* Note that a token, and with session_id > 0 that session of it, is used. */
+bool apidb_token_used(struct store *s, const char *id, int64_t session_id,
+                      struct err *err) MUST_CHECK;
 /* Project of a campaign (0: of an operation). ERR_NOT_FOUND. */
 bool apidb_project_of(struct store *s, int64_t campaign_id, int64_t operation_id,
                       char ret[static 128], struct err *err) MUST_CHECK;

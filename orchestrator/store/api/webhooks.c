@@ -62,6 +62,28 @@ bool apidb_webhooks(struct store *s, int64_t id, const char *projects, struct bu
     return store_text(s, QUERY(API_WEBHOOKS), &p, "row", ret_json, err);
 }
 
+bool apidb_webhook_tag(struct store *s, int64_t id, struct buf *ret_text, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    return store_text(s, QUERY(API_WEBHOOK_TAG), &p, "row", ret_text, err);
+}
+
+bool apidb_webhook_change(struct store *s, int64_t id, const struct apidb_webhook_change *c,
+                          struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    param_text(&p, c->name);
+    param_text(&p, c->url);
+    param_text(&p, c->format);
+    param_text_array(&p, c->kinds_n > 0 ? c->kinds : NULL, c->kinds_n);
+    param_bool(&p, c->set_quiet);
+    param_i64_or_null(&p, c->quiet_from, -1);
+    param_i64_or_null(&p, c->quiet_until, -1);
+    return store_run(s, QUERY(API_WEBHOOK_CHANGE), &p, NULL, err);
+}
+
 bool apidb_webhook_delete(struct store *s, int64_t id, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;

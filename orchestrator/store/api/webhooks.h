@@ -22,6 +22,18 @@ bool apidb_webhook_project(struct store *s, int64_t id, char ret[static 128],
 /* A JSON list. id 0: all; projects by commas, "": of every one. */
 bool apidb_webhooks(struct store *s, int64_t id, const char *projects, struct buf *ret_json,
                     struct err *err) MUST_CHECK;
+/* A text that changes exactly when what people set does. "" of none. */
+bool apidb_webhook_tag(struct store *s, int64_t id, struct buf *ret_text,
+                       struct err *err) MUST_CHECK;
+struct apidb_webhook_change {
+    const char *name, *url, *format; /* NULL: as it is */
+    const char *kinds[WEBHOOK_KINDS_MAX];
+    size_t kinds_n; /* 0: as they are */
+    bool set_quiet;
+    int64_t quiet_from, quiet_until; /* -1: none */
+};
+bool apidb_webhook_change(struct store *s, int64_t id, const struct apidb_webhook_change *c,
+                          struct err *err) MUST_CHECK;
 bool apidb_webhook_delete(struct store *s, int64_t id, struct err *err) MUST_CHECK;
 /* Queues a message that says it is a test. ERR_CONFLICT: enough of them wait. */
 bool apidb_webhook_test(struct store *s, int64_t id, int64_t *ret_delivery,

@@ -122,8 +122,21 @@ bool operation_page(struct store *s, const struct operation_row *op, enum task_s
 /* Store how many tasks of an operation are done, and its state. */
 bool store_operation_progress(struct store *s, int64_t id, enum operation_state to, int64_t done,
                               struct err *err) MUST_CHECK;
-/* Move these tasks from failed to waiting: delete their failure rows, write the changes, clear
- * not_before and the counts of retries. */
+/* The next parts (ascending) that this retry moved; store_tasks_undo tells those that have started
+ * since. */
+bool undo_page(struct store *s, const struct operation_row *op, size_t n_max,
+               struct retried_row *ret, size_t *ret_n, struct err *err) MUST_CHECK;
+/* An operation that people want undone ends where it is; undone: how many parts so far. */
+bool store_operation_undo(struct store *s, int64_t id, int64_t undone, bool over,
+                          struct err *err) MUST_CHECK;
+/* Move those of these tasks that have not started since the retry from waiting to failed, as they
+ * had failed before it; undo_page gives none of them again. ret_ids has room for n and gets the
+ * moved ids in ascending order. */
+bool store_tasks_undo(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t operation_id,
+                      const int64_t *ids, size_t n, size_t *ret_moved, int64_t *ret_ids,
+                      struct err *err) MUST_CHECK;
+/* Move these tasks from failed to waiting: keep how they failed for an undo, delete their failure
+ * rows, write the changes, clear not_before and the counts of retries. */
 bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, const int64_t *ids,
                        size_t n, const struct task_changes *changes, size_t *ret_moved,
                        int64_t *ret_ids, struct err *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* Bulk operations: reading them, the tasks their selector matches, progress. */
+/* Bulk operations: reading them, the tasks that their selector or their undo names, progress. */
 #include "common/json.h"
 #include "leader.h"
 #include "queries.h"
@@ -26,6 +26,8 @@ bool view_operations(struct store *s, struct operation_row **ret, size_t *ret_n,
         rows[i].state = operation_state_parse(row_text(r, k, 5));
         rows[i].total = row_i64(r, k, 6);
         rows[i].done = row_i64(r, k, 7);
+        rows[i].undo = row_bool(r, k, 8);
+        rows[i].undone = row_i64(r, k, 9);
         ASSERT(rows[i].state != OPERATION_STATE_COUNT); /* the query returns only known states */
     }
     *ret = rows;
@@ -149,4 +151,43 @@ bool store_operation_progress(struct store *s, int64_t id, enum operation_state 
     return row_count(r) == 1
                ? true
                : err_set(err, ERR_CONFLICT, "operation %lld is no longer open", (long long)id);
+}
+
+bool undo_page(struct store *s, const struct operation_row *op, size_t n_max,
+               struct retried_row *ret, size_t *ret_n, struct err *err)
+{
+    ASSERT(n_max >= 1 && n_max <= PAGE_MAX);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    param_i64(&p, op->id);
+    param_i32(&p, (int32_t)n_max);
+    if (!store_exec(s, QUERY(UNDO_PAGE), &p, &r, err)) {
+        return false;
+    }
+    *ret_n = (size_t)row_count(r);
+    for (size_t i = 0; i < *ret_n; i++) {
+        int k = (int)i;
+        ret[i] = (struct retried_row){.task_id = row_i64(r, k, 0),
+                                      .stage_id = row_i64(r, k, 1),
+                                      .instance_type_i = row_int(r, k, 2),
+                                      .volume_gb = row_int(r, k, 3),
+                                      .max_runtime_s = row_i64(r, k, 4)};
+    }
+    return true;
+}
+
+bool store_operation_undo(struct store *s, int64_t id, int64_t undone, bool over, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    param_i64(&p, undone);
+    param_bool(&p, over);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(OPERATION_UNDO), &p, &r, err)) {
+        return false;
+    }
+    s->events = true;
+    return row_count(r) == 1 ||
+           err_set(err, ERR_CONFLICT, "operation %lld is not being undone", (long long)id);
 }

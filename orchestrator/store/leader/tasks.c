@@ -46,6 +46,7 @@ struct task_move {
     usec_t now_us;
     const int64_t *ids; /* sorted */
     size_t n;
+    bool undone;
 };
 
 /* The event's range is the range of the batch. Tasks inside it that were not in `from` are not
@@ -62,6 +63,7 @@ static bool count_moved(struct store *s, const struct task_move *m, size_t moved
     param_i64(&p, m->ids[0]);
     param_i64(&p, m->ids[m->n - 1]);
     param_text(&p, m->cause == CAUSE_NONE ? "" : cause_name(m->cause));
+    param_bool(&p, m->undone);
     int64_t events = 0;
     if (!store_run(s, QUERY(TASKS_MOVED), &p, &events, err)) {
         return false;
@@ -165,6 +167,14 @@ static bool drop_failures(struct store *s, const int64_t *ids, size_t n, struct 
     return store_run(s, QUERY(TASKS_FAILURES_DROP), &p, NULL, err);
 }
 
+/* They end without having started: no retry of them can be undone. */
+static bool drop_retried(struct store *s, const int64_t *ids, size_t n, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64_array(&p, ids, n);
+    return store_run(s, QUERY(TASKS_RETRIED_DROP), &p, NULL, err);
+}
+
 bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, enum task_state from,
                       enum task_state to, enum cause cause, const int64_t *ids, size_t n,
                       size_t *ret_moved, int64_t *ret_ids, struct err *err)
@@ -176,7 +186,8 @@ bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, en
                        task_state_name(to));
     }
     AUTO_FREE int64_t *sorted = xmalloc((n + 1) * sizeof *sorted);
-    struct task_move m = {campaign_id, stage_id, from, to, cause, clock_wall_us(), sorted, 0};
+    struct task_move m = {campaign_id,     stage_id, from, to,   cause,
+                          clock_wall_us(), sorted,   0,    false};
     m.n = sort_ids(ids, n, sorted);
     size_t moved = 0;
     if (m.n > 0) {
@@ -189,6 +200,10 @@ bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, en
         }
     }
     if (moved > 0 && from == TASK_FAILED && !drop_failures(s, sorted, m.n, err)) {
+        return false;
+    }
+    if (moved > 0 && from == TASK_WAITING && task_state_terminal(to) &&
+        !drop_retried(s, sorted, m.n, err)) {
         return false;
     }
     *ret_moved = moved;
@@ -209,6 +224,17 @@ static bool retry_rest(struct store *s, const struct task_move *moved,
            count_moved(s, moved, moved->n, err);
 }
 
+static bool retry_keep(struct store *s, const struct task_move *m, int64_t operation_id,
+                       struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, m->campaign_id);
+    param_i64(&p, m->stage_id);
+    param_i64_array(&p, m->ids, m->n);
+    param_i64(&p, operation_id);
+    return store_run(s, QUERY(TASKS_RETRY_KEEP), &p, NULL, err);
+}
+
 bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, const int64_t *ids,
                        size_t n, const struct task_changes *changes, size_t *ret_moved,
                        int64_t *ret_ids, struct err *err)
@@ -222,17 +248,19 @@ bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, c
                           .from = TASK_FAILED,
                           .to = TASK_WAITING,
                           .cause = CAUSE_NONE};
+    m.n = sort_ids(ids, n, sorted);
+    m.ids = sorted;
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, campaign_id);
     param_i64(&p, stage_id);
-    param_i64_array(&p, sorted, sort_ids(ids, n, sorted));
+    param_i64_array(&p, sorted, m.n);
     param_i64(&p, clock_wall_us());
     AUTO_RESULT PGresult *r = NULL;
-    if (!store_exec(s, QUERY(TASKS_RETRY), &p, &r, err)) {
+    if (!retry_keep(s, &m, changes->operation_id, err) ||
+        !store_exec(s, QUERY(TASKS_RETRY), &p, &r, err)) {
         return false;
     }
     m.n = sort_ids(told, read_ids(r, told), sorted);
-    m.ids = sorted;
     if (m.n > 0 && !retry_rest(s, &m, changes, err)) {
         return false;
     }
@@ -241,6 +269,33 @@ bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, c
     }
     *ret_moved = m.n;
     return true;
+}
+
+bool store_tasks_undo(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t operation_id,
+                      const int64_t *ids, size_t n, size_t *ret_moved, int64_t *ret_ids,
+                      struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    ASSERT(n <= TASKS_MOVE_MAX);
+    struct task_move m = {.campaign_id = campaign_id,
+                          .stage_id = stage_id,
+                          .from = TASK_WAITING,
+                          .to = TASK_FAILED,
+                          .cause = CAUSE_NONE,
+                          .ids = ret_ids,
+                          .undone = true};
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i64_array(&p, ids, n);
+    param_i64(&p, operation_id);
+    param_i64(&p, clock_wall_us());
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(TASKS_UNDO), &p, &r, err)) {
+        return false;
+    }
+    m.n = *ret_moved = read_ids(r, ret_ids);
+    return m.n == 0 || count_moved(s, &m, m.n, err);
 }
 
 bool store_stage_take(struct store *s, int64_t stage_id, int64_t upto, struct err *err)

@@ -154,6 +154,16 @@ bool store_exec(struct store *s, const char *name, const char *sql, struct param
            take_result(s, name, ret, err);
 }
 
+bool store_exec_while(struct store *s, const char *name, const char *sql, struct params *p,
+                      void (*work)(void *ctx), void *ctx, PGresult **ret, struct err *err)
+{
+    if (!usable(s, err) || !prepare(s, name, sql, p, err) || !send_prepared(s, name, p, err)) {
+        return false;
+    }
+    work(ctx);
+    return take_result(s, name, ret, err);
+}
+
 static int64_t touched(PGresult *r)
 {
     int64_t n = 0;

@@ -94,6 +94,11 @@ void row_text_into(const PGresult *r, int row, int col, char *to, size_t size); 
  * margin. */
 bool store_exec(struct store *s, const char *name, const char *sql, struct params *p,
                 PGresult **ret, struct err *err) MUST_CHECK;
+/* store_exec; work(ctx) runs once between the question and its answer, while the server is busy,
+ * unless the question could not be asked. It must not use s. */
+bool store_exec_while(struct store *s, const char *name, const char *sql, struct params *p,
+                      void (*work)(void *ctx), void *ctx, PGresult **ret,
+                      struct err *err) MUST_CHECK;
 /* For statements without needed rows: *ret_n (may be NULL) is the number of rows affected. */
 bool store_run(struct store *s, const char *name, const char *sql, struct params *p, int64_t *ret_n,
                struct err *err) MUST_CHECK;

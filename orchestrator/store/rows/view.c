@@ -111,6 +111,10 @@ static bool read_stage(const PGresult *r, int i, struct stage_row *st, struct er
     st->warn.warned_ppm = row_i64(r, i, 25);
     row_text_into(r, i, 26, st->reason, sizeof st->reason);
     st->gate_override = row_bool(r, i, 27);
+    st->input = strcmp(row_text(r, i, 28), "running") == 0  ? INPUT_LISTED
+                : strcmp(row_text(r, i, 28), "failed") == 0 ? INPUT_REFUSED
+                                                            : INPUT_KNOWN;
+    row_text_into(r, i, 29, st->input_problem, sizeof st->input_problem);
     return warn_at_read(row_text(r, i, 24), &st->warn)
                ? true
                : unknown_name(err, "thresholds", row_text(r, i, 24));
@@ -137,20 +141,27 @@ bool view_stages(struct store *s, int64_t campaign_id, struct stage_row **ret, s
     return true;
 }
 
-static void read_task(const PGresult *r, int i, struct task_row *t)
+static void read_task(const PGresult *r, int i, int64_t stage_id, struct task_row *t)
 {
     t->id = row_i64(r, i, 0);
-    t->stage_id = row_i64(r, i, 1);
-    t->seq = row_int(r, i, 2);
-    t->attempts = (int16_t)row_int(r, i, 3);
-    t->names = (int16_t)row_int(r, i, 4);
-    t->state = (enum task_state)row_int(r, i, 5);
-    t->not_before_us = row_i64(r, i, 6);
+    t->stage_id = stage_id;
+    t->seq = row_int(r, i, 1);
+    t->attempts = (int16_t)row_i64_or(r, i, 2, 0);
+    t->names = (int16_t)row_i64_or(r, i, 3, 0);
+    t->state = (enum task_state)row_i64_or(r, i, 4, 0);
+    t->not_before_us = row_i64_or(r, i, 5, 0);
 }
 
+/* Ids of the first and the last task of [from_seq, to_seq). One that is missing is damage; those
+ * between them are met when their sizes are read. */
 static bool task_range(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,
                        int64_t to_seq, int64_t *ret_first, int64_t *ret_last, struct err *err)
 {
+    *ret_first = 0;
+    *ret_last = -1;
+    if (from_seq >= to_seq) {
+        return true;
+    }
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, campaign_id);
     param_i64(&p, stage_id);
@@ -160,68 +171,114 @@ static bool task_range(struct store *s, int64_t campaign_id, int64_t stage_id, i
     if (!store_exec(s, QUERY(VIEW_TASKS_RANGE), &p, &r, err)) {
         return false;
     }
-    *ret_first = row_i64_or(r, 0, 0, 0);
-    *ret_last = row_i64_or(r, 0, 1, -1);
+    if (row_null(r, 0, 0) || row_null(r, 0, 1)) {
+        return err_set(err, ERR_DATABASE, "part %lld of stage %lld has no input",
+                       (long long)(row_null(r, 0, 0) ? from_seq : to_seq - 1), (long long)stage_id);
+    }
+    *ret_first = row_i64(r, 0, 0);
+    *ret_last = row_i64(r, 0, 1);
     return true;
 }
 
-/* Sizes are in the wide table. Both sides are in order of id. */
-static bool fill_sizes(struct store *s, int64_t campaign_id, struct task_row *rows, size_t n,
-                       struct err *err)
+/* A page of tasks on its way. While the server looks for what comes next, this side reads what it
+ * has: of millions of tasks that is a third of the time. */
+struct task_page {
+    int64_t campaign_id, stage_id, after_id, last_id;
+    PGresult *tasks, *sizes;
+    struct task_row *rows;
+    size_t n;
+    void (*cb)(void *ctx, const struct task_row *rows, size_t n);
+    void *ctx;
+    int64_t without; /* a task that has no input; 0: each has */
+};
+
+static void page_read(void *ctx)
 {
-    AUTO_PARAMS struct params p = PARAMS_INIT;
-    AUTO_RESULT PGresult *r = NULL;
-    AUTO_FREE int64_t *ids = xmalloc(n * sizeof *ids);
-    for (size_t i = 0; i < n; i++) {
-        ids[i] = rows[i].id;
+    struct task_page *k = ctx;
+    for (size_t i = 0; i < k->n; i++) {
+        read_task(k->tasks, (int)i, k->stage_id, &k->rows[i]);
     }
-    bool dense = (rows[n - 1].id - rows[0].id) / DENSE_FACTOR < (int64_t)n;
-    param_i64(&p, campaign_id);
-    if (dense) {
-        param_i64(&p, rows[0].stage_id);
-        param_i64(&p, rows[0].id);
-        param_i64(&p, rows[n - 1].id);
-    } else {
-        param_i64_array(&p, ids, n);
-    }
-    if (!(dense ? store_exec(s, QUERY(VIEW_SIZES), &p, &r, err)
-                : store_exec(s, QUERY(VIEW_SIZES_OF), &p, &r, err))) {
-        return false;
-    }
-    size_t done = 0;
-    for (int i = 0; i < row_count(r) && done < n; i++) {
-        if (row_i64(r, i, 0) == rows[done].id) {
-            rows[done++].size = row_i64(r, i, 1);
-        }
-    }
-    return done == n
-               ? true
-               : err_set(err, ERR_DATABASE, "task %lld has no input", (long long)rows[done].id);
 }
 
-/* Read one page after *after_id and advance it; *ret_n rows are filled. A window of ids bounds the
- * work of one statement when most tasks are done. */
-static bool task_page(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t *after_id,
-                      int64_t last_id, struct task_row *rows, size_t *ret_n, struct err *err)
+/* Sizes are in the wide table. Both sides are in order of id. */
+static void page_give(void *ctx)
 {
-    int64_t until = MIN(last_id, *after_id + TASKS_WINDOW);
+    struct task_page *k = ctx;
+    size_t done = 0;
+    for (int i = 0; k->n > 0 && i < row_count(k->sizes) && done < k->n; i++) {
+        if (row_i64(k->sizes, i, 0) == k->rows[done].id) {
+            k->rows[done++].size = row_i64(k->sizes, i, 1);
+        }
+    }
+    if (done < k->n) {
+        k->without = k->rows[done].id;
+    } else if (k->n > 0) {
+        k->cb(k->ctx, k->rows, k->n);
+    }
+}
+
+/* Asks for the page behind the last one, and gives that. A window of ids bounds the work of one
+ * statement when most tasks are done. */
+static bool page_next(struct store *s, struct task_page *k, struct err *err)
+{
+    int64_t until = MIN(k->last_id, k->after_id + TASKS_WINDOW);
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_i64(&p, campaign_id);
-    param_i64(&p, stage_id);
-    param_i64(&p, *after_id);
+    PGresult *r = NULL;
+    param_i64(&p, k->campaign_id);
+    param_i64(&p, k->stage_id);
+    param_i64(&p, k->after_id);
     param_i64(&p, until);
     param_i32(&p, TASKS_PAGE);
-    AUTO_RESULT PGresult *r = NULL;
-    if (!store_exec(s, QUERY(VIEW_TASKS), &p, &r, err)) {
+    if (!store_exec_while(s, QUERY(VIEW_TASKS), &p, page_give, k, &r, err)) {
         return false;
     }
-    size_t n = (size_t)row_count(r);
-    for (size_t i = 0; i < n; i++) {
-        read_task(r, (int)i, &rows[i]);
+    result_clearp(&k->tasks);
+    k->tasks = r;
+    k->n = (size_t)row_count(r);
+    k->after_id = k->n < TASKS_PAGE ? until : row_i64(r, (int)k->n - 1, 0);
+    return true;
+}
+
+/* Asks for the sizes of the page, and reads its tasks. */
+static bool page_sizes(struct store *s, struct task_page *k, struct err *err)
+{
+    int64_t first = row_i64(k->tasks, 0, 0);
+    int64_t last = row_i64(k->tasks, (int)k->n - 1, 0);
+    bool dense = (last - first) / DENSE_FACTOR < (int64_t)k->n;
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_FREE int64_t *ids = NULL;
+    PGresult *r = NULL;
+    param_i64(&p, k->campaign_id);
+    if (dense) {
+        param_i64(&p, k->stage_id);
+        param_i64(&p, first);
+        param_i64(&p, last);
+    } else {
+        ids = xmalloc(k->n * sizeof *ids);
+        for (size_t i = 0; i < k->n; i++) {
+            ids[i] = row_i64(k->tasks, (int)i, 0);
+        }
+        param_i64_array(&p, ids, k->n);
     }
-    *after_id = n < TASKS_PAGE ? until : rows[n - 1].id;
-    *ret_n = n;
-    return n == 0 || fill_sizes(s, campaign_id, rows, n, err);
+    if (!(dense ? store_exec_while(s, QUERY(VIEW_SIZES), &p, page_read, k, &r, err)
+                : store_exec_while(s, QUERY(VIEW_SIZES_OF), &p, page_read, k, &r, err))) {
+        return false;
+    }
+    result_clearp(&k->sizes);
+    k->sizes = r;
+    return true;
+}
+
+static bool all_pages(struct store *s, struct task_page *k, struct err *err)
+{
+    while (k->after_id < k->last_id) {
+        if (!page_next(s, k, err) || (k->n > 0 && !page_sizes(s, k, err))) {
+            return false;
+        }
+    }
+    page_give(k); /* the last one */
+    return k->without == 0 ||
+           err_set(err, ERR_DATABASE, "task %lld has no input", (long long)k->without);
 }
 
 bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,
@@ -229,23 +286,17 @@ bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t 
                 void *ctx, struct err *err)
 {
     ASSERT(from_seq >= 0 && from_seq <= INT32_MAX);
-    int64_t first = 0;
-    int64_t last = 0;
-    if (!task_range(s, campaign_id, stage_id, from_seq, to_seq, &first, &last, err)) {
+    struct task_page k = {.campaign_id = campaign_id, .stage_id = stage_id, .cb = cb, .ctx = ctx};
+    if (!task_range(s, campaign_id, stage_id, from_seq, to_seq, &k.after_id, &k.last_id, err)) {
         return false;
     }
-    AUTO_FREE struct task_row *rows = xcalloc(TASKS_PAGE, sizeof *rows);
-    int64_t after = first - 1;
-    while (after < last) {
-        size_t n = 0;
-        if (!task_page(s, campaign_id, stage_id, &after, last, rows, &n, err)) {
-            return false;
-        }
-        if (n > 0) {
-            cb(ctx, rows, n);
-        }
-    }
-    return true;
+    k.after_id--;
+    k.rows = xcalloc(TASKS_PAGE, sizeof *k.rows);
+    bool ok = all_pages(s, &k, err);
+    result_clearp(&k.tasks);
+    result_clearp(&k.sizes);
+    free(k.rows);
+    return ok;
 }
 
 static void read_attempt(const PGresult *r, int i, struct attempt_row *a)

@@ -5,7 +5,7 @@ A corpus (corpus.py) is served by nginx on this machine, a new connection for ea
 worker makes shards of it. img_per_cpu_s counts the CPU time of all the worker's processes, start
 included. Its limit is what the libraries need alone (limit.c): decode, encode and hash of the same
 files plus one curl transfer each; resizing, tar, JSON and parquet are not in it. Worker and limit
-take turns, after one warm-up; medians. As many processes measure the pixels' limit side by side as
+take turns, after a warm-up of a few rows; medians. As many processes measure the pixels' limit side by side as
 the worker has for decoding: two threads of one core are each slower than one alone. Lines go to build/bench.jsonl, replacing older ones of the
 same names.
 http_colourful: the same over pictures of strong colours, half of whose JPEGs RGB would clip.
@@ -13,6 +13,7 @@ http_fast (--fast-decode) is measured when asked for.
 Usage: bench.py [--images 500] [--rows 6000] [--runs 3] [--corpus DIR]
 [--only http,http_colourful,http_fast,https_fresh,rss]"""
 import argparse
+import fcntl
 import json
 import os
 import shutil
@@ -34,6 +35,7 @@ import kit.worker as kit  # noqa: E402
 
 LIMIT = os.path.join(ROOT, "build", kit.VARIANT, "bench", "worker_limit")
 SLOW_ROWS = 1200  # more than are under way at once
+WARM_ROWS = 500
 OUT = os.path.join(ROOT, "build", "bench.jsonl")
 NGINX = """worker_processes 1; daemon off; pid %(dir)s/pid; error_log stderr crit;%(user)s
 worker_rlimit_nofile 8192;
@@ -166,11 +168,11 @@ def limit(*args, env=None, times=1):
 def put(name, value, unit, n, note, **more):
     row = dict(name=name, value=value, unit=unit, n=n, note=note, **more)
     print(json.dumps(row), flush=True)
-    old = []
-    if os.path.exists(OUT):
-        with open(OUT) as f:
-            old = [x for x in f if x.strip() and json.loads(x)["name"] != name]
-    with open(OUT, "w") as f:
+    with open(OUT, "a+") as f:  # two programs may run side by side
+        fcntl.flock(f, fcntl.LOCK_EX)
+        f.seek(0)
+        old = [x for x in f if x.strip() and json.loads(x)["name"] != name]
+        f.truncate(0)
         f.writelines(old + [json.dumps(row) + "\n"])
 
 
@@ -179,29 +181,34 @@ class Bench:
         self.a, self.web = a, web
         with open(os.path.join(a.corpus, "list.txt")) as f:
             self.names = f.read().split()
-        self.parquet, self.urls = {}, {}
-        self.rows = {"http": a.rows, "https": a.rows, "slow": SLOW_ROWS}
-        for scheme in ("http", "https", "slow"):
-            urls = [web.url(scheme, self.names[i % len(self.names)]) + "?%d" % i for i in range(self.rows[scheme])]
-            self.parquet[scheme] = os.path.join(folder, scheme + ".parquet")
-            kit.make_parquet(self.parquet[scheme], [
-                {"URL": u, "TEXT": "caption %d of the bench" % i} for i, u in enumerate(urls)],
-                {"URL": "VARCHAR", "TEXT": "VARCHAR"})
-            self.urls[scheme] = os.path.join(folder, scheme + ".txt")
-            with open(self.urls[scheme], "w") as f:
-                f.write("".join(u + "\n" for u in urls))
+        self.folder, self.urls = folder, {}
+        # With TLS a row takes twice as long, and a start counts for half.
+        self.rows = {"http": a.rows, "https": a.rows // 2, "slow": SLOW_ROWS}
+        self.parquet = {scheme: self.part(scheme, n, scheme) for scheme, n in self.rows.items()}
+        self.warm = {scheme: self.part(scheme, WARM_ROWS, "warm-" + scheme) for scheme in ("http", "https")}
+
+    def part(self, scheme, rows, name):
+        """A part of so many rows; its URLs are in self.urls too."""
+        urls = [self.web.url(scheme, self.names[i % len(self.names)]) + "?%d" % i for i in range(rows)]
+        path = os.path.join(self.folder, name + ".parquet")
+        kit.make_parquet(path, [{"URL": u, "TEXT": "caption %d of the bench" % i} for i, u in enumerate(urls)],
+                         {"URL": "VARCHAR", "TEXT": "VARCHAR"})
+        self.urls[name] = os.path.join(self.folder, name + ".txt")
+        with open(self.urls[name], "w") as f:
+            f.write("".join(u + "\n" for u in urls))
+        return path
 
     def speed(self, name, scheme, flags=(), fast=False):
         rows = self.rows[scheme]
         got, limits, walls, notes = [], [], [], {}
         env = {"SSL_CERT_FILE": self.web.dir + "/cert.pem"}
-        for i in range(self.a.runs + 1):
+        work(self.web, self.warm[scheme], WARM_ROWS, flags)
+        limit("fetch", self.urls["warm-" + scheme], WARM_ROWS, env=env)
+        for _ in range(self.a.runs):
             done, cpu, wall, _ = work(self.web, self.parquet[scheme], rows, flags)
             px = limit("pixels", self.a.corpus, *(["fast"] if fast else []),
                        times=os.cpu_count())
             net = limit("fetch", self.urls[scheme], rows, env=env)
-            if i == 0:
-                continue  # the warm-up
             got.append(done / cpu)
             walls.append(done / wall)
             limits.append(1 / (px["cpu_s_per_image"] + net["cpu_s_per_transfer"]))

@@ -167,7 +167,7 @@ class Rows:
         path = os.path.join(self.store, "%s-%d.parquet" % (name, len(self.names)))
         if not os.path.exists(path):
             kit.sql("SET memory_limit='4GB'",
-                    "CREATE TABLE names AS SELECT row_number() OVER () - 1 AS k, * FROM read_csv('%s', header=false, "
+                    "CREATE OR REPLACE TABLE names AS SELECT row_number() OVER () - 1 AS k, * FROM read_csv('%s', header=false, "
                     "columns={'name': 'VARCHAR'})" % os.path.join(self.a.corpus, "list.txt"),
                     "COPY (SELECT i AS SAMPLE_ID, 'http://127.0.0.1:%d/' || name || '?id=' || hash(i) AS URL, "
                     "'a caption of row ' || hash(i * 7) || ' with some words to it' AS TEXT, "

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Event streams. Aim: every event reaches every stream once and in order, over reconnects and restarts of the
-server and of PostgreSQL; streams occupy no thread. Method: SQL writes events as the leader does; clients
-read sockets.
+server and of PostgreSQL; streams occupy no thread, and those of clients that are gone are forgotten at once.
+Method: SQL writes events as the leader does; clients read sockets.
 """
+import ctypes
 import json
 import os
+import re
 import socket
+import struct
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import wait_for
-from kit.api import Api, main, spec
+from kit.api import PSQL, Api, main, spec
 
 
 class Stream:
@@ -68,6 +72,52 @@ class Stream:
     def close(self):
         self.s.close()
 
+    def reset(self):
+        reset(self.s)
+
+    def vanish(self):
+        """As if the cable were cut: a filter drops all that comes from the server, its acknowledgements too."""
+        code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # return 0: keep no byte
+        self.s.setsockopt(socket.SOL_SOCKET, 26, struct.pack("HxxxxxxQ", 1, ctypes.addressof(code)))  # SO_ATTACH_FILTER
+
+
+def reset(s):
+    """Close with RST."""
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.close()
+
+
+def counted(a):
+    return int(re.search(rb"droverd_http_streams (\d+)", a.raw("GET", "/metrics")[1]).group(1))
+
+
+# A client with streams, to be killed. It reads the heads only, or nothing.
+CLIENT = """
+import socket, sys, time
+port, token, n, read = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "read"
+held = []
+for _ in range(n):
+    s = socket.create_connection(("127.0.0.1", port))
+    s.sendall(f"GET /v1/events HTTP/1.1\\r\\nHost: x\\r\\nAuthorization: Bearer {token}\\r\\n\\r\\n".encode())
+    got = b""
+    while read and b"retry:" not in got:
+        got += s.recv(1) or sys.exit("the stream has ended")
+    held.append(s)
+print("open", flush=True)
+time.sleep(1000)
+"""
+
+
+def killed(a, n, how, token=None):
+    """n streams of a client that is killed."""
+    before = counted(a)
+    with subprocess.Popen([sys.executable, "-c", CLIENT, str(a.port), token or a.token, str(n), how], stdout=subprocess.PIPE) as p:
+        try:
+            p.stdout.readline()
+            wait_for(lambda: counted(a) == before + n, 10)
+        finally:
+            p.kill()
+
 
 def event(a, n=1, campaign=1, text="x"):
     return a.sql(f"INSERT INTO event (campaign_id, kind, detail) SELECT {campaign}, 'part.state', json_build_object('n', i, 'text', '{text}') FROM generate_series(1, {n}) i; "
@@ -100,6 +150,31 @@ def check_basic(t, a):
     return last
 
 
+def check_scoped(t, a):
+    """A token of some projects has a stream of their events, live and late, and learns of no other's."""
+    secret = "p" * 64
+    third = a.submit(spec("three", top="project: laion"))[1]["id"]
+    n = int(third[2:])
+    a.sql(f"INSERT INTO token (id, hash, role, projects) VALUES ('scoped', sha256('{secret}'), 'viewer', '{{laion,web}}')")
+    tok = "scoped." + secret
+    s = Stream(a, token=tok)
+    first = int(event(a, 1, n))
+    event(a, 1, 1)
+    last = int(event(a, 1, n))
+    t.eq([x[2]["campaign"] for x in s.wait(2)], [third] * 2, "a token of a project gets the events of its campaigns")
+    event(a, 1200, 1)
+    event(a, 1, 999999)
+    last = int(event(a, 1, n))
+    t.eq([x[0] for x in s.wait(3)][2:], [last], "after more events of others than one read has")
+    late = Stream(a, after=first, token=tok)
+    t.eq([(x[0], x[2]["campaign"]) for x in late.wait(2)][1:], [(last, third)], "a late stream has those it missed, past the others'")
+    event(a, 1, n)
+    t.eq([len(late.wait(3)), {x[2]["campaign"] for x in late.events()}], [3, {third}], "and goes on")
+    t.eq([Stream(a, f"/v1/events?topics=campaign:c-{c}", token=tok).status() for c in (n, 1, 999999)], [200, 404, 404], "the topic of another project's campaign is not there")
+    for x in (s, late):
+        x.close()
+
+
 def check_many(t, a):
     secret = "s" * 64
     a.sql(f"INSERT INTO token (id, hash, role) SELECT 'many-' || i, sha256('{secret}'), 'viewer' FROM generate_series(0, 9) i")
@@ -115,6 +190,75 @@ def check_many(t, a):
     t.ok(all(len(s.wait(51)) == 51 for s in streams[50:]), "others leaving disturbs none")
     for s in streams:
         s.close()
+
+
+def check_gone(t, a):
+    """The server learns at once that a client is gone, with bytes on the way to it or not: nobody waits for a heartbeat."""
+    def forgotten(what, n):
+        began = time.monotonic()
+        gone = wait_for(lambda: counted(a) == n, 5)
+        t.ok(gone, f"{what}: forgotten after {time.monotonic() - began:.2f} s", counted(a))
+
+    secret = "g" * 64
+    a.sql(f"INSERT INTO token (id, hash, role) SELECT 'gone-' || i, sha256('{secret}'), 'viewer' FROM generate_series(0, 1) i")
+    tokens = [f"gone-{i}.{secret}" for i in range(2)]
+    forgotten("those of the checks before", 0)
+    lost = Stream(a, "/v1/campaigns/c-2/events")
+    lost.vanish()
+    event(a, 1, 2)
+    n = 1
+    for what, leave in (("closed", Stream.close), ("reset", Stream.reset)):
+        for s in [Stream(a) for _ in range(3)]:
+            leave(s)
+        forgotten(f"idle streams that are {what}", n)
+        held = [Stream(a, rcvbuf=4096) for _ in range(3)]
+        event(a, 1000, text="y" * 1000)
+        for s in held:
+            leave(s)
+        forgotten(f"{what} ones with bytes that wait", n)
+    for how in ("read", "leave"):
+        killed(a, 3, how)
+        forgotten(f"streams of a client that is killed ({how})", n)
+    full = [Stream(a, token=tokens[0]) for _ in range(17)]
+    t.eq([s.status() for s in full], [200] * 16 + [429], "a token has its 16 streams")
+    for s in full:
+        s.close()
+    forgotten("all streams of a token", n)
+    killed(a, 16, "read", tokens[0])
+    t.ok(wait_for(lambda: Stream(a, token=tokens[0]).status() == 200, 5), "and a killed client's 16 hinder no new one")
+    half = Stream(a, token=tokens[1])
+    half.s.shutdown(socket.SHUT_WR)
+    t.ok(wait_for(lambda: half.read() or b": still here" in half.text, 20), "a client that only ended its own side is asked")
+    event(a)
+    t.eq(len(half.wait(1)), 1, "and goes on to read")
+    half.reset()
+    check_gone_early(t, a, tokens[1])
+    forgotten("streams whose client went before their answer began", n)
+    return lost, n
+
+
+def check_gone_early(t, a, token):
+    """Clients leave while the handler still works, with a second request on the way."""
+    request = f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    with subprocess.Popen([PSQL, "-XqAt", "-h", a.pg.dir, "-U", "drover", "-d", a.db], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as lock:
+        print("BEGIN; LOCK TABLE event; SELECT 1;", file=lock.stdin, flush=True)
+        lock.stdout.readline()
+        held = [socket.create_connection(("127.0.0.1", a.port)) for _ in range(6)]
+        for s in held:
+            s.sendall(request * 2)
+        waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'event'::regclass AND NOT granted"
+        t.ok(wait_for(lambda: int(a.sql(waiting)) >= len(held), 10), "handlers wait for the table")
+        for s in held:
+            reset(s)
+        print("COMMIT;", file=lock.stdin, flush=True)
+        lock.stdin.close()
+    t.ok(wait_for(lambda: int(a.sql(waiting)) == 0, 10), "and get it")
+
+
+def check_lost(t, a, lost, n):
+    """Bytes that a machine does not acknowledge for 30 s: it has vanished."""
+    t.ok(wait_for(lambda: counted(a) < n, 60), "a client that vanished is forgotten", counted(a))
+    lost.close()
 
 
 def check_slow(t, a):
@@ -155,8 +299,11 @@ def run(t, pg):
     a.submit(spec("one"))
     a.submit(spec("two"))
     check_basic(t, a)
+    check_scoped(t, a)
     check_many(t, a)
+    lost, n = check_gone(t, a)
     check_slow(t, a)
+    check_lost(t, a, lost, n)
     s = check_restart(t, a, pg)
     status, log = a.close()  # it has 30 s
     t.ok(status == 0, "the server ends with streams open", (status, log[-2000:]))

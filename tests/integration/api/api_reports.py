@@ -208,15 +208,19 @@ def check_billable(t, a):
             intended_at, delete_after, created_at, available_at)
             SELECT id, 1, 1, 'available', 'd-1-volume', 1200, 'SCRATCH_2', 60, true, false, '', 140000, 0, '2026-11-02', '2026-11-03', '2026-11-02', '2026-11-02' FROM stage WHERE campaign_id = 1 LIMIT 1;
         INSERT INTO stray (name, campaign_id, why, instance_type, instances, price_musd_per_hour, reserved_musd, started_at)
-            VALUES ('d-9-lost', 0, 'lost', 'ml.c5.xlarge', 1, 10, 9, '2026-11-02'), ('d-9-waits', 0, 'lost', 'ml.c5.xlarge', 1, 10, 9, NULL)""")
+            VALUES ('d-9-lost', 0, 'lost', 'ml.c5.xlarge', 1, 10, 9, '2026-11-02'), ('d-9-waits', 0, 'lost', 'ml.c5.xlarge', 1, 10, 9, NULL);
+        INSERT INTO stray (name, kind, there, holds, why, instance_type, instances, size_gib, price_musd_per_hour, reserved_musd, started_at, ended_at)
+            VALUES ('d-9-serve', 'endpoint', true, false, 'lost', 'ml.g5.xlarge', 2, 0, 3, 0, '2026-11-02', NULL), ('d-9-old', 'model', true, false, 'lost', 'ml.g5.xlarge', 2, 0, 3, 0, '2026-11-02', '2026-11-02'),
+                ('fs-1', 'file_system', true, false, 'lost', 'SCRATCH_2', 1, 1200, 3, 0, '2026-11-02', NULL)""")
     b = a.get("/v1/billable")[1]
     got = [(x["kind"], x["campaign"], x["name"], x["instance_type"], x["market"], x["count"], x["instances"], x["micro_usd_per_hour"]) for x in b["billable"]]
     t.eq(got, [("file_system", "c-1", "d-1-volume", "SCRATCH_2", "storage", 1, 0, 230137), ("endpoint", "c-1", "d-1-serve", "ml.g5.xlarge", "hosting", 1, 2, 100000),
                ("job", "c-1", None, "ml.m5.large", "on_demand", 2, 6, 6000), ("warm_pool", "c-1", None, "ml.m5.large", "on_demand", 1, 2, 2000),
-               ("stray", None, "d-9-lost", "ml.c5.xlarge", "on_demand", 1, 1, 10)], "what costs money now, the dearest first")
-    t.eq((b["micro_usd_per_hour"], b["total"]), (338147, 5), "and its sum by the hour")
+               ("stray", None, "d-9-lost", "ml.c5.xlarge", "on_demand", 1, 1, 10), ("stray", None, "d-9-serve", "ml.g5.xlarge", "hosting", 1, 2, 6),
+               ("stray", None, "fs-1", "SCRATCH_2", "storage", 1, 0, 5)], "what costs money now, the dearest first")
+    t.eq((b["micro_usd_per_hour"], b["total"]), (338158, 7), "and its sum by the hour")
     b = a.get("/v1/billable?limit=1")[1]
-    t.eq((b["micro_usd_per_hour"], b["total"], len(b["billable"])), (338147, 5, 1), "of which a page may be asked")
+    t.eq((b["micro_usd_per_hour"], b["total"], len(b["billable"])), (338158, 7, 1), "of which a page may be asked")
 
 
 def check_large(t, a):

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import uuid
+from html.parser import HTMLParser
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import TOP, wait_for
@@ -524,6 +525,39 @@ def check_retry(t, a):
     s1, b1, _ = a.post("/v1/campaigns/c-1:retry", {"selector": {"parts": [2]}}, key)
     s2, b2, _ = a.post("/v1/campaigns/c-1:retry", {"selector": {"parts": [2]}}, key)
     t.ok(s1 == s2 == 202 and b1 == b2 and b1["parts"] == 1, "a keyed retry is answered once")
+    t.ok(b1["undoable"] and b1["undo"] is None and not any(o["undoable"] for o in a.get("/v1/operations")[1]["operations"] if o["parts"] == 0), "what goes on can be undone, what moved nothing cannot")
+
+
+def check_undo(t, a):
+    """Who may, once, and what is refused with what can be done instead; tests/integration/controller/undo.py has the rest."""
+    cancel = lambda op, **kw: a.post(f"/v1/operations/{op}:cancel", {}, **kw)[:2]  # noqa: E731
+    ops = {row.split("|")[0]: "op-" + row.split("|")[1] for row in a.sql("""INSERT INTO operation (campaign_id, kind, selector, state, total, done, ended_at) VALUES
+        (1, 'retry', '{}', 'running', 9, 4, NULL), (1, 'retry', '{}', 'done', 4, 4, now()), (1, 'skip', '{}', 'done', 4, 4, now()), (1, 'archive', '{}', 'running', 4, 1, NULL)
+        RETURNING kind || '-' || state, id""").splitlines()}
+    viewer = a.post("/v1/tokens", {"name": "looks", "role": "viewer"})[1]["token"]
+    t.eq((cancel(ops["retry-running"], token=viewer)[0], cancel("op-999")[0], a.get(f"/v1/operations/{ops['retry-running']}:cancel")[0]), (403, 404, 405), "an undo is an operator's; of none: 404; with GET: 405")
+    got = [None, None]
+
+    def ask(i):
+        got[i] = cancel(ops["retry-running"])
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(2)]
+    for x in threads:
+        x.start()
+    for x in threads:
+        x.join()
+    (s1, b1), (s2, b2) = sorted(got, key=lambda g: g[0])
+    t.ok((s1, s2) == (202, 409) and b1["undo"]["undone"] == 0 and b1["undo"]["ended_at"] is None and not b1["undoable"], "twice at once: one undo, and 409", got)
+    t.ok(f"is being undone already; drover ops {ops['retry-running']} shows how far" in b2["detail"], "which says what shows it", b2)
+    for name, words in (("retry-done", "no part of it waits to start; drover pause c-1"), ("skip-done", "submit these parts of c-1 anew"), ("archive-running", "is not undone; drover ops")):
+        s, b = cancel(ops[name])
+        t.ok(s == 409 and words in b["detail"], f"{name}: 409 with what can be done", (s, b))
+    a.sql(f"""INSERT INTO task_retried SELECT id, campaign_id, stage_id, {ops['retry-done'][3:]}, names, 1, NULL, 7, 's', 'm', 0, now(), false, 0, 0, 0, '{{}}', 0, 0
+        FROM task_run WHERE campaign_id = 1 AND seq = 3""")
+    t.ok(a.get("/v1/operations/" + ops["retry-done"])[1]["undoable"], "one of which a part waits can be undone")
+    t.eq(cancel(ops["retry-done"])[0], 202, "and is")
+    t.eq(a.sql("SELECT count(*), min(subject) FROM audit WHERE action = 'operation.cancel'"), f"2|{min(ops['retry-running'], ops['retry-done'])}", "each undo is in the audit, what was refused is not")
+    t.eq([r["campaign"] for r in a.get("/v1/audit?campaign=c-1&action=operation")[1]["audit"]], ["c-1", "c-1"], "of its campaign")
+    a.sql("DELETE FROM operation WHERE id >= " + ops["retry-running"][3:] + "; DELETE FROM task_retried")
 
 
 def check_verbs(t, a):
@@ -680,10 +714,73 @@ def check_hostile(t, a):
     t.ok(not bad, f"{len(corpus)} hostile strings through five fields", bad)
 
 
+class Seen(HTMLParser):
+    """The tags and attributes of a page, the text of each cell."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.cells, self.links, self.within = set(), [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags |= {tag} | {f"{tag}.{k}" for k, _ in attrs}
+        self.links += [v for k, v in attrs if k == "href"]
+        if tag == "td":
+            self.cells.append("")
+            self.within = True
+
+    def handle_endtag(self, tag):
+        self.within = self.within and tag != "td"
+
+    def handle_data(self, data):
+        if self.within:
+            self.cells[-1] += data
+
+
+PLAIN = {"html", "html.lang", "head", "meta", "meta.charset", "meta.name", "meta.content", "title", "body", "main", "h1", "h2", "p", "pre", "a", "a.href", "table", "thead", "tbody", "tr", "th", "td"}
+
+
+def check_plain(t, a):
+    """/plain and /plain/c/c-7: pages without script, for whoever may see the campaigns."""
+    bad = "</title><script>alert(1)</script>\"&amp;\x1b"
+    s, b, _ = a.post("/v1/campaigns", {"version": 1, "name": "plain", "stages": [{"name": "d", "worker": "download", "fan_out": {"from": "api"}, "instance_type": "ml.c5.xlarge",
+                     "max_runtime": "1h", "hyperparameters": {"url_list": "{uri}", "output_folder": "s3://data/o/{part:05d}/"}}], "budget": {"total": "900 USD"}})
+    assert s == 201, b
+    cid, n = b["id"], b["id"][2:]
+    a.sql(f"UPDATE campaign SET name = '{bad}' WHERE id = {n}")  # the API takes no such name
+    a.sql(f"UPDATE campaign_run SET state = 'held', reason = '<b>budget</b>' WHERE campaign_id = {n}; UPDATE stage_run SET state = 'held', reason = '<i>x</i>' WHERE campaign_id = {n};"
+          f"INSERT INTO money (level, ref_id, spent_musd) VALUES ('campaign', {n}, 12345678) ON CONFLICT (level, ref_id) DO UPDATE SET spent_musd = 12345678")
+    want = a.get(f"/v1/campaigns/{cid}")[1]
+    shown = bad.replace("\x1b", " ")
+    s, text, h = a.raw("GET", "/plain")
+    page = Seen(text.decode())
+    t.ok(s == 200 and h["content-type"] == "text/html; charset=utf-8" and h["cache-control"] == "no-store" and "script-src 'self'" in h["content-security-policy"], "/plain is a page, and is not kept", (s, h))
+    row = page.cells[:7]
+    t.eq((row[0], row[1], row[3], row[5], row[6]), (cid, shown, "held", "0 % (0 of 0)", "12.35 of 900.00 USD"), "with state, progress and cost of each campaign")
+    t.ok(row[4] == (want["waits_for"] or "<b>budget</b>"), "and why", row)
+    t.eq(page.tags - PLAIN, set(), "nothing in it but text, tables and links: what people wrote is escaped")
+    t.ok(f"/plain/c/{cid}" in page.links and any(x.startswith("/plain?page_token=") for x in Seen(a.raw("GET", "/plain?page_size=1")[1].decode()).links), "links to each campaign, and to older ones", page.links)
+    older = next(x for x in Seen(a.raw("GET", "/plain?page_size=1")[1].decode()).links if "page_token" in x)
+    t.ok(Seen(a.raw("GET", older + "&page_size=1")[1].decode()).cells[0] not in ("", cid), "which lead on")
+    s, text, h = a.raw("GET", f"/plain/c/{cid}")
+    page = Seen(text.decode())
+    t.ok(s == 200 and page.tags <= PLAIN and shown in text.decode().replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&#39;", "'").replace("&amp;", "&"), "a campaign has a page of its own", (s, page.tags - PLAIN))
+    t.ok({"d", "<i>x</i>", "12.35 of 900.00 USD"} <= {c.strip() for c in page.cells} and "/plain" in page.links, "with its stages", page.cells)
+    viewer = a.post("/v1/tokens", {"name": "plain", "role": "viewer"})[1]["token"]
+    cookie = {"Cookie": a.post("/v1/login", {"token": viewer}, token=False)[2]["set-cookie"].split(";")[0]}
+    t.eq([a.raw("GET", p, token=False, headers=k)[0] for p in ("/plain", f"/plain/c/{cid}") for k in ({}, cookie)], [401, 200, 401, 200], "for who has a token or a session, as everywhere")
+    other = a.post("/v1/tokens", {"name": "else", "role": "viewer", "projects": ["plain-other"]})[1]["token"]
+    t.ok(a.raw("GET", f"/plain/c/{cid}", token=other)[0] == 404 and cid not in a.raw("GET", "/plain", token=other)[1].decode(), "and of the projects that the token counts in")
+    s, b, h = a.call("POST", "/plain", {})
+    t.eq((s, h["allow"], a.raw("HEAD", "/plain")[0]), (405, "GET, HEAD, OPTIONS", 200), "another method: 405 with those it takes")
+    t.eq([a.raw("GET", p)[0] for p in ("/plain/c/c-999999", "/plain/c/7x", "/plain/x", "/plain?page_token=x")], [404, 404, 404, 400], "what is not there: 404, as everywhere")
+    a.sql(f"UPDATE campaign_run SET state = 'cancelled', ended_at = clock_timestamp() WHERE campaign_id = {n}")
+
+
 def check_house(t, a):
     s, b, _ = a.get("/openapi.json")
     paths = {(m.upper(), p) for p, o in b["paths"].items() for m in o}
-    t.ok(b["openapi"] == "3.1.0" and len(paths) == len(list(routes())), "openapi.json names every route", len(paths))
+    t.ok(b["openapi"] == "3.1.0" and len(paths) == len([p for _, p, _ in routes() if not p.startswith("/login/")]), "openapi.json names every route but the pages of logins", len(paths))
     s, text, h = a.raw("GET", "/metrics")
     t.ok(s == 200 and b"# TYPE droverd_http_requests_total counter" in text and h["content-type"].startswith("text/plain; version=0.0.4"), "metrics")
     t.eq(a.raw("GET", "/problems/key_reused", token=False)[0], 200, "problem types are pages")
@@ -724,11 +821,13 @@ def run(t, pg):
     check_limits(t, a)
     check_parts(t, a)
     check_retry(t, a)
+    check_undo(t, a)
     check_verbs(t, a)
     check_wishes(t, a)
     check_headers(t, a)
     check_guidance(t, a)
     check_hostile(t, a)
+    check_plain(t, a)
     check_live_name(t, a)
     check_request_id(t, a)
     check_encoding(t, a)

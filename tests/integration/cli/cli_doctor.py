@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import Tap, patience, wait_for
-from kit.stack import Stack
+from kit.stack import KEY, SECRET, Stack
 
 ACCOUNT = "123456789012"
 IMAGE = f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/drover-worker"
@@ -123,7 +123,7 @@ def check_events(s, tap):
     found, ok, _ = s.checks()
     tap.ok(not ok and "sqs:ReceiveMessage" in found["events"][2], "one that may not be asked", found["events"])
     s.faults()
-    s.again(DROVER_EVENTS_QUEUE_URL=url + "none")
+    s.again(DROVER_EVENTS_QUEUE_URL=url + "none", AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET)
     found, ok, _ = s.checks()
     tap.ok(not ok and "QueueDoesNotExist" in found["events"][1] and "DROVER_EVENTS_QUEUE_URL" in found["events"][2], "one that is not there", found["events"])
     s.again()

@@ -35,7 +35,7 @@ def asked(a, *args, keys=b"", seconds=10, env=None):
 
 def check_help(t, a):
     r = a.drover("--help")
-    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 48, "--help lists every verb", VERBS)
+    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 49, "--help lists every verb", VERBS)
     bad = [v for v in VERBS if not ((h := a.drover(v, "--help")).returncode == 0 and h.stdout.startswith(f"examples:\n  drover {v}".replace("drover help", "drover help")) or v == "help")]
     t.ok(not bad, "each verb's help begins with examples", bad)
     unshown = []
@@ -225,6 +225,7 @@ def check_act(t, a):
     t.eq(json.loads(a.drover("ops", "op-2", "-o", "json").stdout)["parts"], 1, "ops op-2")
     out = a.drover("ops", "op-1").stdout
     t.ok(re.search(r'^op-1  retry of c-1  accepted\nparts with .*cause \["disk_full"\].*\nchanges    .*volume_gb 450.*\nparts      2, 0 done\nasked for  [-0-9]{10} [:0-9]{8} by admin-', out) and "ended" not in out, "ops op-1: what it is about", out)
+    undo_op(t, a)
     leader_takes(a, 2)
     leader_fails(a, 2, [1], 7)
 
@@ -240,6 +241,29 @@ def check_act(t, a):
     t.ok(r.returncode == 0 and "op-3 done: 1 part retried" in r.stdout, "retry --wait", (r.returncode, r.stdout, r.stderr))
     r = a.drover("pause", "c-1", "--wait", "--timeout", "1s")
     t.eq(r.returncode, 8, "--wait --timeout 1s: 8")
+
+
+def undo_op(t, a):
+    """drover op cancel: it waits until the leader, here SQL, has carried it out."""
+    r = a.drover("op", "cancel", "op-1")
+    t.ok(r.returncode == 2 and "add -y" in r.stderr and a.sql("SELECT count(*) FROM operation WHERE undo_asked_at IS NOT NULL") == "0", "op cancel without a terminal wants -y", (r.returncode, r.stderr))
+    t.ok("undo       drover op cancel op-1\n" in a.drover("ops", "op-1").stdout, "ops op-1 says how it is undone", a.drover("ops", "op-1").stdout)
+
+    def take_back():
+        wait_for(lambda: a.sql("SELECT count(*) FROM operation WHERE undo_asked_at IS NOT NULL") == "1")
+        a.sql("UPDATE operation SET state = 'cancelled', done = 2, undone = 1, ended_at = now(), undo_ended_at = now() WHERE id = 1")
+    threading.Thread(target=take_back).start()
+    r = a.drover("op", "cancel", "op-1", "-y", "--timeout", "20s")
+    t.ok(r.returncode == 0 and r.stdout == "op-1 undone: 1 part failed as before, 1 had started and goes on\n", "op cancel says how many of each", (r.returncode, r.stdout, r.stderr))
+    out = a.drover("ops", "op-1").stdout
+    t.ok(re.search(r"\ncancelled  [-0-9]{10} [:0-9]{8} by admin-[0-9a-f]+; undone: 1 part failed as before, 1 had started and goes on\n", out), "so does ops op-1", out)
+    r = a.drover("op", "cancel", "op-1", "-y")
+    t.ok(r.returncode == 5 and "was undone; drover ops op-1" in r.stderr, "twice: 5, with what shows it", (r.returncode, r.stderr))
+    for args in ((), ("cancel",), ("begin", "op-1"), ("cancel", "op-1", "op-2")):
+        r = a.drover("op", *args, "-y")
+        t.ok(r.returncode == 2 and "next: drover op --help" in r.stderr, f"op {' '.join(args)}: usage", (r.returncode, r.stderr))
+    t.eq(a.drover("op", "cancel", "op-99", "-y").returncode, 3, "of none: 3")
+    a.sql("UPDATE operation SET state = 'accepted', done = 0, undone = 0, ended_at = NULL, undo_asked_at = NULL, undo_ended_at = NULL WHERE id = 1")
 
 
 def check_watch(t, a):

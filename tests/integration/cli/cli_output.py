@@ -128,10 +128,10 @@ def lists():
             (("quotas",), "/v1/quotas", "quotas", {"instance_type": x, "market": x, "limit": None, "held": 3, "price_micro_usd_per_hour": 204000}),
             (("prices",), "/v1/prices", "prices", {"instance_type": x, "use": x, "micro_usd": 204000, "per": "hour", "list_micro_usd": None, "source": x, "read_at": "2026-01-02T03:04:05Z"}),
             (("ops",), "/v1/operations", "operations", {"id": x, "campaign": x, "kind": x, "state": x, "created_by": x}),
-            (("audit",), "/v1/audit", "audit", {"id": x, "at": "2026-01-02T03:04:05Z", "who": x, "name": x, "role": x, "action": x, "subject": x, "campaign": x, "detail": {"k": x}, "request_id": x}),
+            (("audit",), "/v1/audit", "audit", {"id": x, "at": "2026-01-02T03:04:05Z", "who": x, "name": x, "role": x, "action": x, "subject": x, "campaign": x, "before": {"k": x}, "detail": {"k": x}, "request_id": x}),
             (("parked",), "/v1/parked", "parked", {"kind": x, "id": x, "stage": x, "reason": x, "what_to_do": x}),
             (("endpoints",), "/v1/endpoints", "endpoints", {"name": x, "state": x, "reason": x, "instance_type": x, "instances": 2, "stage": x}),
-            (("strays",), "/v1/strays", "strays", {"job_name": x, "why": x, "status": x, "instance_type": x}),
+            (("strays",), "/v1/strays", "strays", {"job_name": x, "kind": x, "why": x, "status": x, "instance_type": x}),
             (("filesystems",), "/v1/filesystems", "filesystems", {"name": x, "aws_id": x, "campaign": "c-1", "stage": x, "state": x, "reason": x, "deployment": x}),
             (("webhook",), "/v1/webhooks", "webhooks", {"id": x, "name": x, "url": x, "project": x, "format": "json", "on": [x]}),
             (("token",), "/v1/tokens", "tokens", {"id": x, "name": x, "role": x, "state": x, "projects": [x], "created_by": x}))
@@ -175,11 +175,30 @@ def check_lists(t, s):
         t.ok(r.returncode == 2 and b"next: " in r.stderr, f"drover {' '.join(args)[:60]}: 2, with what to do", (r.returncode, r.stderr))
 
 
+def check_sort(t, s):
+    """Rows by a column, up and down: figures as figures, what has no value last, ties as they came."""
+    path, key, row = next(a[1:4] for a in lists() if a[0] == ("pools",))
+    values = [("b", 9000000), ("a", None), ("d", 10000000), ("c", 9000000), ("e", 800000)]
+    s.answers = {path: (200, {key: [{**filled(row, "x"), "job_name": n, "idle_micro_usd": v} for n, v in values], "sum": {}})}
+
+    def names(*args):
+        return "".join(s.drover("pools", *args, "-o", "name").stdout.decode().split())
+
+    t.eq([names(), names("--sort", "usd"), names("--sort", "-usd"), names("--sort=-JOB"), names("--sort", "job")], ["badce", "ebcda", "dbcea", "edcba", "abcde"], "drover pools --sort, by figures and texts, up and down")
+    rows = list(csv.reader(io.StringIO(s.drover("pools", "-o", "csv", "--sort", "usd", "--columns", "job,usd").stdout.decode())))
+    t.eq([x[0] for x in rows[1:]], list("ebcda"), "in CSV, with chosen columns")
+    table = s.drover("pools", "--sort", "-usd", "--columns", "job").stdout.decode().split()
+    t.eq([x for x in table if len(x) == 1][:5], list("dbcea"), "and in tables, by a column that is not shown")
+    for args, word in ((("pools", "--sort", "nothing"), b"there is no column 'nothing'"), (("pools", "--sort", "-"), b"there is no column"), (("pools", "--sort", "usd", "-o", "json"), b"--sort"), (("parts", "c-1", "--sort", "usd"), b"--sort")):
+        r = s.drover(*args)
+        t.ok(r.returncode == 2 and word in r.stderr and b"next: " in r.stderr, f"drover {' '.join(args)}: 2, with what to do", (r.returncode, r.stderr))
+
+
 def check_narrow(t, s):
     """Names are never cut, and with the longest there are a terminal of 80 columns is wide enough: what has no room is left out."""
     name, short = "drover-1234567-a-stage-with-a-long-name-0-a12-".ljust(63, "0"), "drover-7-deploy-0-a1-0a1b2c3d"
     rows = {a[0]: (a[1], a[2], filled(a[3], "deleting")) for a in lists()}
-    for verb, key, spare in (("endpoints", "name", ["INSTANCES", "USD/H", "USD", "DELETED AFTER"]), ("pools", "job_name", ["INSTANCES", "IDLE S", "USD"]), ("strays", "job_name", ["WHY", "INSTANCES", "USD"])):
+    for verb, key, spare in (("endpoints", "name", ["INSTANCES", "USD/H", "USD", "DELETED AFTER"]), ("pools", "job_name", ["INSTANCES", "IDLE S", "USD"]), ("strays", "job_name", ["KIND", "WHY", "INSTANCES", "USD"])):
         path, of, row = rows[(verb,)]
         for one in (name, short):
             s.answers = {path: (200, {of: [{**row, key: one, "instances": 24, "instance_type": "ml.p4de.24xlarge", "delete_after": "2026-01-02T03:04:05Z", "cost_micro_usd": 12345678901, "micro_usd_per_hour": 3600000}], "sum": {}})}
@@ -255,6 +274,10 @@ def check_next(t, s):
         t.ok(r.returncode == int(exit_status) and step and step.group(1) == steps[code].replace("%s", "token"), f"{name}: {exit_status}, with its next step", (r.returncode, r.stderr))
         t.ok(len(step.group(0)) <= 80 and "drover " in step.group(1) or code == "UNAUTHENTICATED", f"{name}: names a command", step.group(0))
         seen |= set(re.findall(r"drover ((?:help )?[a-z]+(?: --[a-z]+)*)", step.group(1)))
+    for args, verb in ((("pools", "end", "x", "-y"), "pools"), (("ops", "op-9"), "ops"), (("get", "c-9"), "ls"), (("parts", "c-9"), "ls")):
+        s.answers = {}
+        r = s.drover(*args)
+        t.ok(r.returncode == 3 and f"next: drover {verb} lists them" in r.stderr.decode(), f"{args[0]} that is not found: drover {verb} lists them", r.stderr)
     for text in sorted(x for x in seen if x.split()[-1] != "and"):
         words = text.split()
         shown = s.drover("help", words[1] if words[0] == "help" else words[0])
@@ -496,7 +519,7 @@ def check_prompt(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_yaml, check_lists, check_narrow, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize, check_dumb):
+    for check in (check_yaml, check_lists, check_sort, check_narrow, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize, check_dumb):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())

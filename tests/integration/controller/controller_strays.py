@@ -5,15 +5,14 @@ jobs of others cost nothing. Method: the real programs; the database is put back
 drover-local; the oracle is drover-local's jobs, wire log and invoice.   (ONLY=word runs the cases whose name has it)"""
 import json
 import os
-import shutil
 import subprocess
 import sys
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import PROGRAMS, Tap, bin_of, patience, postgres, wait_for
+from kit import PROGRAMS, Tap, patience, postgres, wait_for
 from kit.local import sign
-from kit.stack import KEY, SECRET, Stack
+from kit.stack import KEY, SECRET, Restored, Stack
 
 tap = Tap()
 CREATE = {"operation": "CreateTrainingJob"}
@@ -72,34 +71,6 @@ def all_is_booked(s):
     s.check_invoice(tap, s.what)
 
 
-class Restored:
-    """The database as it is now comes back at the end of the block, whatever was committed in it."""
-
-    def __init__(self, s):
-        self.s = s
-
-    def __enter__(self):
-        s = self.s
-        s.kill("droverd0")
-        s.stop_pg("fast")
-        subprocess.run(["cp", "-a", s.sock + "/data", s.sock + "/before"], check=True)
-        s.start_pg()
-        s.start_droverd(0)
-
-    def __exit__(self, *a):
-        s = self.s
-        s.kill("droverd0")
-        s.stop_pg("immediate")
-        shutil.rmtree(s.sock + "/data")
-        os.rename(s.sock + "/before", s.sock + "/data")
-        s.start_pg()
-
-
-def drover(s, *args):
-    env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{s.ports['droverd0']}", "DROVER_TOKEN_FILE": s.token_file}
-    return subprocess.run([bin_of("release") + "/drover", *args], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-
-
 def case_a_lost_campaign(s):
     with Restored(s):
         lost = s.submit(stage('[sleep, "300"]', PARTS))
@@ -119,11 +90,11 @@ def case_a_lost_campaign(s):
     tap.ok(len([r for r in s.oracle("wire-log")["requests"] if r["error"] == "ResourceLimitExceeded"]) == refused, f"{s.what}nothing was asked for beyond the quota")
     wait_for(lambda: all(r["cost_micro_usd"] > 0 for r in strays(s)["strays"]) or None, 20, "a cost so far")
     one, *others = [r["job_name"] for r in rows]
-    without = drover(s, "strays", "stop", one)
+    without = s.drover("strays", "stop", one)
     tap.ok(without.returncode == 2 and "-y" in without.stderr, f"{s.what}stopping one wants -y without a terminal", without)
-    listed = drover(s, "strays")
+    listed = s.drover("strays")
     tap.ok(one in listed.stdout and others[0] in listed.stdout and "lost" in listed.stdout, f"{s.what}drover strays lists them", listed)
-    done = drover(s, "strays", "stop", one, "-y")
+    done = s.drover("strays", "stop", one, "-y")
     tap.ok(done.returncode == 0, f"{s.what}one command stops one", done)
     wait_for(lambda: strays(s)["sum"]["running"] == PARTS - 1 or None, 20, "the end of the first")
     for other in others:
@@ -141,11 +112,11 @@ def case_an_archived_campaign(s):
     running(s, live, 1)
     cid = s.submit(stage('[sleep, "0.1"]', PARTS))
     ends(s, cid)
-    refused = drover(s, "archive", live, "-y")
+    refused = s.drover("archive", live, "-y")
     tap.ok(refused.returncode == 5 and "has not ended" in refused.stderr, f"{s.what}a campaign that runs is not archived", refused)
     before = [s.api("GET", f"/campaigns/{cid}/cost"), s.api("GET", f"/campaigns/{cid}")["parts"]]
     s.faults({"operation": "PutObject", "kind": "error_503", "times": 2}, {"operation": "PutObject", "kind": "drop_after", "after": 1})
-    done = drover(s, "archive", cid, "--to", "s3://drover-test/archive", "-y", "--wait")
+    done = s.drover("archive", cid, "--to", "s3://drover-test/archive", "-y", "--wait")
     tap.ok(done.returncode == 0, f"{s.what}drover archive --to --wait, while S3 refuses and loses replies", done)
     s.faults()
     folder = f"{s.dir}/aws/s3/drover-test/archive/{cid}/"

@@ -7,6 +7,7 @@ reason. The ledger equals drover-local's invoice throughout.
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -341,10 +342,15 @@ def test_ttl_while_down(tap, s):
     ended(s, cid)
     s.kill("droverd0")
     s.sql(f"UPDATE endpoint SET ttl_s = 1 WHERE campaign_id = {cid[2:]}")
-    wait_for(lambda: row(s, cid, "in_service_at + interval '1 s' < now()") == "t", 10, "its ttl is over")
+    wait_for(lambda: row(s, cid, "in_service_at + interval '3 s' < now()") == "t", 10, "its ttl has been over for 2 s")
     s.start_droverd(0)
     gone(s, cid)
     tap.eq(row(s, cid, "reason"), "its ttl is over", "a ttl that ends while droverd is down: the endpoint is deleted after the start")
+    one = s.api("GET", "/endpoints/" + row(s, cid, "name"))
+    late = row(s, cid, "floor(extract(epoch FROM off_at - in_service_at) - 1)")
+    tap.ok(str(one["overrun_seconds"]) == late and int(late) > 0, f"for {late} s longer than it should have, and it says so", one)
+    status, out, err = cli(s, "show", one["name"])
+    tap.ok(status == 0 and re.search(r"^overrun +" + late + r" s beyond its ttl, [0-9.]+ USD$", out, re.M), "as does show", (out, err))
     cid = s.submit(campaign("longer", ttl="1h"))
     ended(s, cid)
     s.kill("droverd0")

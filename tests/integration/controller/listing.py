@@ -1,6 +1,8 @@
 #!/usr/bin/python3
-"""Listings of fan_out. Aim: a pattern of hundreds of thousands of objects is listed whole, once and in order within the time of a
-request, though pages are slow and some are refused; a listing for which nobody waits ends; what is refused for good is told at once.
+"""Listings of fan_out. Aim: a few objects are listed while the submit waits; of hundreds of thousands it is answered at once, and
+they are listed in the background, whole, once and in order, though pages are slow and some are refused, though droverd is killed or
+another one leads. How far it is can be seen everywhere; a cancel ends it; what cannot be listed fails the campaign before anything
+of it starts. A dry run is bounded.
 Method: droverd with an S3 of this test, which has the keys in memory, answers late, and counts.   (KEYS=1000000: so many of them)"""
 import bisect
 import contextlib
@@ -131,29 +133,153 @@ def plan(s, pattern):
     return status, got["stages"][0]["parts"] if status == 200 else got, took
 
 
-def answered(s3, ask):
-    """What ask() gives. A busy machine may list less in the time of a request than it has to: then it is asked again."""
-    for _ in range(int(patience(2))):
-        got = ask()
-        if got[0] != 504:
-            break
-        print(f"# not answered in {got[2]:.1f} s", flush=True)
-        wait_for(s3.is_quiet, 20, "the end of the listing")
-        s3.n = s3.most = s3.given = 0
+def whole(s, cid):
+    """The campaign when its input is listed."""
+    return wait_for(lambda: (c := s.api("GET", f"/campaigns/{cid}"))["state"] != "planned" and c["stages"][0]["closed"] and c, 40, f"the input of {cid}")
+
+
+def parts_of(s, cid):
+    """How many parts it has, how many of different objects, the least and the greatest number of a part."""
+    return [int(x) for x in s.sql("SELECT count(*) || ' ' || count(DISTINCT uri) || ' ' || coalesce(min(seq), -1) || ' ' || coalesce(max(seq), -1) "
+                                  f"FROM task WHERE campaign_id = {cid[2:]}").split()]
+
+
+def in_background(s, pattern):
+    """The campaign as its submit was answered; its listing is not over then."""
+    status, got, took = post(s, campaign(s, pattern))
+    tap.ok(status == 201 and got["state"] == "planned" and got["parts"]["total"] == 0 and (got["stages"][0]["listing"] or {}).get("state") == "running",
+           f"a submit is answered while its input is listed: {status} after {took:.1f} s", got)
+    tap.ok(took < patience(6), "soon", took)
     return got
 
 
 def listed_whole(s, s3):
     s3.reset([f"meta/part-{i:07d}.parquet" for i in range(KEYS)] + ["meta0", "a"], seconds=PAGE_SECONDS)
-    status, got, took = answered(s3, lambda: post(s, campaign(s, "meta/*.parquet")))
-    tap.ok(status == 201 and got["parts"]["total"] == KEYS, f"{KEYS} objects in pages of 1,000 that take {PAGE_SECONDS} s: {took:.1f} s, {s3.n} requests, at most {s3.most} at once, "
-           f"{s3.given} keys", (status, got))
-    s.api("POST", f"/campaigns/{got['id']}:cancel")
-    tap.ok(s3.most <= 16 and s3.n <= 2 * KEYS / 1000 + 60, "at most 16 requests at once, few for nothing")
+    began = time.monotonic()
+    cid = in_background(s, "meta/*.parquet")["id"]
+    c = whole(s, cid)
+    took = time.monotonic() - began
+    listing = c["stages"][0]["listing"]
+    tap.ok(c["parts"]["total"] == KEYS and parts_of(s, cid) == [KEYS, KEYS, 0, KEYS - 1], f"{KEYS} objects in pages of 1,000 that take {PAGE_SECONDS} s: "
+           f"{took:.1f} s, {s3.n} requests, at most {s3.most} at once, {s3.given} keys", c)
+    tap.ok((listing["state"], listing["objects"], listing["problem"]) == ("done", KEYS, "") and listing["pages"] >= KEYS // 1000, "its listing is done", listing)
+    s.api("POST", f"/campaigns/{cid}:cancel")
+    tap.ok(s3.most <= 32 and s3.n <= 4 * KEYS / 1000 + 120, "at most 16 requests at once for each of the submit and what follows it, few for nothing")
     sent = []
     s3.reset(s3.keys, seconds=0.02, refuse=lambda n: sent.append(n) or (503, error("SlowDown")) if n % 7 == 0 else None)
-    status, parts, took = answered(s3, lambda: plan(s, "meta/*.parquet"))
-    tap.ok((status, parts) == (200, KEYS) and sent, f"every seventh page is refused once, {len(sent)} in all: {took:.1f} s", (status, parts))
+    c = whole(s, post(s, campaign(s, "meta/*.parquet"))[1]["id"])
+    tap.ok(c["parts"]["total"] == KEYS and sent, f"every seventh page is refused once, {len(sent)} in all", c)
+    s.api("POST", f"/campaigns/{c['id']}:cancel")
+
+
+def small(s, s3):
+    """A busy machine may not list them within a second."""
+    s3.reset([f"few/{i}" for i in range(7)])
+    for _ in range(int(patience(3))):
+        status, got, _ = post(s, campaign(s, "few/*"))
+        s.api("POST", f"/campaigns/{got['id']}:cancel")
+        if got["parts"]["total"] > 0:
+            break
+    tap.ok(status == 201 and got["parts"]["total"] == 7 and got["stages"][0]["listing"] is None, "the answer to a submit has the parts of a few objects", got)
+
+
+def shown(s, s3):
+    """Half of the keys come, then pages are refused for as long as the test wants."""
+    given = threading.Event()
+    s3.reset([f"slow/{i:05d}" for i in range(40000)], seconds=0.4, refuse=lambda n: (503, error("SlowDown")) if n > 60 and not given.is_set() else None)
+    cid = in_background(s, "slow/*")["id"]
+
+    def stuck():
+        l = s.api("GET", f"/campaigns/{cid}")["stages"][0]["listing"]
+        return l["pages"] > 0 and l["problem"] and l["refused"] > 0 and l
+    l = wait_for(stuck, 60, "pages and a problem")
+    tap.ok(l["state"] == "running" and 0 < l["objects"] < 40000 and "SlowDown" in l["problem"], "how far it is, and why it does not go on", l)
+    got = s.api("GET", f"/campaigns/{cid}")
+    row = next(c for c in s.pages("/campaigns?page_size=200", "campaigns") if c["id"] == cid)
+    tap.ok(all("the input of stage download is listed" in (x["waits_for"] or "") for x in (got, row)), "what the campaign waits for", (got["waits_for"], row["waits_for"]))
+    op = s.api("GET", f"/operations/{l['operation']}")
+    tap.ok((op["kind"], op["state"], op["campaign"], op["done"]) == ("list", "running", cid, 0) and op["listing"]["pages"] > 0, "it is an operation", op)
+    tap.ok(l["operation"] in [o["id"] for o in s.api("GET", f"/operations?campaign={cid}")["operations"]], "and among those of its campaign")
+    status, body, _ = s.raw("POST", f"/v1/operations/{l['operation']}:cancel", b"{}", {"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())})
+    tap.ok(status == 409 and f"drover cancel {cid}".encode() in body, "which ends with its campaign only", (status, body))
+    for args, want in ((("get", cid), "input of download running:"), (("ops", l["operation"]), "objects in"), (("ops",), "list"), (("watch", cid, "--timeout", "1s"), "is listed")):
+        p = s.drover(*args)
+        tap.ok(want in p.stdout, f"drover {args[0]} shows it", p.stdout + p.stderr)
+    given.set()
+    c = whole(s, cid)
+    tap.ok(c["parts"]["total"] == 40000 and parts_of(s, cid) == [40000, 40000, 0, 39999], "and it ends when pages come again", c["stages"])
+    tap.eq(s.api("GET", f"/operations/{l['operation']}")["state"], "done", "and so does the operation")
+    s.api("POST", f"/campaigns/{cid}:cancel")
+
+
+def patient(s, s3):
+    """One page, refused more often than a dry run asks for it."""
+    given = threading.Event()
+    s3.reset([f"few/{i}" for i in range(5)], refuse=lambda n: None if given.is_set() else (503, error("SlowDown")))
+    cid = in_background(s, "few/*")["id"]
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["listing"]["refused"] >= 7, 40, "a page that is refused seven times")
+    given.set()
+    tap.eq(whole(s, cid)["parts"]["total"], 5, "a page that is refused is asked for again for as long as it takes")
+    s.api("POST", f"/campaigns/{cid}:cancel")
+
+
+def cancelled(s, s3):
+    s3.reset([], seconds=0.3, endless=True)
+    cid = in_background(s, "meta/*")["id"]
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["listing"]["pages"] > 0, 30, "pages")
+    s.api("POST", f"/campaigns/{cid}:cancel")
+    n = s3.n
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["state"] == "cancelled", 30, "the end of the campaign")
+    wait_for(s3.is_quiet, 30, "the end of its listing")
+    tap.ok(s3.n <= n + 16 * patience(4), f"a cancel ends campaign and listing: {s3.n - n} requests more")
+    l = s.api("GET", f"/campaigns/{cid}")["stages"][0]["listing"]
+    tap.ok(l["state"] == "cancelled" and parts_of(s, cid)[0] == 0, "nothing of it is kept", l)
+
+
+def goes_on(s, s3):
+    """The submit goes to a standby; the leader is killed in the middle."""
+    start(s, s3, 1)
+    s3.reset([f"meta/{i:06d}" for i in range(30000)], seconds=0.6)
+    leader = s.leader()
+    status, body, _ = s.raw("POST", "/v1/campaigns", campaign(s, "meta/*").encode(), {"Content-Type": "application/yaml", "Idempotency-Key": str(uuid.uuid4())},
+                            i=1 - leader, timeout=60)
+    cid = json.loads(body)["id"]
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["listing"]["pages"] > 0, 30, "pages")
+    s.kill(f"droverd{leader}")
+    c = whole(s, cid)
+    tap.ok(status == 201 and parts_of(s, cid) == [30000, 30000, 0, 29999] and c["parts"]["total"] == 30000, "the next leader lists what the last one had begun", c["parts"])
+    s.api("POST", f"/campaigns/{cid}:cancel")
+    s3.seconds = 0.6
+    cid = in_background(s, "meta/*")["id"]
+    s.kill(f"droverd{1 - leader}")
+    start(s, s3)
+    c = whole(s, cid)
+    tap.ok(parts_of(s, cid) == [30000, 30000, 0, 29999], "and a droverd that starts again", c["parts"])
+    s.api("POST", f"/campaigns/{cid}:cancel")
+
+
+def fails(s, s3):
+    """In the background: refused in the middle, nothing there, too many."""
+    two = lambda pattern: campaign(s, pattern) + """  - name: index
+    needs: [download]
+    image: 111122223333.dkr.ecr.eu-west-1.amazonaws.com/x:1
+    instance_type: ml.c5.9xlarge
+    max_runtime: 5m
+"""
+    cases = [("refused", dict(keys=[f"meta/{i:06d}" for i in range(60000)], seconds=0.4, refuse=lambda n: (403, error("AccessDenied")) if n > 70 else None), "AccessDenied", "s3:ListBucket"),
+             ("empty", dict(keys=[], seconds=patience(2)), "no object matches", "check bucket")]
+    if KEYS > 100000:
+        cases.append(("too many", dict(keys=[], seconds=0.02, endless=True), "more than 1000000 objects", "narrow the pattern"))
+    for what, kw, why, step in cases:
+        s3.reset(**kw)
+        status, got, _ = post(s, two("meta/*"))
+        tap.ok(status == 201 and got["state"] == "planned", f"{what}: accepted", (status, got))
+        c = wait_for(lambda: (c := s.api("GET", f"/campaigns/{got['id']}"))["ended_at"] and c, 60, "its end")
+        tap.ok(c["state"] == "failed" and why in c["reason"] and "next: " in c["reason"] and step in c["reason"], f"{what}: {c['reason']}", c)
+        tap.ok([x["state"] for x in c["stages"]] == ["failed", "skipped"] and c["stages"][0]["listing"]["state"] == "failed" and c["stages"][0]["parts"]["total"] == 0,
+               "nothing of it is done in part", c["stages"])
+        p = s.drover("watch", got["id"])
+        tap.ok(why in p.stdout + p.stderr and p.returncode != 0, "drover watch says why", p.stdout + p.stderr)
 
 
 def in_order(s, s3):
@@ -162,6 +288,7 @@ def in_order(s, s3):
     keys += [f"x/deep/{'0' * 60}{i}/data.bin" for i in range(3000)] + [f"x/{i:x}" for i in range(0, 1 << 24, 5003)]
     s3.reset(set(keys), seconds=0.005)
     status, got, _ = post(s, campaign(s, "x/**"))
+    whole(s, got["id"])
     tap.ok(status == 201, f"{len(s3.keys)} keys of all kinds are submitted, {s3.n} requests", got)
     uris = s.sql(f"SELECT string_agg(encode(uri::bytea, 'hex'), ' ' ORDER BY seq) FROM task WHERE campaign_id = {got['id'][2:]}").split()
     want = [b"s3://drover-test/" + k for k in s3.bytes]
@@ -182,9 +309,19 @@ def refused(s, s3):
 
 def abandoned(s, s3):
     s3.reset([], seconds=1.5, endless=True)
-    status, _, took = plan(s, "meta/*")
+    path = s.dir + "/endless.yaml"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(campaign(s, "meta/*"))
+    cli = []
+    other = threading.Thread(target=lambda: cli.append(s.drover("validate", path)))
+    other.start()
+    status, full, took = post(s, campaign(s, "meta/*"), "?dry_run=true")
+    other.join()
     n = s3.n
-    tap.ok(status == 504, f"a listing without end is given up: {status} after {took:.0f} s, {n} requests")
+    tap.ok(status == 200, f"a dry run of a listing without end is answered: {status} after {took:.0f} s, {n} requests")
+    told = [w for w in full["warnings"] if w["code"] == "listing_unfinished"]
+    tap.ok(not full["stages"][0]["parts_complete"] and len(told) == 1 and f"at least {full['stages'][0]['parts']} parts" in told[0]["message"], "and says how much it listed", full)
+    tap.ok("at least" in cli[0].stdout, "drover validate too", cli[0].stdout + cli[0].stderr)
     wait_for(s3.is_quiet, 30, "the end of an abandoned listing")
     tap.ok(s3.n <= n + 32, f"and ends: {s3.n - n} requests more")
     tap.eq(s.raw("GET", "/livez")[0], 200, "droverd goes on")
@@ -213,9 +350,9 @@ def attempt(s):
         return None
 
 
-def start(s, s3):
-    s.start_droverd(env={"AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{s3.server.server_port}"})
-    wait_for(lambda: s.leader() == 0, 30, "a leader")
+def start(s, s3, i=0):
+    s.start_droverd(i, env={"AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{s3.server.server_port}"})
+    wait_for(lambda: s.leader() is not None, 30, "a leader")
 
 
 with Stack("listing", parts=1, rows=1) as stack:
@@ -223,7 +360,7 @@ with Stack("listing", parts=1, rows=1) as stack:
     stack.start_pg()
     stack.start_local()
     start(stack, fake)
-    for case in (listed_whole, in_order, refused, stopped, abandoned):
-        if os.environ.get("ONLY", "") in case.__name__:
+    for case in (small, listed_whole, in_order, shown, patient, cancelled, fails, refused, stopped, abandoned, goes_on):
+        if case.__name__ in os.environ.get("ONLY", case.__name__).split(","):
             case(stack, fake)
 sys.exit(tap.done())

@@ -131,6 +131,13 @@ def case_commands(s):
     tap.ok(hook["id"] in listed.stdout and "delivered" in listed.stdout and "test" in log.stdout, "webhook ls and deliveries show it", (listed, log))
     shown = [s.raw("GET", p)[1].decode() for p in ("/v1/webhooks", f"/v1/webhooks/{hook['id']}", "/v1/audit")]
     tap.ok(all(hook["secret"][6:] not in x for x in shown), "the secret is not shown again", shown)
+    moved = drover(s, "webhook", "set", hook["id"], url + "/moved", "--on", "lost", "--quiet-hours", "22:00-07:00", "-o", "json")
+    now = json.loads(moved.stdout)
+    tap.eq([now[k] for k in ("url", "kinds", "quiet", "name")], [url + "/moved", ["lost"], "22:00-07:00", "on call"], "webhook set changes what it is told")
+    tap.ok(drover(s, "webhook", "set", hook["id"], "--quiet-hours", "none").returncode == 0 and tried(s, hook)["state"] == "delivered" and len(s.receiver.of("/cli/moved")) == 1 and signed(s.receiver.of("/cli/moved")[0], hook["secret"]),
+           "what is sent then goes to the new address, signed as before")
+    row = s.api("GET", "/audit?action=webhook.change")["audit"][-1]
+    tap.eq([row["before"], row["detail"]], [{"url": url[:url.rindex("/")], "kinds": ["held", "failed"], "quiet": None}, {"url": url[:url.rindex("/")], "kinds": ["lost"], "quiet": "22:00-07:00"}], "the audit has before and after, without the path")
     slack = s.api("POST", "/webhooks", {"name": "s", "url": f"http://127.0.0.1:{s.receiver.port}/secret-path", "format": "slack"})
     shown = [s.raw("GET", p)[1].decode() for p in ("/v1/webhooks", f"/v1/webhooks/{slack['id']}", "/v1/audit")]
     tap.ok(all("secret-path" not in x for x in shown), "nor is the path of Slack's address, which is one", shown)
@@ -144,14 +151,14 @@ def case_commands(s):
     removed = [drover(s, "webhook", "rm", h["id"], "-y").returncode for h in (hook, slack, teams)]
     tap.ok(asked.returncode == 2 and removed == [0] * 3 and s.api("GET", "/webhooks")["webhooks"] == [], "webhook rm wants -y", (asked, removed))
     wrong = [drover(s, *w).returncode for w in (("webhook", "test", "w-999"), ("webhook", "add", "x"), ("webhook", "add", "x", "ftp://x/"), ("webhook", "add", "x", "http://u:p@x/"),
-                                                ("webhook", "add", "x", "http://x/", "--on", "helt"), ("webhook", "add", "x", "http://x/", "--project", "nobody"))]
-    tap.eq(wrong, [3, 2, 2, 2, 2, 3], "what is wrong is refused")
+                                                ("webhook", "set", "w-999", "--on", "held"), ("webhook", "set", "w-1"), ("webhook", "add", "x", "http://x/", "--on", "helt"), ("webhook", "add", "x", "http://x/", "--project", "nobody"))]
+    tap.eq(wrong, [3, 2, 2, 2, 3, 2, 2, 3], "what is wrong is refused")
 
 
 def case_projects(s):
     def of_a(method, path, body=None):
         c = http.client.HTTPConnection("127.0.0.1", s.ports["droverd0"], timeout=patience(20))
-        c.request(method, "/v1/webhooks" + path, json.dumps(body) if body else None, {"Content-Type": "application/json", "Authorization": "Bearer " + token})
+        c.request(method, "/v1/webhooks" + path, json.dumps(body) if body else None, {"Content-Type": "application/json", "Authorization": "Bearer " + token, **({"If-Match": "*"} if method == "PATCH" else {})})
         got = c.getresponse()
         return got.status, json.loads(got.read())
     s.submit(stage('[sleep, "0"]').replace("name: user", "name: a\nproject: a"))
@@ -159,8 +166,9 @@ def case_projects(s):
     every = add(s, "/every", ["held"])
     url = f"http://127.0.0.1:{s.receiver.port}/a"
     refused = [of_a("POST", "", {"name": "x", "url": url})[0], of_a("POST", "", {"name": "x", "url": url, "project": "default"})[0],
-               of_a("GET", f"/{every['id']}")[0], of_a("POST", f"/{every['id']}/test")[0], of_a("GET", f"/{every['id']}/deliveries")[0], of_a("DELETE", f"/{every['id']}")[0]]
-    tap.eq(refused, [403, 404, 404, 404, 404, 404], "an admin of a project has no say about the webhooks of others")
+               of_a("GET", f"/{every['id']}")[0], of_a("POST", f"/{every['id']}/test")[0], of_a("GET", f"/{every['id']}/deliveries")[0], of_a("DELETE", f"/{every['id']}")[0],
+               of_a("PATCH", f"/{every['id']}", {"name": "mine"})[0]]
+    tap.eq(refused, [403, 404, 404, 404, 404, 404, 404], "an admin of a project has no say about the webhooks of others")
     status, own = of_a("POST", "", {"name": "x", "url": url, "project": "a"})
     tap.ok(status == 201 and [w["id"] for w in of_a("GET", "")[1]["webhooks"]] == [own["id"]], "but has and sees its own", own)
     one = s.submit(stage('[sleep, "0"]').replace("name: user", "name: b\nproject: a"))
@@ -245,7 +253,7 @@ def case_kinds(s):
     s.start_pg()
     s.start_droverd(0)
     data = told("lost", None, "a job that no row knows")
-    tap.ok(data["title"] == "1 job runs without an attempt" and data["command"] == "drover strays", "with the command that shows it", data)
+    tap.ok(data["title"] == "1 stray that no campaign knows" and data["command"] == "drover strays", "with the command that shows it", data)
     for x in s.api("GET", "/strays")["strays"]:
         s.api("POST", f"/strays/{x['job_name']}:stop", {})
     wait_for(lambda: s.api("GET", "/strays")["sum"]["running"] == 0, 30, "its end")

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
-"""A million parts, each retried once. Aim: a leader takes them over in seconds, and every answer of the API about them costs little once
-one viewer has asked; dear ones leave threads to all others. Method: the parts are posted, their attempts and 200,000 failures of 1,000
-signatures are written by SQL while no droverd runs; CPU times and ratios are judged, the milliseconds printed.   (PARTS=20000: a small one)
+"""A million parts, each retried once. Aim: a leader takes them over in seconds; every GET of the API costs little, also while the campaign
+moves; and however many ask for the dearest one, all others are answered. Method: the parts are posted, their attempts and 200,000
+failures of 1,000 signatures are written by SQL while no droverd runs; then every GET of /openapi.json is asked, at rest and while
+counters change, and beside 16 viewers. CPU times and ratios are judged, the milliseconds printed.   (PARTS=20000: a small one)
+
+Measured on 2 cores shared with four times as much as they can do: taken over with 1.5 s of CPU of droverd; p99 of 52 GETs at most 28 ms, of why
+116 ms (17 ms of CPU); while counters change the same, why 155 ms; beside 16 viewers of why the others 3 ms at most, :cancel 14 ms. The first
+answer after a while takes 1.9 s (cost by phase), 1.5 s (throughput) and 0.2 to 0.9 s (the other sums over all attempts).
 """
 import json
 import os
 import statistics
-import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, patience, postgres, wait_for, wait_moving
+from kit import Tap, patience, wait_for, wait_moving
+from kit.measure import all_cpu_s, cpu_s, metric, psql
 from kit.stack import Stack
 
 PARTS = int(os.environ.get("PARTS", "1000000"))
@@ -20,6 +25,7 @@ FAILED, SIGNATURES = PARTS // 5, 1000
 ASKED = 100      # times each path is asked
 VIEWERS = 16
 LEAD_CPU_S = 5
+ANSWER_MS, FORECAST_MS, OTHERS_MS = 100, 2500, 50  # what is wanted of a quiet machine
 tap = Tap()
 SPEC = """version: 1
 name: million
@@ -51,27 +57,12 @@ CHECKPOINT;
 """
 
 
-def psql(s, text):
-    subprocess.run([postgres.BIN_DIR + "/psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", s.sock, "-U", "drover", "-d", "postgres"], input=text, text=True, check=True,
-                   stdout=subprocess.DEVNULL)
-
-
-def metric(s, name):
-    return next((int(line.split()[1]) for line in s.raw("GET", "/metrics")[1].decode().splitlines() if line.startswith(name + " ")), -1)
-
-
-def cpu_s(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def holds(s, n):
     """The leader has so many waiting parts in memory."""
     wait_moving(lambda: metric(s, "droverd_parts_waiting") == n, lambda: cpu_s(s.procs["droverd0"].pid), f"{n} waiting parts")
 
 
-def ms(s, path, method="GET"):
+def ms(s, path, method="GET", i=0, may=(2,)):
     """How long an answer takes. The API gives up after seconds, and says so; a busy machine is then asked again."""
     for _ in range(int(patience(5))):
         began = time.monotonic()
@@ -80,7 +71,7 @@ def ms(s, path, method="GET"):
         if status != 504:
             break
         print(f"# {path}: not answered in {took:.0f} ms", flush=True)
-    if status // 100 != 2:
+    if status // 100 not in may:
         raise RuntimeError(f"{path}: {status} {text[:300]}")
     return took
 
@@ -102,47 +93,99 @@ def takeover(s):
     tap.ok(cpu <= LEAD_CPU_S, f"a leader took over {PARTS} parts, each retried once, in {cpu:.1f} s of CPU and {took:.1f} s (<= {LEAD_CPU_S} s of CPU)")
 
 
-def answers(s, cid):
-    c = f"/v1/campaigns/{cid}"
-    waiting = PARTS - 1
-    kept = {"tiles", "failures", "cost", "cost by phase"}
-    paths = {"campaign": c, "campaigns": "/v1/campaigns", "parts": c + "/parts?page_size=100", "failed parts": c + "/parts?state=failed&page_size=100",
-             "one part": f"/v1/parts/{cid}/{waiting}", "tiles": c + "/tiles", "failures": c + "/failures", "cost": c + "/cost", "cost by phase": c + "/cost?by=phase",
-             "forecast": c + "/forecast", "why": f"{c}/parts/{waiting}/why", "session": "/v1/session"}
-    dear = {}
-    for what, path in paths.items():
-        first = ms(s, path)
-        each = sorted(ms(s, path) for _ in range(ASKED))
-        dear[what] = first
-        print(f"# {what}: first {first:.0f} ms, then p50 {each[ASKED // 2]:.1f} ms, p99 {each[ASKED * 99 // 100 - 1]:.1f} ms", flush=True)
-        if what in kept:
-            tap.ok(sum(each) < ASKED / 4 * first + ASKED * 10, f"{what}: {ASKED} more cost less than {ASKED // 4} times the first", (first, sum(each)))
-    f = json.loads(s.raw("GET", c + "/failures")[1])
-    tap.ok(f["parts"] == FAILED and f["final"] == FAILED and len(f["groups"]) == min(200, SIGNATURES, FAILED), "failures are those that were written", (f["parts"], len(f["groups"])))
+def gets(s, cid):
+    """{path of /openapi.json: a function that gives the n-th path to ask}. Left out: streams, what AWS is asked for, pages of text."""
+    made = json.loads(s.raw("POST", f"/v1/campaigns/{cid}:skip", b'{"selector": {"parts": [0]}}', {"Content-Type": "application/json", "Idempotency-Key": "skip"})[1])
+    hook = json.loads(s.raw("POST", "/v1/webhooks", json.dumps({"name": "w", "url": "https://example.com/", "on": ["campaign.failed"], "format": "json"}).encode(),
+                            {"Content-Type": "application/json", "Idempotency-Key": "hook"})[1])
+    values = {"campaign": cid, "operation": made["id"], "webhook": hook.get("id", "w-1"), "endpoint": "none", "sha256": "0" * 64}
+    last = {}
+    for path, of in json.loads(s.raw("GET", "/openapi.json")[1])["paths"].items():
+        if "get" not in of or path.endswith(("/events", "/logs", "/checks", "/smoke/{id}", "/problems/{code}")):
+            continue
+        more = {"/v1/campaigns/{campaign}/compare": "?a=work:0&b=work:1", "/v1/campaigns/{campaign}/cost": "?by=phase"}.get(path, "")
+
+        def at(n, path=path, more=more):
+            return path.format(part=PARTS - 1 - n, **values) + more
+        last[path] = at
+    c = "/v1/campaigns/{campaign}"
+    last[c + "/cost?by=cause"] = lambda n: f"/v1/campaigns/{cid}/cost?by=cause"
+    last[c + "/cost?by=type"] = lambda n: f"/v1/campaigns/{cid}/cost?by=type"
+    last[c + "/parts?state=failed"] = lambda n: f"/v1/campaigns/{cid}/parts?state=failed&page_size=100"
+    return last
 
 
-def crowd(s, cid):
-    """Viewers who ask why different parts wait, again and again, and what others hear meanwhile."""
+def asked(s, paths, times, what):
+    """Each path so many times after a first one. Returns {path: milliseconds}; what costs too much on average is told."""
+    took, dear = {}, []
+    for name, at in paths.items():
+        limit = (FORECAST_MS if name.endswith("/forecast") else ANSWER_MS) / 1000
+        first = ms(s, at(times), may=(2, 4))
+        began = all_cpu_s(s)
+        each = sorted(ms(s, at(n), may=(2, 4)) for n in range(times))
+        cpu = (all_cpu_s(s) - began) / times
+        took[name] = each
+        p99 = each[times * 99 // 100 - 1]
+        print(f"# {what}: {name}: first {first:.0f} ms, then p50 {each[times // 2]:.1f}, p99 {p99:.1f} ms, {cpu * 1000:.1f} ms of CPU{'   <-- over' if p99 > limit * 1000 else ''}",
+              flush=True)
+        dear += [(name, cpu)] if cpu > limit else []
+    tap.ok(not dear, f"{what}: each of {len(paths)} GETs costs at most {ANSWER_MS} ms of CPU on average (forecast {FORECAST_MS})", dear)
+    return took
+
+
+def answers(s, cid, paths):
+    took = asked(s, paths, ASKED, "at rest")
+    f = json.loads(s.raw("GET", f"/v1/campaigns/{cid}/failures")[1])
+    tap.ok(f["parts"] == FAILED - 1 and f["final"] == FAILED - 1 and len(f["groups"]) == min(200, SIGNATURES, FAILED), "failures are those that were written, without the one that was skipped",
+           (f["parts"], len(f["groups"])))
+    return took
+
+
+def moving(s, cid, paths):
+    """The campaign's counters change five times a second, as when parts end."""
+    stop = threading.Event()
+
+    def move():
+        while not stop.wait(0.2):
+            psql(s, f"UPDATE money SET seconds = seconds + 1 WHERE level = 'campaign' AND ref_id = {cid[2:]};"
+                 f"UPDATE stage_run SET bytes = bytes + 1, waiting = waiting - 1, done = done + 1 WHERE campaign_id = {cid[2:]}")
+    t = threading.Thread(target=move)
+    t.start()
+    try:
+        asked(s, {name: at for name, at in paths.items() if "{campaign}" in name}, ASKED, "moving")
+    finally:
+        stop.set()
+        t.join()
+
+
+def crowd(s, cid, paths, took):
+    """Viewers of the slowest answer, again and again, and what others hear meanwhile."""
+    slowest = max((name for name in took if not name.endswith("/forecast")), key=lambda name: took[name][len(took[name]) // 2])
     slow, stop = [], threading.Event()
 
     def ask(i):
         n = i
         while not stop.is_set():
-            slow.append(ms(s, f"/v1/campaigns/{cid}/parts/{PARTS - 2 - n}/why"))
+            slow.append(ms(s, paths[slowest](n % (PARTS - FAILED)), may=(2, 4)))
             n += VIEWERS
 
     threads = [threading.Thread(target=ask, args=(i,)) for i in range(VIEWERS)]
     for t in threads:
         t.start()
-    wait_for(lambda: len(slow) > 0, 120, "the first why")
-    quick = sorted(ms(s, "/v1/session") for _ in range(ASKED))
+    wait_for(lambda: len(slow) > 0, 120, "the first answer")
+    others = {}
+    for name, at in paths.items():
+        if name != slowest:
+            others[name] = statistics.median(ms(s, at(n), may=(2, 4)) for n in range(5))
     cancel = ms(s, f"/v1/campaigns/{cid}:cancel", "POST")
     stop.set()
     for t in threads:
         t.join()
-    middle, why = statistics.median(quick), statistics.median(slow)
-    print(f"# beside {VIEWERS} viewers of why (p50 {why:.0f} ms): session p50 {middle:.1f} ms, p99 {quick[ASKED * 99 // 100 - 1]:.1f} ms; :cancel {cancel:.0f} ms")
-    tap.ok(middle * 4 < why, f"{VIEWERS} viewers of the dearest answer hold up nobody else", (middle, why))
+    worst = max(others, key=others.get)
+    over = {n: round(v) for n, v in others.items() if v > OTHERS_MS}
+    print(f"# beside {VIEWERS} viewers of {slowest} (p50 {statistics.median(slow):.0f} ms): medians of the others {statistics.median(others.values()):.1f} ms, worst {others[worst]:.0f} ms "
+          f"({worst}); :cancel {cancel:.0f} ms; over {OTHERS_MS} ms: {over}")
+    tap.ok(statistics.median(others.values()) * 4 < max(statistics.median(slow), OTHERS_MS), f"{VIEWERS} viewers of the dearest answer hold up nobody else", (others, statistics.median(slow)))
 
 
 def main():
@@ -155,8 +198,10 @@ def main():
         s.kill("droverd0")
         psql(s, ENDED.format(parts=PARTS, failed=FAILED, signatures=SIGNATURES))
         takeover(s)
-        answers(s, cid)
-        crowd(s, cid)
+        paths = gets(s, cid)
+        took = answers(s, cid, paths)
+        moving(s, cid, paths)
+        crowd(s, cid, paths, took)
     tap.done()
 
 

@@ -268,6 +268,7 @@ def gate(s, tap):
 def main():
     tap = Tap()
     with Stack("stages", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 2}, lease_us=10000000, parts=PARTS, rows=ROWS) as s:
+        s.buckets.append("laion")
         s.start()
         jobs = campaign(s, tap)
         phases(s, tap, "c-1")

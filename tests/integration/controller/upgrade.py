@@ -41,21 +41,35 @@ class Session:
         self.p.wait()
 
 
-def write(s, sql):
+def write(s, sql, *options):
     """What only another droverd or a person would do."""
-    subprocess.run([postgres.BIN_DIR + "/psql", "-Xq", "-v", "ON_ERROR_STOP=1", "--single-transaction", conninfo(s)], input=sql, text=True,
-                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([postgres.BIN_DIR + "/psql", "-Xq", "-v", "ON_ERROR_STOP=1", *options, conninfo(s)], input=sql, text=True, check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 def newer_schema(s, name="9990_newer", additive=True):
-    """As a newer droverd leaves it."""
+    """As a newer droverd leaves it, and makes it: no lock is waited for longer than 200 ms, and none is kept while others are waited for."""
     tables = s.sql("SELECT string_agg(oid::regclass::text, ' ') FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
                    " AND relnamespace = 'public'::regnamespace AND relname <> 'schema_migration'").split()
-    sql = "SET lock_timeout = '10s';\n"
     if additive:
-        sql += "".join(f"ALTER TABLE {t} ADD COLUMN of_newer integer DEFAULT 7;\n" for t in tables)
-        sql += "CREATE TABLE newer (id bigint PRIMARY KEY, campaign_id bigint REFERENCES campaign);\nCREATE INDEX attempt_newer ON attempt (of_newer);\n"
-    write(s, sql + f"INSERT INTO schema_migration (name, sha256, additive) VALUES ('{name}', 'x', {additive});")
+        write(s, f"""SET lock_timeout = '200ms';
+            DO $$
+            DECLARE t text;
+            BEGIN
+                FOREACH t IN ARRAY '{{{",".join(tables)}}}'::text[] LOOP
+                    LOOP
+                        BEGIN
+                            EXECUTE format('ALTER TABLE %s ADD COLUMN of_newer integer DEFAULT 7', t);
+                            EXIT;
+                        EXCEPTION WHEN lock_not_available THEN PERFORM pg_sleep(0.05);
+                        END;
+                    END LOOP;
+                    COMMIT;
+                END LOOP;
+            END $$;
+            CREATE TABLE newer (id bigint PRIMARY KEY);
+            CREATE INDEX CONCURRENTLY attempt_newer ON attempt (of_newer);""")
+    write(s, f"INSERT INTO schema_migration (name, sha256, additive) VALUES ('{name}', 'x', {additive})")
     return len(tables)
 
 
@@ -90,7 +104,7 @@ def waits_for_a_lock(s, binary):
     for file in [f for f in files if f < "0015"]:
         with open(os.path.join(MIGRATIONS, file), "rb") as f:
             text = f.read()
-        write(s, text.decode() + f";INSERT INTO schema_migration VALUES ('{file[:-4]}', '{hashlib.sha256(text).hexdigest()}')")
+        write(s, text.decode() + f";INSERT INTO schema_migration VALUES ('{file[:-4]}', '{hashlib.sha256(text).hexdigest()}')", "--single-transaction")
     bystander = Session(s, "BEGIN", "LOCK TABLE project IN ACCESS SHARE MODE")  # older, and in nobody's way
     reader = Session(s, "BEGIN", "LOCK TABLE endpoint IN ACCESS SHARE MODE")
     p = subprocess.Popen([binary, "migrate"], env={**os.environ, "DROVER_DATABASE_URL": conninfo(s)}, stderr=subprocess.PIPE, text=True)
@@ -159,13 +173,18 @@ def build_previous(commit, folder):
 
 
 def previous_commit():
-    """The last release; before there is one: the commit before the newest migration."""
+    """The last release; before there is one: the last commit before a migration was added whose own are all among today's, word for
+    word. (A migration gets another number when two branches meet; such a commit was never a release.)"""
     git = ["git", "-C", TOP]
     tag = subprocess.run([*git, "describe", "--tags", "--abbrev=0", "HEAD^"], capture_output=True, text=True, check=False)
     if tag.returncode == 0:
         return tag.stdout.strip()
-    newest = subprocess.run([*git, "log", "--format=%H", "--diff-filter=A", "-1", "--", "sql/migrations"], check=True, capture_output=True, text=True)
-    return newest.stdout.strip() + "^"
+
+    def lines(*words):
+        return subprocess.run([*git, *words], check=True, capture_output=True, text=True).stdout.splitlines()
+    today = set(lines("ls-tree", "HEAD", "sql/migrations/"))
+    added = lines("log", "--format=%H", "--diff-filter=A", "--", "sql/migrations")
+    return next(c + "^" for c in added if set(lines("ls-tree", c + "^", "sql/migrations/")) < today)
 
 
 def may_start(folder):
@@ -215,13 +234,13 @@ def rolling(s, old, folder):
 if len(sys.argv) > 1 and sys.argv[1] == "previous":
     commit = sys.argv[2] if len(sys.argv) > 2 else previous_commit()
     print(f"# the earlier droverd is that of {commit}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="drover-previous-") as d, Stack("upgrade-previous", parts=12) as stack:
+    with tempfile.TemporaryDirectory(prefix="drover-previous-") as d, Stack("upgrade-previous", parts=12, lease_us=9000000) as stack:
         program = build_previous(commit, d)
         stack.start_pg()
         stack.start_local()
         rolling(stack, program, d)
 else:
-    with Stack("upgrade", parts=12) as stack:
+    with Stack("upgrade", parts=12, lease_us=9000000) as stack:
         stack.start_pg()
         stack.start_local()
         waits_for_a_lock(stack, stack.bin + "/droverd")

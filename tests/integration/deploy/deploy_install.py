@@ -55,7 +55,7 @@ def test_libraries(root):
     packages = re.findall(r"^PKG_\w+ := (.*)$", makefile, re.M)
     plain = re.findall(r" -l(\w+)", re.search(r"^L_WORKER = .*$", makefile, re.M)[0])  # without a .pc file
     unused = [name for name in plain if f"[lib{name}.so" not in loaded]
-    for package in " ".join([*packages, "libmicrohttpd libpq"]).split():
+    for package in " ".join([*packages, "libmicrohttpd libpq cjose"]).split():
         library = subprocess.run(["pkg-config", "--libs-only-l", package], capture_output=True, text=True, check=True).stdout.split()[0]
         if f"[lib{library[2:]}.so" not in loaded and f"[lib{library[2:]}-" not in loaded:
             unused.append(package)

@@ -78,6 +78,25 @@ static void put(struct world *w, int64_t from, int64_t n, bool commits)
     }
 }
 
+/* What is read of all campaigns is still read when the spec of one is none. */
+static void test_metrics__a_spec_that_is_none_keeps_no_log_from_being_read(void **state)
+{
+    static const char *const specs[] = {"{\"stages\": 7}", "{\"stages\": [7, null]}",
+                                        "{\"stages\": {\"name\": 1}}", "7"};
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
+        struct metric_source_row *rows = NULL;
+        size_t n = 0;
+        pg_sql(w->db, "UPDATE campaign SET spec = '%s'", specs[i]);
+        pg_good(view_metric_sources(w->s, &rows, &n, &err), &err);
+        assert_int_equal(n, 1);
+        assert_int_equal(rows[0].attempt_id, w->attempt_id);
+        free(rows[0].metrics_json);
+        free(rows);
+    }
+}
+
 static void test_metrics__values_are_stored_once_in_their_order_with_their_buckets(void **state)
 {
     struct world *w = *state;
@@ -289,6 +308,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+        T(test_metrics__a_spec_that_is_none_keeps_no_log_from_being_read),
         T(test_metrics__values_are_stored_once_in_their_order_with_their_buckets),
         T(test_metrics__a_gate_holds_alone),
         T(test_metrics__sources_are_read_until_they_are_closed),

@@ -241,6 +241,18 @@ static void test_schema__every_query_prepares_and_none_must_scan_a_big_table(voi
     PQfinish(conn);
 }
 
+static void fill_failures(const char *db)
+{
+    pg_sql(
+        db,
+        "INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, cause, final, signature, "
+        "message) SELECT id, campaign_id, stage_id, seq, 12, true, '', '' FROM task_run WHERE seq "
+        "< 9000");
+    pg_sql(db, "INSERT INTO task_retried SELECT id, campaign_id, stage_id, 1 + seq / 100, names, "
+               "1, NULL, 7, '', "
+               "'', 0, now(), false, 0, 0, 0, '{}', 0, 0 FROM task_run WHERE seq < 9000");
+}
+
 static void test_schema__hot_queries_choose_their_index_when_tables_are_full(void **state)
 {
     (void)state;
@@ -271,6 +283,8 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         {"record", "attempt_pkey"},
         {"operation_page", "task_run_default_pkey"},
         {"operation_page_failed", "task_failure_task"},
+        {"undo_page", "task_retried_operation"},
+        {"tasks_undo", "task_retried_pkey"},
     };
     char db[600];
     pg_fixture_database(db, sizeof db);
@@ -295,11 +309,7 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         "generate_series(1, 5000);"
         "INSERT INTO campaign_run (campaign_id, state) SELECT id, 'succeeded' FROM campaign WHERE "
         "name = 'old'");
-    pg_sql(
-        db,
-        "INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, cause, final, signature, "
-        "message) SELECT id, campaign_id, stage_id, seq, 12, true, '', '' FROM task_run WHERE seq "
-        "< 9000");
+    fill_failures(db);
     pg_sql(db, "ANALYZE");
     PGconn *conn = connect_and_prepare(db);
     for (size_t i = 0; i < ARRAY_LEN(hot); i++) {

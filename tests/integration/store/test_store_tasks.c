@@ -9,44 +9,7 @@
 #include <cmocka.h>
 
 #define PARTS 100
-
-struct world {
-    char db[600];
-    struct store *s;
-    int64_t epoch;
-    struct pg_campaign c;
-};
-
-static int set_up(void **state)
-{
-    struct world *w = xcalloc(1, sizeof *w);
-    pg_fixture_database(w->db, sizeof w->db);
-    w->c = pg_campaign_make(w->db, PARTS);
-    w->s = pg_leader(w->db, &w->epoch);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_close(w->s);
-    free(w);
-    return 0;
-}
-
-static void begin(struct world *w)
-{
-    struct err err = ERR_INIT;
-    pg_good(leader_begin(w->s, w->epoch, &err), &err);
-}
-
-static void commit(struct world *w)
-{
-    struct err err = ERR_INIT;
-    pg_good(leader_commit(w->s, &err), &err);
-    pg_check_counters(w->db);
-}
+#include "led_world.h"
 
 static size_t move(struct world *w, enum task_state from, enum task_state to, const int64_t *ids,
                    size_t n, int64_t *ret_ids)
@@ -190,8 +153,10 @@ static void test_tasks__new_tasks_enter_the_counters_once(void **state)
     long long c = (long long)w->c.campaign_id;
     long long stage = (long long)w->c.stage_id;
     pg_sql(w->db,
-           "UPDATE stage_input SET tasks = 105; INSERT INTO task_run (campaign_id, id, stage_id, "
-           "seq) SELECT %lld, %lld + g, %lld, g FROM generate_series(100, 104) g",
+           "UPDATE stage_input SET tasks = 105; WITH new AS (INSERT INTO task_run (campaign_id, "
+           "id, stage_id, seq) SELECT %lld, %lld + g, %lld, g FROM generate_series(100, 104) g "
+           "RETURNING *) INSERT INTO task (campaign_id, id, stage_id, seq) SELECT campaign_id, id, "
+           "stage_id, seq FROM new",
            c, (long long)w->c.first_task, stage);
     begin(w);
     pg_good(store_stage_take(w->s, stage, 105, &err), &err);
@@ -248,8 +213,7 @@ static void test_tasks__the_view_pages_through_waiting_and_held_tasks(void **sta
     const struct {
         int64_t from, to;
         size_t n;
-    } ranges[] = {{10, 20, 10},       {0, 1, 1},         {0, 0, 0},
-                  {44980, 45000, 10}, {44990, 45000, 0}, {90000, 99999, 0}};
+    } ranges[] = {{10, 20, 10}, {0, 1, 1}, {0, 0, 0}, {44980, 45000, 10}, {44990, 45000, 0}};
     for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
         k = (struct seen){0};
         pg_good(view_tasks(w->s, big.campaign_id, big.stage_id, ranges[i].from, ranges[i].to,
@@ -263,10 +227,18 @@ static void test_tasks__the_view_pages_through_waiting_and_held_tasks(void **sta
     k = (struct seen){0};
     pg_good(view_tasks(w->s, big.campaign_id, big.stage_id, 0, 45000, on_tasks, &k, &err), &err);
     assert_int_equal(k.n, 4999);
-    /* A task without its input is damage, and said. */
-    pg_sql(w->db, "DELETE FROM task WHERE campaign_id = %lld AND seq = 18",
-           (long long)big.campaign_id);
-    assert_false(view_tasks(w->s, big.campaign_id, big.stage_id, 0, 45000, on_tasks, &k, &err));
+    /* A task without its input is damage, and said; so are more tasks than there are. */
+    static const int gone[] = {44999, 0, 18};
+    for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
+        pg_sql(w->db,
+               "INSERT INTO task (campaign_id, id, stage_id, seq) SELECT campaign_id, id, "
+               "stage_id, seq FROM task_run WHERE campaign_id = %lld ON CONFLICT DO NOTHING; "
+               "DELETE FROM task WHERE campaign_id = %lld AND seq = %d",
+               (long long)big.campaign_id, (long long)big.campaign_id, gone[i]);
+        assert_false(view_tasks(w->s, big.campaign_id, big.stage_id, 0, 45000, on_tasks, &k, &err));
+        assert_int_equal(err.code, ERR_DATABASE);
+    }
+    assert_false(view_tasks(w->s, big.campaign_id, big.stage_id, 90000, 99999, on_tasks, &k, &err));
     assert_int_equal(err.code, ERR_DATABASE);
 }
 
@@ -361,8 +333,8 @@ static void test_tasks__an_operations_pages_hold_what_its_selector_names(void **
 static void test_tasks__a_retry_happens_once_and_forgets_what_was_tried(void **state)
 {
     /* rung, volume, run time; what is not named stays */
-    static const struct task_changes to[] = {{-1, 450, 0}, {-1, 0, 0}, {-1, 0, 14400},
-                                             {2, 0, 0},    {-1, 0, 0}, {0, 0, 0}};
+    static const struct task_changes to[] = {{-1, 450, 0, 1}, {-1, 0, 0, 2}, {-1, 0, 14400, 3},
+                                             {2, 0, 0, 4},    {-1, 0, 0, 5}, {0, 0, 0, 6}};
     static const char *const then[] = {"0 450 0",     "0 450 0",     "0 450 14400",
                                        "2 450 14400", "2 450 14400", "0 450 14400"};
     struct world *w = *state;
@@ -544,6 +516,33 @@ static void test_tasks__campaigns_stages_and_limits_read_back(void **state)
     assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
+/* Somebody has written a number of parts that there are not: its own campaign cannot take them in,
+ * and what is read of all campaigns is still read. */
+static void test_tasks__parts_that_do_not_exist_stop_their_campaign_alone(void **state)
+{
+    static const char *const many[] = {"9223372036854775807", "4000000000", "101"};
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct campaign_version *v = NULL;
+    size_t n = 0;
+    pg_sql(w->db, "INSERT INTO stage (campaign_id, seq, name) VALUES (%lld, 1, 'more')",
+           (long long)w->c.campaign_id);
+    pg_sql(w->db, "INSERT INTO stage_input (stage_id, campaign_id, tasks, closed) SELECT id, "
+                  "campaign_id, 9, true FROM stage WHERE name = 'more'");
+    for (size_t i = 0; i < ARRAY_LEN(many); i++) {
+        pg_sql(w->db, "UPDATE stage_input SET tasks = %s WHERE stage_id = %lld", many[i],
+               (long long)w->c.stage_id);
+        pg_good(view_versions(w->s, &v, &n, &err), &err);
+        assert_int_equal(n, 1);
+        free(v);
+        begin(w);
+        assert_false(store_stage_take(w->s, w->c.stage_id, strtoll(many[i], NULL, 10), &err));
+        assert_int_equal(err.code, ERR_CONFLICT);
+        leader_rollback(w->s);
+    }
+    pg_check_counters(w->db);
+}
+
 static void test_tasks__quotas_prices_and_others_use_are_kept_and_forgotten(void **state)
 {
     struct world *w = *state;
@@ -592,6 +591,7 @@ int main(void)
         T(test_tasks__an_operation_ends_once),
         T(test_tasks__campaign_and_stage_states_move_along_their_edges_only),
         T(test_tasks__campaigns_stages_and_limits_read_back),
+        T(test_tasks__parts_that_do_not_exist_stop_their_campaign_alone),
         T(test_tasks__quotas_prices_and_others_use_are_kept_and_forgotten),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

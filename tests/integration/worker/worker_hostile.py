@@ -136,7 +136,7 @@ def below(pid):
 def test_crash(d, server):
     """SIGABRT while a large picture is being decoded, which is what a broken decoder ends with."""
     b = io.BytesIO()
-    noise = np.random.RandomState(4).randint(0, 4, (4000, 4000)).astype(np.uint8)
+    noise = np.random.RandomState(4).randint(0, 4, (6000, 6000)).astype(np.uint8)
     Image.fromarray(noise).save(b, "PNG", compress_level=1)
     out, crashed, state = os.path.join(d, "crash"), threading.Event(), {}
 

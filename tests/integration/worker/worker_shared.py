@@ -11,6 +11,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit.proxy import Proxy
 from kit.worker import *
 from kit.worker.s3 import *
 
@@ -158,6 +159,29 @@ def test_stop_while_waiting(part, want):
     tap.eq(([rc for rc, _ in got], part.odd(want)), ([0, 0, 0], []), "all hosts once more: finished")
 
 
+def test_late(part, local, want):
+    """A host begins again; before it withdraws what it said earlier, the others finish the part by that and clean up."""
+    part.fresh(local)
+    first = ended([part.start(h) for h in HOSTS[1:]])
+    held, go = threading.Event(), threading.Event()
+    proxy = Proxy(int(local.url.rsplit(":", 1)[1]))
+
+    def hold(data):
+        if data.startswith(b"DELETE ") and b"_host-2-of-3.json" in data.split(b"\r\n", 1)[0]:
+            held.set()
+            go.wait(60)
+    proxy.on_up = hold
+    late = part.start(HOSTS[2], AWS_ENDPOINT_URL="http://127.0.0.1:%d" % proxy.port)
+    tap.ok(wait_for(held.is_set), "a host begins once more and is held up")
+    rest = ended([part.start(HOSTS[0])])
+    tap.eq((part.odd(want, progress=False), late.poll()), ([], None), "meanwhile the first host finishes the part")
+    go.set()
+    last = ended([late])
+    proxy.close()
+    tap.eq([rc for rc, _ in first + rest + last], [0] * 4, "all of them end well")
+    tap.eq(part.odd(want, progress=False), [], "and the one that came late leaves nothing")
+
+
 def test_other_number(part, want):
     """What three hosts began, two finish."""
     part.fresh()
@@ -253,6 +277,7 @@ with Folder() as d:
         test_one_by_one(part, want)
         test_never_comes(part, want)
         test_stop_while_waiting(part, want)
+        test_late(part, local, want)
         test_other_number(part, want)
         test_contract(part, want, d)
         test_refused(part, d)

@@ -2,6 +2,8 @@
  * seeds.
  *
  *     deep [--first N] [--seeds N] [--jobs N] [--twice N] [--tell] [--dir DIR] [--until-wrong]
+ *          [--with bad-rows|listings]: only worlds that have such
+ *     deep --days N --clock CLOCK_SHIFT_SO: each seed is N days of operation
  *
  * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */
 #include "deep.h"
@@ -27,9 +29,9 @@
 
 struct options {
     uint64_t first, seeds, twice; /* so many of the first ones run twice */
-    int jobs;
+    int jobs, days;
     bool tell, until_wrong;
-    const char *dir;
+    const char *dir, *with, *clock; /* with: only worlds that have such; NULL: all */
 };
 struct result {
     uint64_t seed, hash;
@@ -37,7 +39,7 @@ struct result {
     char verdict[512];
     bool late;
     int64_t campaigns, tasks, jobs, lustres, endpoints, crashes, cuts, takeovers, verbs, statements,
-        virtual_s;
+        virtual_s, poisons, listings;
 };
 
 static void look(void *ctx, int64_t arg)
@@ -53,15 +55,10 @@ static void begin_calm(void)
 {
     deep->calm = true;
     deep->db_down_until_us = 0;
-    for (int t = 0; t < TYPES; t++) {
-        deep->no_capacity[t] = false;
-        deep->foreign[t] = 0;
-        deep->quota[t][0] = MAX(deep->quota[t][0], 4);
-        deep->quota[t][1] = MAX(deep->quota[t][1], 2);
-    }
-    deep->total_quota = deep->total_quota < 0 ? -1 : MAX(deep->total_quota, 8);
+    aws_makes_room();
     trace("the calm begins");
     people_care();
+    poison_calm();
 }
 
 static void world_close(void)
@@ -71,23 +68,34 @@ static void world_close(void)
     for (int i = 0; i < deep->campaigns_n; i++) {
         free(deep->campaigns[i].yaml);
     }
+    poison_end();
     free(deep->jobs);
     free(deep->lustres);
     free(deep->hosted);
     free(deep->heap);
 }
 
-static void run_world(uint64_t seed, const char *conninfo, bool tell, struct result *ret)
+static void run_world(uint64_t seed, const char *conninfo, const struct options *o,
+                      struct result *ret)
 {
     deep = xcalloc(1, sizeof *deep);
-    deep->tell = tell;
+    deep->tell = o->tell;
+    deep->days = o->days;
     deep->hash = 14695981039346656037u;
     swarm_draw(deep, seed);
+    if (deep->days > 0) {
+        days_draw(deep);
+    }
     store_world_open(conninfo);
     store_world_reset();
     aws_world_init();
+    listing_draw();
     people_start();
     faults_start();
+    poison_start();
+    if (deep->days > 0) {
+        days_start();
+    }
     event_at(deep->calm_us / LOOKS, look, NULL, 0);
     while (!deep->wrong && deep->now_us < deep->calm_us && event_next()) {
     }
@@ -106,6 +114,9 @@ static void run_world(uint64_t seed, const char *conninfo, bool tell, struct res
     if (!deep->wrong) {
         judge_end();
     }
+    if (deep->days > 0 && !deep->wrong) {
+        days_judge();
+    }
     trace("the end");
     int64_t endpoints_n = 0;
     for (size_t i = 0; i < deep->hosted_n; i++) {
@@ -122,6 +133,8 @@ static void run_world(uint64_t seed, const char *conninfo, bool tell, struct res
                            .crashes = deep->crashes,
                            .cuts = deep->cuts,
                            .verbs = deep->verbs,
+                           .poisons = deep->poisons_n,
+                           .listings = deep->listings_n,
                            .statements = deep->statements,
                            .virtual_s = deep->now_us / SEC,
                            .tasks = sql_i64(0, "SELECT count(*) FROM task"),
@@ -161,8 +174,8 @@ static _Noreturn void run_child(const struct options *o, const uint64_t *seeds, 
     for (int i = 0; i < n; i++) {
         struct result r;
         child.seed = seeds[i];
-        (void)alarm(REAL_SECONDS_MAX);
-        run_world(seeds[i], conninfo, o->tell, &r);
+        (void)alarm(REAL_SECONDS_MAX * (unsigned)MAX(1, o->days));
+        run_world(seeds[i], conninfo, o, &r);
         if (write(fd, &r, sizeof r) != (ssize_t)sizeof r) {
             _exit(3);
         }
@@ -229,9 +242,9 @@ static void run_again(const struct options *o, const char *conninfo, struct resu
 static char cluster_dir[256];
 static char admin[PRIVATE_CLUSTER_CONNINFO_MAX];
 
-static void admin_sql(const char *sql)
+static void sql_in(const char *conninfo, const char *sql)
 {
-    PGconn *c = PQconnectdb(admin);
+    PGconn *c = PQconnectdb(conninfo);
     PGresult *r = PQexec(c, sql);
     ExecStatusType t = PQresultStatus(r);
     if (t != PGRES_COMMAND_OK && t != PGRES_TUPLES_OK) {
@@ -239,6 +252,11 @@ static void admin_sql(const char *sql)
     }
     PQclear(r);
     PQfinish(c);
+}
+
+static void admin_sql(const char *sql)
+{
+    sql_in(admin, sql);
 }
 
 static void cluster_start(const struct options *o)
@@ -282,66 +300,12 @@ static void cluster_start(const struct options *o)
     if (!migrate_run(template, NULL, &err)) {
         deep_die("migrations: %s", err.message);
     }
+    /* A newer droverd, which is gone again, may have had more words. */
+    sql_in(template, "ALTER TABLE cap DROP CONSTRAINT cap_at_limit_check");
     for (int i = 0; i < o->jobs; i++) {
         char sql[128];
         (void)snprintf(sql, sizeof sql, "CREATE DATABASE deep_%d TEMPLATE deep_template", i);
         admin_sql(sql);
-    }
-}
-
-/* What the kernel tells of a process from its state on (proc(5)); "": there is none. */
-static const char *process_stat(int pid, char line[static 1024])
-{
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *f = fopen(path, "re");
-    bool read = f != NULL && fgets(line, 1024, f) != NULL;
-    if (f != NULL) {
-        (void)fclose(f);
-    }
-    const char *name_end = read ? strrchr(line, ')') : NULL;
-    return name_end != NULL ? name_end + 1 : "";
-}
-
-/* CPU seconds of the server and of all its ended processes. */
-static double cluster_cpu(void)
-{
-    char line[1024];
-    unsigned long t[4] = {0};
-    (void)sscanf(process_stat(private_cluster_pid(cluster_dir), line),
-                 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &t[0], &t[1],
-                 &t[2], &t[3]);
-    return (double)(t[0] + t[1] + t[2] + t[3]) / (double)sysconf(_SC_CLK_TCK);
-}
-
-/* Where many processes begin and end, a number is soon given to another one: one that began after
- * the wait did is not the one that is waited for. */
-static bool began_after(int pid, const struct timespec *t)
-{
-    char line[1024];
-    unsigned long long ticks = 0;
-    int64_t hz = sysconf(_SC_CLK_TCK);
-    (void)sscanf(
-        process_stat(pid, line),
-        " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-        &ticks);
-    return (int64_t)ticks >= t->tv_sec * hz + t->tv_nsec / (1000000000 / hz);
-}
-
-void process_wait_gone(int pid)
-{
-    struct timespec from;
-    (void)clock_gettime(CLOCK_BOOTTIME, &from);
-    for (int i = 1; pid > 0 && (kill(pid, 0) == 0 || errno == EPERM); i++) {
-        const struct timespec pause = {.tv_nsec = 100000};
-        (void)nanosleep(&pause, NULL);
-        if (i % 1000 == 0 && began_after(pid, &from)) {
-            return;
-        }
-        if (i > 300000) {
-            char line[1024];
-            deep_die("a server process does not end: %d%.100s", pid, process_stat(pid, line));
-        }
     }
 }
 
@@ -405,7 +369,11 @@ static void worker(const struct options *o, int w, int fd)
         struct result r[SEEDS_A_PROCESS];
         int n = 0;
         for (uint64_t k = i; n < SEEDS_A_PROCESS && k < o->seeds; k += (uint64_t)o->jobs) {
-            seeds[n++] = o->first + k;
+            seeds[n] = o->first + k;
+            n += swarm_has(seeds[n], o->with);
+        }
+        if (n == 0) {
+            break;
         }
         n = run_seeds(o, seeds, n, conninfo, r);
         for (int k = 0; k < n; k++) {
@@ -416,7 +384,7 @@ static void worker(const struct options *o, int w, int fd)
                 _exit(3);
             }
         }
-        i += (uint64_t)n * (uint64_t)o->jobs;
+        i = seeds[n - 1] - o->first + (uint64_t)o->jobs;
     }
     _exit(0);
 }
@@ -432,6 +400,8 @@ static void add(struct result *sum, const struct result *r)
     sum->cuts += r->cuts;
     sum->takeovers += r->takeovers;
     sum->verbs += r->verbs;
+    sum->poisons += r->poisons;
+    sum->listings += r->listings;
     sum->virtual_s += r->virtual_s;
     sum->statements = MAX(sum->statements, r->statements);
     sum->hash ^= r->hash * (2 * r->seed + 1);
@@ -456,7 +426,7 @@ static int run_all(const struct options *o)
     int fds[2], failed = 0;
     pid_t pids[WORKERS_MAX];
     struct result sum = {0}, r;
-    double before = cluster_cpu();
+    double before = process_cpu(private_cluster_pid(cluster_dir));
     if (pipe(fds) != 0) {
         return 3;
     }
@@ -490,20 +460,25 @@ static int run_all(const struct options *o)
     (void)getrusage(RUSAGE_CHILDREN, &u);
     double own = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
                  (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-    double cpu = own + cluster_cpu() - before;
-    bool all = n == o->seeds;
+    double cpu = own + process_cpu(private_cluster_pid(cluster_dir)) - before;
+    uint64_t wanted = 0;
+    for (uint64_t i = 0; i < o->seeds; i++) {
+        wanted += swarm_has(o->first + i, o->with);
+    }
+    bool all = n == wanted;
     printf("%s - deep: %llu of %llu seeds from %llu keep every promise, %llu of them twice\n",
            failed == 0 && all ? "ok" : "not ok", (unsigned long long)n - (unsigned long long)failed,
-           (unsigned long long)o->seeds, (unsigned long long)o->first,
+           (unsigned long long)wanted, (unsigned long long)o->first,
            (unsigned long long)MIN(o->twice, o->seeds));
     printf(
         "# %lld campaigns, %lld tasks, %lld jobs, %lld file systems, %lld endpoints, %lld virtual "
         "hours, %lld crashes, %lld cut connections, "
-        "%lld epochs, %lld verbs, at most %lld statements, trace %016llx\n",
+        "%lld epochs, %lld verbs, %lld bad rows, %lld listed inputs, at most %lld statements, "
+        "trace %016llx\n",
         (long long)sum.campaigns, (long long)sum.tasks, (long long)sum.jobs, (long long)sum.lustres,
         (long long)sum.endpoints, (long long)sum.virtual_s / 3600, (long long)sum.crashes,
-        (long long)sum.cuts, (long long)sum.takeovers, (long long)sum.verbs,
-        (long long)sum.statements, (unsigned long long)sum.hash);
+        (long long)sum.cuts, (long long)sum.takeovers, (long long)sum.verbs, (long long)sum.poisons,
+        (long long)sum.listings, (long long)sum.statements, (unsigned long long)sum.hash);
     printf("# %.1f CPU s (%.1f of them PostgreSQL): %.0f campaigns a CPU minute\n", cpu, cpu - own,
            (double)sum.campaigns * 60 / MAX(cpu, 0.001));
     return failed == 0 && (all || o->until_wrong) ? 0 : 1;
@@ -511,11 +486,12 @@ static int run_all(const struct options *o)
 
 int main(int argc, char **argv)
 {
+    enum { ARG = required_argument };
     static const struct option longs[] = {
-        {"first", required_argument, NULL, 'f'}, {"seeds", required_argument, NULL, 's'},
-        {"jobs", required_argument, NULL, 'j'},  {"twice", required_argument, NULL, '2'},
-        {"tell", no_argument, NULL, 't'},        {"until-wrong", no_argument, NULL, 'u'},
-        {"dir", required_argument, NULL, 'd'},   {NULL, 0, NULL, 0}};
+        {"first", ARG, NULL, 'f'},     {"seeds", ARG, NULL, 's'}, {"jobs", ARG, NULL, 'j'},
+        {"twice", ARG, NULL, '2'},     {"dir", ARG, NULL, 'd'},   {"days", ARG, NULL, 'D'},
+        {"clock", ARG, NULL, 'c'},     {"with", ARG, NULL, 'w'},  {"tell", 0, NULL, 't'},
+        {"until-wrong", 0, NULL, 'u'}, {NULL, 0, NULL, 0}};
     struct options o = {.first = 1,
                         .seeds = 200,
                         .jobs = 2,
@@ -531,8 +507,17 @@ int main(int argc, char **argv)
         case 'j':
             o.jobs = (int)MIN(WORKERS_MAX, MAX(1, strtol(optarg, NULL, 10)));
             break;
+        case 'w':
+            o.with = optarg;
+            break;
         case 'd':
             o.dir = optarg;
+            break;
+        case 'D':
+            o.days = (int)MIN(60, MAX(0, strtol(optarg, NULL, 10)));
+            break;
+        case 'c':
+            o.clock = optarg;
             break;
         case '2':
             o.twice = strtoull(optarg, NULL, 10);
@@ -550,6 +535,9 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_program("deep");
     log_set_level(LOG_ERROR);
+    if (o.days > 0) {
+        days_clock(o.clock);
+    }
     cluster_start(&o);
     (void)signal(SIGINT, on_end);
     (void)signal(SIGTERM, on_end);

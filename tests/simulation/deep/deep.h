@@ -3,13 +3,15 @@
  * seed and one process; everything in it is drawn from the seed.
  *
  * Modules: deep_time (events, virtual clock, droverd processes as coroutines), deep_loop (their
- * loop), deep_store (faults of the database's connections), deep_calls (requests on their way to
- * AWS and back), deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (their
- * campaigns and verbs, through store/api), deep_wishes (those of file systems and endpoints),
- * deep_pipeline (campaigns of copies, matrices, gates and models), deep_judge (what must hold),
- * deep_lease (what must hold of leadership), deep_fsx, deep_hosting, deep_logs (other services),
- * deep_things (what must hold of file systems and endpoints), deep_gates (what must hold of needs
- * and gates), deep (options, workers, seeds). */
+ * loop), deep_store (faults of the database's connections), deep_sql (what the world asks it),
+ * deep_calls (requests on their way to AWS and back), deep_aws and deep_jobs (SageMaker and its
+ * invoice), deep_s3, deep_people (their campaigns and verbs, through store/api), deep_campaign
+ * (their files), deep_wishes (those of file systems and endpoints), deep_poison (rows that cannot
+ * be read), deep_listing (inputs that are listed), deep_pipeline (campaigns of copies, matrices,
+ * gates and models), deep_judge (what must hold), deep_lease (what must hold of leadership),
+ * deep_fsx, deep_hosting, deep_logs (other services), deep_things (what must hold of file systems
+ * and endpoints), deep_gates (what must hold of needs and gates), deep_process (what the kernel
+ * tells of processes), deep_days (a month of operation), deep (options, workers, seeds). */
 #pragma once
 #include "aws/fsx.h"
 #include "aws/hosting.h"
@@ -26,25 +28,30 @@
 #include <libpq-fe.h>
 #include <ucontext.h>
 
-#define DEEP_EPOCH_US  INT64_C(1800000000000000) /* wall clock at the world's instant 0 */
-#define DEEP_BOOT_US   INT64_C(5000000000)       /* boot clock at that instant */
-#define DEEP_NEVER     (INT64_MAX / 4)
-#define SEC            USEC_PER_SEC
-#define MINUTE         (60 * SEC)
-#define HOUR           (3600 * SEC)
+#define DEEP_EPOCH_US INT64_C(1800000000000000) /* wall clock at the world's instant 0 */
+#define DEEP_BOOT_US  INT64_C(5000000000)       /* boot clock at that instant */
+#define DEEP_NEVER    (INT64_MAX / 4)
+#define SEC           USEC_PER_SEC
+#define MINUTE        (60 * SEC)
+#define HOUR          (3600 * SEC)
+#define DEEP_ROLE     "arn:aws:iam::111122223333:role/worker"
+#define DEEP_IMAGE                                                                                 \
+    "111122223333.dkr.ecr.us-east-1.amazonaws.com/w@sha256:"                                       \
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define DEEP_PREFIX    "drover"
 #define DEEP_LISTEN_FD 100000 /* stands for the LISTEN socket */
 
 enum {
     PROCS_MAX = 3,
     TYPES = 3,
-    CAMPAIGNS_MAX = 8,
+    CAMPAIGNS_MAX = 128,
     STAGES_MAX = 8,
     STORES_MAX = 4,
-    JOBS_MAX = 4096,
+    JOBS_MAX = 16384,
     LUSTRES_MAX = 128,
     HOSTED_MAX = 512,
     EXPORTS_MAX = 16,
+    POISONS_MAX = 8,
     TESTS_MAX = 16 /* requests of an endpoint's smoke tests */
 };
 
@@ -80,6 +87,8 @@ struct proc {
     struct bridge *bridge;
     struct api_status status;
     struct rng rng;
+    struct listings *listings; /* of this life of it */
+    uint32_t listings_life;
     struct store *stores[STORES_MAX]; /* its open connections */
     struct store *listen;             /* stands for the LISTEN connection */
     bool notified;
@@ -153,8 +162,8 @@ struct lustre {
 /* A model, an endpoint config or an endpoint of SageMaker hosting. */
 struct hosted {
     enum hosting_kind kind;
-    char name[64], of[64]; /* of: the model or config that it names */
-    char type[64], stage[64];
+    char name[64], of[64];                /* of: the model or config that it names */
+    char type[64], stage[64], owner[129]; /* owner: its tag drover-install */
     int64_t campaign_id, instances;
     const char *status, *fails; /* of endpoints */
     usec_t created, modified, in_service, off;
@@ -199,13 +208,27 @@ struct campaign {
     int told_n;
 };
 
+/* A row that cannot be read or added to (deep_poison). */
+struct poison {
+    size_t what;
+    int64_t campaign_id, ref;
+    char *kept; /* its value before */
+    bool stays, mended;
+    int64_t mended_us;
+};
+
+/* What becomes of the next COMMIT of the thread that lists inputs. */
+enum listing_breaks { LISTING_GOOD, LISTING_COMMIT_FAILS, LISTING_ANSWER_LOST };
+
 struct world {
     uint64_t seed;
     bool tell, calm;
-    struct rng rng_time, rng_aws, rng_people, rng_fault[FAULT_N];
+    struct rng rng_time, rng_aws, rng_people, rng_poison, rng_listing, rng_fault[FAULT_N];
     double strength[FAULT_N];
+    int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
     int procs_n, campaigns_n;
+    usec_t led_from; /* the newest epoch began */
     int64_t calm_us, lease_us, renew_us, tick_us, observe_us, quota_us, window_us;
     /* time */
     int64_t now_us;
@@ -234,6 +257,14 @@ struct world {
     struct campaign campaigns[CAMPAIGNS_MAX];
     int64_t verbs, verbs_refused;
     struct use_limit limits[TYPES];
+    struct poison poison[POISONS_MAX];
+    bool poisons, listings;
+    int poisons_n, poisons_most;
+    int64_t poison_us; /* between two of them */
+    double listing_strength;
+    int listings_n;
+    bool listing_looks; /* an event is there for the next look */
+    enum listing_breaks listing_breaks;
     /* judge */
     int64_t epoch;    /* the newest that was taken */
     int64_t quiet_us; /* no campaign is left and nothing of ours is at AWS since; 0: not so */
@@ -245,6 +276,7 @@ struct world {
     size_t story_n;
 };
 struct spec;
+struct listings;
 extern struct world *deep; /* the one world of this process */
 extern const char *const deep_types[TYPES];
 
@@ -270,8 +302,10 @@ void proc_wake(struct proc *p); /* its next pass begins now, if it waits for it 
 int64_t loop_pass(struct loop *l);
 /* fn(ctx) runs in the loop's next pass, as if an fd of it became ready. */
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
-usec_t wall_now(void); /* AWS's clock */
+void loop_ready(struct loop *l, int fd); /* a watched fd became readable */
+usec_t wall_now(void);                   /* AWS's clock */
 _Noreturn void deep_die(const char *fmt, ...) PRINTF(1, 2);
+double process_cpu(int pid); /* seconds, with those of its ended children */
 /* Until a server process of this number, which was told to end, is gone; 0: none. In real time. */
 void process_wait_gone(int pid);
 /* Told by deep_die, before the process ends. NULL: nobody asks. */
@@ -281,6 +315,7 @@ extern void (*deep_last_words)(const char *text);
  * that is run seldom would hardly ever meet a fault that each statement meets alike. */
 enum harm query_harm(const char *name);
 void swarm_draw(struct world *w, uint64_t seed);
+bool swarm_has(uint64_t seed, const char *with); /* with: of its moves, NULL: any */
 bool fault(enum harm f);
 void faults_start(void);
 const char *fault_word(enum harm f);
@@ -323,6 +358,7 @@ struct sim_request { /* a CreateTrainingJob as it came */
     struct job job;
 };
 void aws_world_init(void);
+void aws_makes_room(void); /* for at least one job of every kind */
 struct job *job_find(const char *name);
 /* Fills *f when refused, else the job exists. */
 bool aws_create(struct str body, usec_t signed_us, char ret_arn[static 257], struct aws_failure *f);
@@ -349,13 +385,15 @@ void job_begin(struct job *j, const struct job *pool);
 
 void fsx_vanish(struct rng *r); /* somebody deletes one by hand */
 void hosting_vanish(struct rng *r);
-struct lustre *lustre_find(const char *id); /* NULL: there is none (any more) */
+const char *hosting_owner(const char *name); /* its tag drover-install; NULL: it is not there */
+struct lustre *lustre_find(const char *id);  /* NULL: there is none (any more) */
 
 void s3_answer(const struct s3_uri *u, bool get, struct s3_result *ret);
 void s3_answer_list(const struct s3_uri *u, struct s3_result *ret);
 
 void people_start(void);
-void people_verb(void);         /* somebody does something */
+char *campaign_write(struct campaign *c, int i); /* the i-th file of this world */
+void people_verb(void);                          /* somebody does something */
 void people_pause_resume(void); /* somebody pauses a campaign and resumes it soon */
 /* The campaign that people pause: as a rule the one whose job began last. */
 struct campaign *wish_to_pause(struct rng *r);
@@ -366,7 +404,25 @@ void pipeline_write(struct buf *b, struct rng *r, const char *image, const char 
 void pipeline_tell(struct campaign *c, const struct spec *s); /* how it was understood */
 /* People override a gate that holds c. False: none does, or err. */
 bool pipeline_override(struct campaign *c, struct err *err);
-void people_care(void); /* after the calm began: removes what keeps a campaign from ending */
+void listing_draw(void);
+/* Appends the pattern of an input that is listed in the background. False: not this one. */
+bool listing_pattern(struct buf *b);
+int64_t listing_parts(const char *uri);
+void listing_begin(void); /* a submit has left one */
+bool listing_happens(double most);
+void listing_page(const struct s3_uri *u, const char *after, const char *token,
+                  struct s3_result *ret);
+void judge_listed(const struct job *j); /* it is created */
+void judge_listings(void);
+void people_cancel(struct campaign *c);
+void poison_start(void);
+void poison_calm(void); /* mends what does not stay until all others have ended */
+void poison_end(void);
+bool poison_keeps(const struct campaign *c); /* rows of it cannot be read */
+bool poison_kept(const struct campaign *c);  /* or were until lately, and are still parked */
+bool poison_spoils(int64_t campaign_id);     /* nor its sums be judged; 0: of anyone */
+void people_care(void);        /* from now on: removes what keeps a campaign from ending */
+void people_free_limits(void); /* and what they limit */
 
 void wish_volume(struct buf *b, struct rng *r); /* a stage `vol` of kind lustre */
 void wish_mount(struct buf *b);                 /* a stage of jobs reads from it */
@@ -409,3 +465,28 @@ void lease_renewed(struct proc *p);
 void lease_begins(const struct proc *p);    /* a transaction or renewal of a leader begins */
 void lease_committed(const struct proc *p); /* a transaction of a leader is committed */
 void lease_sends(const struct proc *p, const char *what, const char *name); /* to AWS */
+
+/* What is linked in place of functions of common/s3.h and aws/client.h: --wrap. */
+bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
+                           struct err *err);
+void __wrap_aws_client_free(struct aws_client *c);
+void __wrap_aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx);
+int64_t __wrap_aws_client_skew_us(const struct aws_client *c);
+const char *__wrap_aws_client_region(const struct aws_client *c);
+void __wrap_s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
+                   int64_t range_to_incl, size_t max_bytes, s3_cb cb, void *ctx);
+void __wrap_s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
+void __wrap_s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
+                    void *ctx);
+void __wrap_s3_list_page(struct aws_client *c, const struct s3_uri *u, const char *after,
+                         const char *token, s3_cb cb, void *ctx);
+/* Zeroed, for what AWS and its calls need; outside of malloc's sums. It is never freed, but for
+ * what is hours old in a month of operation. */
+void *world_alloc(size_t n);
+/* A month of operation: sets what a seed draws, days > 0. */
+void days_draw(struct world *w);
+/* The clock of PostgreSQL is the world's from now on; before the cluster is started. */
+void days_clock(const char *preload);
+void days_clock_now(void);
+void days_start(void); /* samples at the end of each day */
+void days_judge(void); /* at the end: what must be flat is */

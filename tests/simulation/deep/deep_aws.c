@@ -8,6 +8,17 @@
 
 const char *const deep_types[TYPES] = {"ml.c5.xlarge", "ml.c5.2xlarge", "ml.m5.large"};
 
+void aws_makes_room(void)
+{
+    for (int t = 0; t < TYPES; t++) {
+        deep->no_capacity[t] = false;
+        deep->foreign[t] = 0;
+        deep->quota[t][0] = MAX(deep->quota[t][0], 4);
+        deep->quota[t][1] = MAX(deep->quota[t][1], 2);
+    }
+    deep->total_quota = deep->total_quota < 0 ? -1 : MAX(deep->total_quota, 8);
+}
+
 void aws_world_init(void)
 {
     struct rng *r = &deep->rng_aws;
@@ -368,7 +379,7 @@ void aws_quotas(struct quota_reading *ret)
                                   .keep_alive_s = 3600,
                                   .volume_max_gib = -1,
                                   .create_rate = -1};
-    ret->training = xcalloc(3 * TYPES, sizeof *ret->training);
+    ret->training = world_alloc(3 * TYPES * sizeof *ret->training);
     ret->warm = ret->training + TYPES;
     ret->spot = ret->warm + TYPES;
     for (int t = 0; t < TYPES; t++) {

@@ -1,7 +1,7 @@
 /* Requests in flight: a droverd's loop connects, signs and sends, and checks its lease before
  * each step. A request arrives at AWS even if its sender has died; the answer comes in time,
- * late, or never. Linked in place of aws/ and the calls of common/s3.c. Nothing is freed: a
- * world is one process. */
+ * late, or never. Linked in place of aws/ and the calls of common/s3.c. Nothing is freed
+ * (world_alloc). */
 #include "deep.h"
 #include <stdio.h>
 
@@ -17,14 +17,15 @@ enum call_kind {
     S3_GET,
     S3_HEAD,
     S3_LIST,
+    S3_PAGE,
     LOGS,
     JOB_LOG,
     TAG,
     OTHER
 };
-static const char *const kind_words[] = {"Create",  "Describe", "List",    "Stop",    "Update",
-                                         "Quotas",  "s3 get",   "s3 head", "s3 list", "logs",
-                                         "job log", "Tag",      "other"};
+static const char *const kind_words[] = {"Create", "Describe", "List",    "Stop",    "Update",
+                                         "Quotas", "s3 get",   "s3 head", "s3 list", "s3 page",
+                                         "logs",   "job log",  "Tag",     "other"};
 
 struct aws_client {
     struct proc *p;
@@ -61,6 +62,7 @@ struct sagemaker_call {
     struct list_asked list;
     int64_t seconds, range_from, range_to;
     struct s3_uri uri;
+    char *page_after, *page_token;
     /* the answer */
     bool failed, flag, not_found;
     struct aws_failure failure;
@@ -71,12 +73,6 @@ struct sagemaker_call {
     struct quota_reading reading;
     struct s3_result s3;
 };
-
-bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
-                           struct err *err);
-void __wrap_aws_client_free(struct aws_client *c);
-void __wrap_aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx);
-int64_t __wrap_aws_client_skew_us(const struct aws_client *c);
 
 bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                            struct err *err)
@@ -143,6 +139,7 @@ static void give(struct sagemaker_call *k)
     case S3_GET:
     case S3_HEAD:
     case S3_LIST:
+    case S3_PAGE:
         give_s3(k);
         return;
     case LOGS:
@@ -221,7 +218,7 @@ static void reply_after(struct sagemaker_call *k, int64_t us)
 
 static bool is_s3(const struct sagemaker_call *k)
 {
-    return k->kind >= S3_GET && k->kind <= S3_LIST;
+    return k->kind >= S3_GET && k->kind <= S3_PAGE;
 }
 
 /* Refused on the way in: nothing has happened. */
@@ -230,6 +227,8 @@ static bool refused_outright(struct sagemaker_call *k)
     if (is_s3(k)) {
         if (fault(FAULT_S3_BROKEN)) {
             fail(k, AWS_UNKNOWN, 503, "ServiceUnavailable");
+        } else if (k->kind == S3_PAGE && listing_happens(0.6)) {
+            fail(k, AWS_THROTTLED, 503, "SlowDown");
         }
         return k->failed;
     }
@@ -250,7 +249,8 @@ static void effect_job(struct sagemaker_call *k)
     struct job *j = job_find(k->name);
     bool young = j != NULL && wall_now() - j->created < 20 * SEC;
     if (k->kind == TAG) {
-        (void)snprintf(k->arn, sizeof k->arn, "%s", j != NULL ? j->install : "");
+        const char *owner = j != NULL ? j->install : hosting_owner(k->name);
+        (void)snprintf(k->arn, sizeof k->arn, "%s", owner != NULL ? owner : "");
     } else if (j == NULL || (k->kind == DESCRIBE && young && fault(FAULT_DESCRIBE_BLIND))) {
         k->not_found = true;
     } else if (k->kind == DESCRIBE) {
@@ -278,7 +278,7 @@ static void effect(struct sagemaker_call *k)
         effect_job(k);
         return;
     case LIST:
-        k->jobs = xcalloc(JOB_LIST_PAGE + 1, sizeof *k->jobs);
+        k->jobs = world_alloc((JOB_LIST_PAGE + 1) * sizeof *k->jobs);
         k->jobs_n = aws_list(&k->list, k->name, k->jobs, k->arn);
         return;
     case QUOTAS:
@@ -290,6 +290,9 @@ static void effect(struct sagemaker_call *k)
         return;
     case S3_LIST:
         s3_answer_list(&k->uri, &k->s3);
+        return;
+    case S3_PAGE:
+        listing_page(&k->uri, k->page_after, k->page_token, &k->s3);
         return;
     case OTHER:
         k->failure = (struct aws_failure){0};
@@ -338,7 +341,7 @@ static void arrive(void *ctx, int64_t late)
         return;
     }
     if (late != 0) { /* of what it does nobody hears */
-        struct sagemaker_call *alone = xcalloc(1, sizeof *alone);
+        struct sagemaker_call *alone = world_alloc(sizeof *alone);
         *alone = *k;
         alone->failed = false;
         effect(alone);
@@ -401,7 +404,7 @@ static void connect_call(void *ctx, int64_t arg)
 
 static struct sagemaker_call *call_new(struct aws_client *c, enum call_kind kind, void *ctx)
 {
-    struct sagemaker_call *k = xcalloc(1, sizeof *k);
+    struct sagemaker_call *k = world_alloc(sizeof *k);
     *k = (struct sagemaker_call){
         .kind = kind, .client = c, .p = c->p, .life = c->p->life, .ctx = ctx, .next = c->open};
     c->open = k;
@@ -431,7 +434,6 @@ void call_cancel(void *call)
     sagemaker_cancel(call);
 }
 
-const char *__wrap_aws_client_region(const struct aws_client *c);
 const char *__wrap_aws_client_region(UNUSED const struct aws_client *c)
 {
     return "us-east-1";
@@ -441,7 +443,9 @@ struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate ga
                                         struct str request, sagemaker_create_cb cb, void *ctx)
 {
     struct sagemaker_call *k = named(c, gate, CREATE, "", ctx);
-    k->body = (struct str){str_dup(request), request.n};
+    char *body = world_alloc(request.n + 1);
+    memcpy(body, request.p, request.n);
+    k->body = (struct str){body, request.n};
     const char *at = strstr(k->body.p, "\"TrainingJobName\":\"");
     if (at != NULL) {
         (void)sscanf(at + strlen("\"TrainingJobName\":\""), "%63[^\"]", k->name);
@@ -555,12 +559,6 @@ void job_log_cancel(struct job_log_call *call)
     sagemaker_cancel((struct sagemaker_call *)(void *)call);
 }
 
-void __wrap_s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
-                   int64_t range_to_incl, size_t max_bytes, s3_cb cb, void *ctx);
-void __wrap_s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
-void __wrap_s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
-                    void *ctx);
-
 static struct sagemaker_call *s3_call(struct aws_client *c, enum call_kind kind,
                                       const struct s3_uri *u, s3_cb cb, void *ctx)
 {
@@ -589,4 +587,12 @@ void __wrap_s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_key
 {
     (void)max_keys;
     (void)s3_call(c, S3_LIST, u, cb, ctx);
+}
+
+void __wrap_s3_list_page(struct aws_client *c, const struct s3_uri *u, const char *after,
+                         const char *token, s3_cb cb, void *ctx)
+{
+    struct sagemaker_call *k = s3_call(c, S3_PAGE, u, cb, ctx);
+    k->page_after = xstrdup(after);
+    k->page_token = token != NULL ? xstrdup(token) : NULL;
 }

@@ -198,7 +198,7 @@ static void effect_make(struct lustre_call *k, usec_t signed_us, struct aws_fail
 {
     AUTO_JSON json_t *o = NULL;
     struct err err = ERR_INIT;
-    k->rows = xcalloc(1, sizeof *k->rows);
+    k->rows = world_alloc(sizeof *k->rows);
     if (wall_now() - signed_us > deep->window_us - 10 * SEC) {
         aws_refuse(f, AWS_CREDENTIALS, "InvalidSignatureException", "Signature expired");
         return;
@@ -227,7 +227,7 @@ static void effect_make(struct lustre_call *k, usec_t signed_us, struct aws_fail
 static void effect_list(struct lustre_call *k)
 {
     struct lustre *of = k->id[0] != '\0' ? lustre_find(k->id) : NULL;
-    k->rows = xcalloc(MAX(deep->lustres_n, (size_t)EXPORTS_MAX), sizeof *k->rows);
+    k->rows = world_alloc(MAX(deep->lustres_n, (size_t)EXPORTS_MAX) * sizeof *k->rows);
     if (k->id[0] != '\0' && of == NULL) {
         k->answer = FSX_NOT_FOUND;
     } else if (k->kind == FSX_FILESYSTEM) {
@@ -273,7 +273,7 @@ static void effect(void *x, usec_t signed_us, struct aws_failure *f)
         effect_make(k, signed_us, f);
         return;
     case LOOK:
-        k->rows = xcalloc(1, sizeof *k->rows);
+        k->rows = world_alloc(sizeof *k->rows);
         if (l == NULL || (young && fault(FAULT_DESCRIBE_BLIND))) {
             k->answer = FSX_NOT_FOUND;
         } else {
@@ -303,7 +303,7 @@ static struct lustre_call *call_new(struct aws_client *c, struct aws_gate gate, 
                                                 [LOOK] = {"fsx describe", false, effect, give},
                                                 [LIST_ALL] = {"fsx list", false, effect, give},
                                                 [END_IT] = {"fsx delete", false, effect, give}};
-    struct lustre_call *k = xcalloc(1, sizeof *k);
+    struct lustre_call *k = world_alloc(sizeof *k);
     *k = *with;
     k->what = what;
     k->under_way = call_other(c, gate, &kinds[what], k->id, k);

@@ -109,6 +109,7 @@ static bool lasts(bool so, int64_t *since_us)
 
 static void check_gate(struct campaign *c, struct told_stage *t)
 {
+    bool read = !poison_kept(c);
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, c->id);
     param_text(&p, t->name);
@@ -130,16 +131,55 @@ static void check_gate(struct campaign *c, struct told_stage *t)
     if (held && !row_bool(r, 0, 1)) {
         check_reason(c, t);
     }
-    if (lasts(held && row_bool(r, 0, 0), &t->over_us)) {
+    if (lasts(read && held && row_bool(r, 0, 0), &t->over_us)) {
         wrong("I21", "the gate of c-%lld/%s is overridden and holds it", (long long)c->id, t->name);
     }
-    if (lasts(held && !row_bool(r, 0, 0) && row_bool(r, 0, 2), &t->held_us)) {
+    if (lasts(read && held && !row_bool(r, 0, 0) && row_bool(r, 0, 2), &t->held_us)) {
         wrong("I21", "c-%lld does not say that the gate of %s holds it", (long long)c->id, t->name);
+    }
+}
+
+/* What its job still prints decides the gate. */
+static void check_logs(void)
+{
+    AUTO_RESULT PGresult *r = sql_asked(
+        "judge_logs",
+        "SELECT a.name FROM attempt a JOIN stage g ON g.id = a.stage_id LEFT JOIN metric_source m "
+        "ON m.attempt_id = a.id WHERE g.name LIKE 'try%' AND a.state < 8 AND NOT a.collects AND "
+        "coalesce(m.note, '') = ''",
+        NULL);
+    for (int i = 0; i < row_count(r); i++) {
+        const struct job *j = job_find(row_text(r, i, 0));
+        if (j != NULL && !j->over) {
+            wrong("I21", "the log of %s is read no more, and its job goes on", j->name);
+        }
+    }
+}
+
+/* A log that was read to its end has its last value, unless lines are seen late. */
+static void check_read_logs(void)
+{
+    AUTO_RESULT PGresult *r = sql_asked(
+        "judge_read_logs",
+        "SELECT a.name, s.last_value FROM attempt a JOIN stage g ON g.id = a.stage_id LEFT JOIN "
+        "metric_source m ON m.attempt_id = a.id LEFT JOIN metric_series s ON s.attempt_id = a.id "
+        "AND s.name = 'loss' WHERE g.name LIKE 'try%' AND a.state > 7 AND NOT a.collects AND "
+        "coalesce(m.note, '') = ''",
+        NULL);
+    for (int i = 0; i < row_count(r) && deep->strength[FAULT_LOG_LATE] <= 0; i++) {
+        const struct job *j = job_find(row_text(r, i, 0));
+        if (j != NULL && is_complete(j) && !j->mute &&
+            (row_null(r, i, 1) || (int)(row_f64(r, i, 1) * 100 + 0.5) != j->cents)) {
+            wrong("I21", "the last loss of %s is %d hundredths, the series has another", j->name,
+                  j->cents);
+        }
     }
 }
 
 void judge_gates(void)
 {
+    check_logs();
+    check_read_logs();
     for (int i = 0; i < deep->campaigns_n; i++) {
         struct campaign *c = &deep->campaigns[i];
         for (int k = 0; k < c->told_n && c->id > 0; k++) {

@@ -12,7 +12,7 @@
 #include "deep.h"
 #include <stdio.h>
 
-enum hosting_what { MAKE, LOOK, END_IT, ASK };
+enum hosting_what { MAKE, LOOK, LIST_ALL, END_IT, ASK };
 
 struct host_call {
     enum hosting_what what;
@@ -23,6 +23,7 @@ struct host_call {
         hosting_create_cb create;
         hosting_describe_cb describe;
         hosting_change_cb change;
+        hosting_list_cb list;
         endpoint_invoke_cb invoke;
     } cb;
     void *ctx;
@@ -31,6 +32,8 @@ struct host_call {
     bool exists, not_found, busy;
     struct endpoint_description seen;
     struct endpoint_answer said;
+    struct hosting_summary *rows;
+    size_t rows_n;
 };
 
 static struct hosted *find(enum hosting_kind kind, const char *name)
@@ -113,6 +116,7 @@ static void read_request(const json_t *o, struct hosted *h)
     (void)snprintf(h->name, sizeof h->name, "%s", json_text_of(o, names[h->kind]));
     h->campaign_id = strtoll(json_tag_of(o, "drover-campaign"), NULL, 10);
     (void)snprintf(h->stage, sizeof h->stage, "%s", json_tag_of(o, "drover-stage"));
+    (void)snprintf(h->owner, sizeof h->owner, "%s", json_tag_of(o, "drover-install"));
     if (h->kind == HOSTING_MODEL) {
         (void)snprintf(h->data, sizeof h->data, "%s",
                        json_text_of(json_object_get(o, "PrimaryContainer"), "ModelDataUrl"));
@@ -175,8 +179,41 @@ static void effect_look(struct host_call *k, const struct hosted *h)
     d->created = h->created;
     d->modified = h->modified;
     d->instances = d->instances_wanted = h->instances;
+    (void)snprintf(d->config, sizeof d->config, "%s", h->of);
+    (void)snprintf(d->instance_type, sizeof d->instance_type, "%.32s", h->type);
     if (h->fails != NULL && strcmp(h->status, "Failed") == 0) {
         (void)snprintf(d->failure_reason, sizeof d->failure_reason, "%s", h->fails);
+    }
+}
+
+const char *hosting_owner(const char *name)
+{
+    for (size_t i = 0; i < deep->hosted_n; i++) {
+        const struct hosted *h = &deep->hosted[i];
+        if (!h->gone && strcmp(h->name, name) == 0) {
+            return h->owner;
+        }
+    }
+    return NULL;
+}
+
+static void effect_list(struct host_call *k)
+{
+    k->rows = world_alloc((deep->hosted_n + 1) * sizeof *k->rows);
+    k->rows_n = 0;
+    for (size_t i = 0; i < deep->hosted_n; i++) {
+        const struct hosted *h = &deep->hosted[i];
+        bool young = wall_now() - h->created < 30 * SEC;
+        if (h->gone || h->kind != k->kind || strstr(h->name, k->name) == NULL ||
+            (young && fault(FAULT_LIST_OMITS))) {
+            continue;
+        }
+        struct hosting_summary *s = &k->rows[k->rows_n++];
+        s->created = h->created;
+        s->modified = h->modified;
+        (void)snprintf(s->name, sizeof s->name, "%s", h->name);
+        (void)snprintf(s->arn, sizeof s->arn, "arn:aws:sagemaker:us-east-1:1:x/%s", h->name);
+        (void)snprintf(s->status, sizeof s->status, "%s", h->status != NULL ? h->status : "");
     }
 }
 
@@ -206,6 +243,9 @@ static void effect(void *x, usec_t signed_us, struct aws_failure *f)
     case LOOK:
         effect_look(k, h);
         return;
+    case LIST_ALL:
+        effect_list(k);
+        return;
     case ASK:
         effect_ask(k, h, f);
         return;
@@ -233,6 +273,9 @@ static void give(void *x, const struct aws_failure *f)
         k->cb.describe(k->ctx, f == NULL && !k->not_found ? &k->seen : NULL,
                        f == NULL && k->not_found, f);
         return;
+    case LIST_ALL:
+        k->cb.list(k->ctx, f == NULL ? k->rows : NULL, f == NULL ? k->rows_n : 0, f);
+        return;
     case ASK:
         k->cb.invoke(k->ctx, f == NULL ? &k->said : NULL, f);
         return;
@@ -248,9 +291,10 @@ static struct host_call *call_new(struct aws_client *c, struct aws_gate gate,
 {
     static const struct call_kind_of kinds[] = {[MAKE] = {"hosting create", true, effect, give},
                                                 [LOOK] = {"hosting describe", false, effect, give},
+                                                [LIST_ALL] = {"hosting list", false, effect, give},
                                                 [END_IT] = {"hosting delete", false, effect, give},
                                                 [ASK] = {"invoke", false, effect, give}};
-    struct host_call *k = xcalloc(1, sizeof *k);
+    struct host_call *k = world_alloc(sizeof *k);
     *k = with;
     k->what = what;
     k->kind = kind;
@@ -274,6 +318,14 @@ struct hosting_call *hosting_describe(struct aws_client *c, struct aws_gate gate
 {
     return (struct hosting_call *)(void *)call_new(
         c, gate, LOOK, kind, name, (struct host_call){.cb.describe = cb, .ctx = ctx});
+}
+
+struct hosting_call *hosting_list(struct aws_client *c, struct aws_gate gate,
+                                  enum hosting_kind kind, const char *contains, hosting_list_cb cb,
+                                  void *ctx)
+{
+    return (struct hosting_call *)(void *)call_new(c, gate, LIST_ALL, kind, contains,
+                                                   (struct host_call){.cb.list = cb, .ctx = ctx});
 }
 
 struct hosting_call *hosting_delete(struct aws_client *c, struct aws_gate gate,
@@ -359,7 +411,7 @@ struct invocations_call *invocations_read(struct aws_client *c, struct aws_gate 
                                           void *ctx)
 {
     static const struct call_kind_of kind = {"invocations", false, effect_count, give_count};
-    struct count_call *k = xcalloc(1, sizeof *k);
+    struct count_call *k = world_alloc(sizeof *k);
     (void)variant;
     k->q = *q;
     (void)snprintf(k->endpoint, sizeof k->endpoint, "%s", endpoint);

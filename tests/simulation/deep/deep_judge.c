@@ -68,7 +68,7 @@ void judge_budget_set(struct campaign *c)
 
 static void check_budget(const struct campaign *c)
 {
-    int64_t over = over_budget(c);
+    int64_t over = poison_spoils(c->id) ? 0 : over_budget(c);
     if (over > c->over_musd) {
         wrong("I5", "c-%lld is %lld micro-USD above its budget, %lld when that was set",
               (long long)c->id, (long long)over, (long long)c->over_musd);
@@ -86,7 +86,7 @@ static int64_t attempts_of(const struct campaign *c)
 /* I10: no intent commits after the answer to a pause or a cancel. */
 static void check_stopped(const struct campaign *c)
 {
-    if (c->stopped && attempts_of(c) != c->attempts_n) {
+    if (c->stopped && attempts_of(c) > c->attempts_n) {
         wrong("I10", "c-%lld has %lld attempts, it was stopped by people at %lld", (long long)c->id,
               (long long)attempts_of(c), (long long)c->attempts_n);
     }
@@ -124,8 +124,18 @@ void judge_gives_up(const struct campaign *c)
         used += aws_used(t, false) + aws_used(t, true);
     }
     if (used == 0 && deep->now_us - c->last_job_us > PATIENCE_US) {
-        wrong("I18", "c-%lld has had no job for %lld s, though nothing keeps it", (long long)c->id,
-              (long long)((deep->now_us - c->last_job_us) / SEC));
+        AUTO_PARAMS struct params p = PARAMS_INIT;
+        param_i64(&p, c->id);
+        AUTO_RESULT PGresult *r =
+            sql_asked("judge_stuck",
+                      "SELECT string_agg(s.name || ' ' || r.state || ' ' || r.waiting || ' ' || "
+                      "r.wait_reason || ' ' || r.active || ' active', ', ' ORDER BY s.seq) FROM "
+                      "stage s JOIN stage_run r ON r.stage_id = "
+                      "s.id WHERE s.campaign_id = $1",
+                      &p);
+        wrong("I18", "c-%lld has had no job for %lld s, though nothing keeps it: %s",
+              (long long)c->id, (long long)((deep->now_us - c->last_job_us) / SEC),
+              row_text(r, 0, 0));
     }
 }
 
@@ -174,6 +184,7 @@ void judge_job_created(const struct job *j)
     c->last_job_us = deep->now_us;
     check_budget(c);
     judge_needs(c, j->stage, j->name);
+    judge_listed(j);
     for (size_t i = 0; i < deep->jobs_n; i++) {
         const struct job *o = &deep->jobs[i];
         if (o != j && !o->foreign && !o->over && o->task_id == j->task_id) {
@@ -220,7 +231,7 @@ static void check_rows(void)
                   "SELECT string_agg(what || ' ' || ref || ': kept ' || kept || ', counted ' "
                   "|| counted, '; ') FROM (SELECT * FROM check_counters() LIMIT 4) AS c",
                   NULL);
-    if (!row_null(r, 0, 0)) {
+    if (!row_null(r, 0, 0) && !poison_spoils(0)) {
         wrong("I7", "%s", row_text(r, 0, 0));
     }
     PQclear(r);
@@ -280,6 +291,7 @@ void judge_now(void)
     check_failed();
     judge_things_time();
     judge_gates();
+    judge_listings();
 }
 
 /* The amount of an invoice line, rounded half up once. */
@@ -309,10 +321,22 @@ static void check_line(const struct job *j, const char *entry, int64_t seconds, 
     }
 }
 
+/* Its attempts are deleted, its lines of the ledger are kept. */
+static bool archived(int64_t campaign_id)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    return sql_asked_i64("judge_archived", "SELECT count(*) FROM archive WHERE campaign_id = $1",
+                         &p) > 0;
+}
+
 static void check_job(const struct job *j, const struct booked *all, size_t n)
 {
     const struct booked key = {.name = j->name};
     const struct booked *b = bsearch(&key, all, n, sizeof *all, by_name);
+    if (b == NULL && deep->days > 0 && archived(j->campaign_id)) {
+        return;
+    }
     if (b == NULL) {
         wrong("I2", "the job %s has no attempt", j->name);
         return;
@@ -517,5 +541,6 @@ void judge_end(void)
     check_done();
     check_failed();
     judge_gates();
+    judge_listings();
     check_invoice();
 }

@@ -21,6 +21,7 @@ void lease_taken(struct proc *p, int64_t epoch)
               (long long)epoch, (long long)deep->epoch);
     }
     deep->epoch = p->epoch = epoch;
+    deep->led_from = wall_now();
     p->takes = true;
     p->loaded = false;
     lease_renewed(p);

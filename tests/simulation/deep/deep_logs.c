@@ -113,7 +113,7 @@ static struct log_call *call_new(struct aws_client *c, struct aws_gate gate, str
     static const struct call_kind_of kinds[] = {[STREAM] = {"log stream", false, effect, give},
                                                 [LINES] = {"log lines", false, effect, give},
                                                 [FINAL] = {"final metrics", false, effect, give}};
-    struct log_call *k = xcalloc(1, sizeof *k);
+    struct log_call *k = world_alloc(sizeof *k);
     *k = with;
     (void)snprintf(k->job, sizeof k->job, "%.*s", (int)job.n, job.p);
     k->under_way = call_other(c, gate, &kinds[k->what], k->job, k);

@@ -148,6 +148,30 @@ struct loop_timer *loop_timer_new(struct loop *l, loop_timer_fn fn, void *ctx)
     return t;
 }
 
+struct ready_fd {
+    struct loop *l;
+    int fd;
+};
+
+static void run_ready(void *ctx)
+{
+    struct ready_fd *ready = ctx;
+    for (struct loop_fd *f = ready->l->fds; f != NULL; f = f->next) {
+        if (!f->dead && f->fd == ready->fd) {
+            f->fn(f->ctx, f->fd, 1);
+            break;
+        }
+    }
+    free(ready);
+}
+
+void loop_ready(struct loop *l, int fd)
+{
+    struct ready_fd *ready = xcalloc(1, sizeof *ready);
+    *ready = (struct ready_fd){l, fd};
+    loop_post(l, run_ready, ready);
+}
+
 /* A standby asks for the lock twice a second, which would be most of the work of a small world.
  * So its timers fire late, as on a busy machine. */
 static int64_t late(const struct proc *p, int64_t after_us)

@@ -6,6 +6,7 @@
 #include "core/spec/spec_parse.h"
 #include "deep.h"
 #include "store/api/campaigns.h"
+#include "store/api/input_listings.h"
 #include "store/api/limits.h"
 #include "store/api/operations.h"
 #include "store/api/part_load.h"
@@ -17,137 +18,6 @@
 
 #define CARE_US   (10 * MINUTE)
 #define PRODS_MAX 40
-#define ROLE      "arn:aws:iam::111122223333:role/worker"
-#define IMAGE                                                                                      \
-    "111122223333.dkr.ecr.us-east-1.amazonaws.com/w@sha256:"                                       \
-    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define PLACE "s3://bbb/out/{campaign}/{stage}/{part}/"
-
-static void write_retry(struct buf *b, struct rng *r)
-{
-    buf_addf(b, "retry:\n  - {cause: [capacity, quota, throttled], wait: 30s..5m, times: forever, "
-                "counts: no}\n");
-    if (rng_chance(r, 0.7)) {
-        buf_addf(b,
-                 "  - {cause: [user_code, unknown, timeout, short_output], wait: 10s..2m, times: "
-                 "%lld}\n",
-                 (long long)between(r, 1, 6));
-    }
-}
-
-static void write_types(struct buf *b, struct rng *r)
-{
-    int first = (int)rng_below(r, TYPES);
-    if (rng_chance(r, 0.4)) {
-        buf_addf(b, "    instance_type: [%s, %s]\n", deep_types[first],
-                 deep_types[(first + 1) % TYPES]);
-    } else {
-        buf_addf(b, "    instance_type: %s\n", deep_types[first]);
-    }
-}
-
-static void write_user(struct buf *b, struct rng *r)
-{
-    static const char *const verify[] = {"none", "{exists: \"" PLACE "done\"}",
-                                         "{count: 1, prefix: \"" PLACE "\"}", "artifacts"};
-    buf_addf(b, "    image: \"" IMAGE "\"\n    output: \"" PLACE "\"\n    verify: %s\n",
-             verify[rng_below(r, ARRAY_LEN(verify))]);
-    if (rng_chance(r, 0.2)) {
-        buf_add_cstr(b, "    instance_count: 2\n");
-    }
-}
-
-static void write_download(struct buf *b, struct rng *r)
-{
-    buf_add_cstr(b,
-                 "    worker: download\n    image: \"" IMAGE "\"\n    hyperparameters: {url_list: "
-                 "\"{uri}\", output_folder: \"" PLACE "\"}\n    verify: manifest\n");
-    if (rng_chance(r, 0.2)) {
-        buf_add_cstr(b, "    done_if: {manifest: \"" PLACE "\"}\n");
-    }
-}
-
-static void write_guards(struct buf *b, struct rng *r)
-{
-    if (rng_chance(r, 0.5)) {
-        buf_add_cstr(b, "    breaker: off\n    canary: off\n");
-    }
-    if (rng_chance(r, 0.3)) {
-        buf_addf(b, "    allow_failed: %lld%%\n", (long long)between(r, 5, 60));
-    }
-    if (rng_chance(r, 0.2)) {
-        buf_addf(b, "    limits: {parts: %lld}\n", (long long)between(r, 1, 6));
-    }
-    if (rng_chance(r, 0.25)) {
-        buf_add_cstr(b, "    spot: true\n    resumable: true\n");
-    } else if (rng_chance(r, 0.7)) {
-        buf_addf(b, "    warm_pool: {keep_alive: %lldm}\n", (long long)between(r, 2, 30));
-    }
-}
-
-static void write_stage(struct buf *b, struct rng *r, int i, bool open, bool volume)
-{
-    bool needs = i > 0 && rng_chance(r, 0.7), mounts = volume && rng_chance(r, 0.7);
-    buf_addf(b, "  - name: s%d\n", i);
-    if (needs && mounts) {
-        buf_addf(b, "    needs: [s%d, vol]\n", i - 1);
-    } else if (needs || mounts) {
-        buf_addf(b, needs ? "    needs: s%d\n" : "    needs: vol\n", i - 1);
-    }
-    if (mounts) {
-        write_user(b, r);
-        wish_mount(b);
-    } else if (rng_chance(r, 0.6)) {
-        write_download(b, r);
-    } else {
-        write_user(b, r);
-    }
-    buf_addf(b, "    fan_out: {from: %s}\n    max_runtime: %lldm\n    role: " ROLE "\n",
-             open ? "api" : "\"s3://bbb/meta/*.bin\"", (long long)between(r, 30, 90));
-    write_types(b, r);
-    write_guards(b, r);
-}
-
-static char *write_campaign(struct campaign *c, int i)
-{
-    struct rng *r = &deep->rng_people;
-    AUTO_BUF struct buf b = BUF_INIT(65536);
-    static const char *const at_limit[] = {"drain", "stop", "hold"};
-    c->pipeline = rng_chance(r, 0.35);
-    c->stages = (int)between(r, 1, 3);
-    bool volume = rng_chance(r, 0.35), serves = rng_chance(r, 0.4);
-    c->parts = (int)(volume || serves      ? between(r, 3, 9)
-                     : rng_chance(r, 0.15) ? between(r, 20, 40)
-                                           : between(r, 6, 14));
-    c->open_stage = !c->pipeline && rng_chance(r, 0.25);
-    (void)snprintf(c->project, sizeof c->project, "p%lld", (long long)between(r, 0, 1));
-    buf_addf(&b, "version: 1\nname: c%d\nproject: %s\nlimits: {parts: %lld, priority: %lld}\n", i,
-             c->project, (long long)between(r, 2, 20), (long long)between(r, 1, 3) * 25);
-    if (rng_chance(r, 0.4)) {
-        buf_addf(&b, "budget: {total: %lld USD, at_limit: %s}\n", (long long)between(r, 5, 60),
-                 at_limit[rng_below(r, 3)]);
-    }
-    write_retry(&b, r);
-    buf_add_cstr(&b, "stages:\n");
-    if (c->pipeline) {
-        pipeline_write(&b, r, IMAGE, ROLE);
-        return xstrdup(buf_cstr(&b));
-    }
-    if (volume) {
-        wish_volume(&b, r);
-    }
-    for (int k = 0; k < c->stages; k++) {
-        bool open = c->open_stage && k == c->stages - 1;
-        if (open) {
-            (void)snprintf(c->open_name, sizeof c->open_name, "s%d", k);
-        }
-        write_stage(&b, r, k, open, volume);
-    }
-    if (serves) {
-        wish_endpoint(&b, r, IMAGE, c->stages - 1);
-    }
-    return xstrdup(buf_cstr(&b));
-}
 
 /* from_s3: each has an object as its input. */
 static bool load(struct campaign *c, int64_t stage_id, int64_t n, bool from_s3, bool last,
@@ -176,12 +46,18 @@ static const char *at_limit_word(enum at_limit a)
     return a == AT_LIMIT_DRAIN ? "drain" : a == AT_LIMIT_STOP ? "stop" : "hold";
 }
 
+static bool is_listed(const struct spec_stage *sp)
+{
+    return sp->fan_out == FAN_OUT_S3 && strstr(sp->fan_out_from, "/listed/") != NULL;
+}
+
 static int64_t parts_of(const struct campaign *c, const struct spec *s, int i)
 {
     const struct spec_stage *sp = s->stages[i];
     return sp->kind != SPEC_KIND_JOBS     ? 0
            : sp->fan_out == FAN_OUT_NONE  ? 1
            : sp->fan_out == FAN_OUT_COUNT ? sp->fan_out_count
+           : is_listed(sp)                ? listing_parts(sp->fan_out_from)
                                           : MAX(1, c->parts / s->stages_n);
 }
 
@@ -202,9 +78,16 @@ static bool insert_stages(struct campaign *c, const struct spec *s, struct err *
         int64_t id;
         bool of_jobs = sp->kind == SPEC_KIND_JOBS;
         c->told[i].parts = parts_of(c, s, i);
-        if (!apidb_stage_insert(deep->api, &row, &id, err) ||
-            ((!of_jobs || sp->fan_out != FAN_OUT_API) &&
-             !load(c, id, parts_of(c, s, i), sp->fan_out == FAN_OUT_S3, true, err))) {
+        if (!apidb_stage_insert(deep->api, &row, &id, err)) {
+            return false;
+        }
+        if (of_jobs && is_listed(sp)) {
+            if (!apidb_input_listing_insert(deep->api, id, c->id, sp->fan_out_from, 1, "people",
+                                            err)) {
+                return false;
+            }
+        } else if (((!of_jobs || sp->fan_out != FAN_OUT_API) &&
+                    !load(c, id, parts_of(c, s, i), sp->fan_out == FAN_OUT_S3, true, err))) {
             return false;
         }
     }
@@ -240,7 +123,8 @@ static void submit(void *ctx, int64_t arg)
     struct faults *faults = xcalloc(1, sizeof *faults);
     struct arena a;
     struct spec *spec;
-    const struct spec_defaults d = {.role = ROLE, .worker_image = IMAGE, .bucket = "s3://bbb"};
+    const struct spec_defaults d = {
+        .role = DEEP_ROLE, .worker_image = DEEP_IMAGE, .bucket = "s3://bbb"};
     if (deep->now_us < deep->db_down_until_us) {
         event_at(deep->db_down_until_us + SEC, submit, ctx, arg);
         return;
@@ -257,6 +141,7 @@ static void submit(void *ctx, int64_t arg)
         trace("a submit fails: %s", err.message);
         event_at(deep->now_us + 5 * SEC, submit, ctx, arg);
     } else {
+        listing_begin();
         trace("campaign c-%lld is submitted: %d stages, %d parts", (long long)c->id, c->stages,
               c->parts);
     }
@@ -282,8 +167,9 @@ void people_start(void)
     limit_use();
     for (int i = 0; i < deep->campaigns_n; i++) {
         struct campaign *c = &deep->campaigns[i];
-        c->yaml = write_campaign(c, i);
-        event_at(i == 0 ? 0 : between(&deep->rng_people, 0, deep->calm_us / 2), submit, c, 0);
+        c->yaml = campaign_write(c, i);
+        int64_t until_us = deep->days > 0 ? deep->calm_us - 4 * 24 * HOUR : deep->calm_us / 2;
+        event_at(i == 0 ? 0 : between(&deep->rng_people, 0, until_us), submit, c, 0);
     }
 }
 
@@ -449,6 +335,15 @@ void people_verb(void)
     }
 }
 
+void people_cancel(struct campaign *c)
+{
+    struct err err = ERR_INIT;
+    if (c->id > 0 && deep->now_us >= deep->db_down_until_us) {
+        bool ok = want(c, WANTED_CANCEL, &err);
+        trace("people cancel c-%lld%s%s", (long long)c->id, ok ? "" : ": ", ok ? "" : err.message);
+    }
+}
+
 static void resume(void *ctx, int64_t arg)
 {
     struct campaign *c = ctx;
@@ -497,7 +392,7 @@ void people_between(struct proc *p)
     deep->cur = p;
 }
 
-static void free_limits(void)
+void people_free_limits(void)
 {
     struct err err = ERR_INIT;
     AUTO_TX struct store *tx = deep->api;
@@ -548,6 +443,9 @@ static void care(struct campaign *c)
         c->prods = MIN(c->prods + 1, PRODS_MAX);
         return;
     }
+    if (poison_keeps(c) && c->prods == PRODS_MAX) {
+        c->prods--; /* people first mend it */
+    }
     if (c->prods++ == PRODS_MAX) {
         judge_gives_up(c);
     }
@@ -577,7 +475,7 @@ static bool ended(const struct campaign *c)
 static void care_all(void *ctx, int64_t arg)
 {
     if (arg == 0) {
-        free_limits();
+        people_free_limits();
     }
     for (int i = 0; i < deep->campaigns_n; i++) {
         if (deep->campaigns[i].id > 0 && !ended(&deep->campaigns[i])) {

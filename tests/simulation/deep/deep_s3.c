@@ -81,32 +81,39 @@ static void absent(struct s3_result *ret)
     (void)err_set(&ret->err, ERR_NOT_FOUND, "NoSuchKey");
 }
 
-static void found(struct s3_result *ret, struct buf *b)
+static void found(struct s3_result *ret, const struct buf *b)
 {
+    char *body = world_alloc(b->n + 1);
+    memcpy(body, b->p, b->n);
     *ret = (struct s3_result){
-        .outcome = AWS_OK, .status = 200, .body = buf_str(b), .size = (int64_t)b->n};
+        .outcome = AWS_OK, .status = 200, .body = (struct str){body, b->n}, .size = (int64_t)b->n};
+}
+
+static char *copied(const char *text)
+{
+    size_t n = strlen(text) + 1;
+    return memcpy(world_alloc(n), text, n);
 }
 
 void s3_answer(const struct s3_uri *u, bool get, struct s3_result *ret)
 {
-    struct buf *b = xcalloc(1, sizeof *b);
+    AUTO_BUF struct buf b = BUF_INIT(65536);
     const char *rest = "";
-    *b = (struct buf)BUF_INIT(65536);
     bool progress_asked = str_ends(str_of(u->key), "_progress.json");
     const struct job *j = writer(u->key, progress_asked, &rest);
     /* Each question in its order, though two end alike. NOLINTNEXTLINE(bugprone-branch-clone) */
     if (j == NULL) {
         absent(ret);
     } else if (progress_asked) {
-        progress(j, b) ? found(ret, b) : absent(ret);
+        progress(j, &b) ? found(ret, &b) : absent(ret);
     } else if (strcmp(rest, "_manifest.json") == 0 && j->worker && get) {
-        manifest(j, b);
-        found(ret, b);
+        manifest(j, &b);
+        found(ret, &b);
     } else if (j->short_output || strcmp(rest, "_manifest.json") == 0) {
         absent(ret);
     } else {
-        buf_add_cstr(b, "x");
-        found(ret, b);
+        buf_add_cstr(&b, "x");
+        found(ret, &b);
     }
 }
 
@@ -114,13 +121,14 @@ void s3_answer_list(const struct s3_uri *u, struct s3_result *ret)
 {
     const char *rest = "";
     const struct job *j = writer(u->key, false, &rest);
-    struct s3_listing *l = xcalloc(1, sizeof *l);
-    l->objects = xcalloc(1, sizeof *l->objects);
+    struct s3_listing *l = world_alloc(sizeof *l);
+    l->objects = world_alloc(sizeof *l->objects);
     if (j != NULL && !j->short_output) {
-        char etag[40];
+        char etag[40], key[sizeof u->key + 16];
+        (void)snprintf(key, sizeof key, "%s00000.tar", u->key);
         l->n = 1;
-        l->objects[0] = (struct s3_object){.key = xasprintf("%s00000.tar", u->key),
-                                           .etag = xstrdup(etag_of(j, etag)),
+        l->objects[0] = (struct s3_object){.key = copied(key),
+                                           .etag = copied(etag_of(j, etag)),
                                            .size = BYTES,
                                            .modified = j->ended};
     }

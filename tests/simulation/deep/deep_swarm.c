@@ -39,6 +39,27 @@ enum harm query_harm(const char *name)
     return deep->runs[hash % ARRAY_LEN(deep->runs)]++ < 8 ? FAULT_SELDOM : FAULT_BUSY;
 }
 
+/* Moves that came later have streams of their own: a world without them is as it was. */
+static void moves_draw(struct world *w, uint64_t seed)
+{
+    struct rng all;
+    rng_seed(&all, seed);
+    rng_split(&all, "poison", &w->rng_poison);
+    rng_split(&all, "listing", &w->rng_listing);
+    w->poisons = rng_chance(&w->rng_poison, 0.25);
+    w->listings = rng_chance(&w->rng_listing, 0.16);
+}
+
+bool swarm_has(uint64_t seed, const char *with)
+{
+    struct world *w = xcalloc(1, sizeof *w);
+    moves_draw(w, seed);
+    bool has = with == NULL || (strcmp(with, "bad-rows") == 0 && w->poisons) ||
+               (strcmp(with, "listings") == 0 && w->listings);
+    free(w);
+    return has;
+}
+
 void swarm_draw(struct world *w, uint64_t seed)
 {
     struct rng all, r;
@@ -47,6 +68,7 @@ void swarm_draw(struct world *w, uint64_t seed)
     rng_split(&all, "time", &w->rng_time);
     rng_split(&all, "aws", &w->rng_aws);
     rng_split(&all, "people", &w->rng_people);
+    moves_draw(w, seed);
     double exists = (double[]){0.0, 0.15, 0.3, 0.3, 0.5, 0.8}[rng_below(&r, 6)];
     for (int f = 0; f < FAULT_N; f++) {
         double u = rng_unit(&r), v = rng_unit(&r);

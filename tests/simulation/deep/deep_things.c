@@ -143,12 +143,14 @@ void judge_things_time(void)
     }
 }
 
-/* A new job is asked for with a file system that is there. */
+/* A new job is asked for with a file system that is there, as far as a leader that has led for a
+ * while can know. */
 void judge_volume(const struct job *j, usec_t signed_us)
 {
     for (size_t i = 0; i < deep->lustres_n; i++) {
         const struct lustre *l = &deep->lustres[i];
-        if (strcmp(l->id, j->volume) == 0 && l->off != 0 && signed_us > l->off + 10 * MINUTE) {
+        if (strcmp(l->id, j->volume) == 0 && l->off != 0 &&
+            signed_us > MAX(l->off + 10 * MINUTE, deep->led_from + 5 * MINUTE)) {
             wrong("I20", "%s is started on %s, deleted %lld s before", j->name, l->id,
                   (long long)((signed_us - l->off) / SEC));
         }
@@ -276,9 +278,21 @@ static int64_t check_endpoint(const struct hosted *h)
     return musd;
 }
 
+/* No row is lost here, so a sweep takes nothing for a stray. */
+static void judge_no_stray(void)
+{
+    AUTO_RESULT PGresult *r =
+        sql_asked("judge_stray", "SELECT kind, name FROM stray WHERE kind <> 'job' LIMIT 1", NULL);
+    if (row_count(r) > 0) {
+        wrong("I8", "%s %s has a row and was held as a stray", row_text(r, 0, 0),
+              row_text(r, 0, 1));
+    }
+}
+
 int64_t judge_things(void)
 {
     int64_t musd = 0;
+    judge_no_stray();
     for (size_t i = 0; i < deep->lustres_n; i++) {
         const struct lustre *l = &deep->lustres[i];
         if (!l->gone) {

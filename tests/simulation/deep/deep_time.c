@@ -87,6 +87,9 @@ bool event_next(void)
     w->heap[0] = w->heap[--w->heap_n];
     event_down(NULL, w->heap, w->heap_n, 0);
     w->now_us = MAX(w->now_us, top.at_us);
+    if (w->days > 0) {
+        days_clock_now();
+    }
     top.fn(top.ctx, top.arg);
     return true;
 }
@@ -194,6 +197,7 @@ static void proc_main(void)
         .progress_interval_us = 10 * MINUTE,
         .invocation_interval_us = 10 * MINUTE,
         .invocation_delay_us = 5 * MINUTE,
+        .archive_after_days = deep->days > 0 ? 2 : 0,
         .create_rate = 2,
         .create_burst = 10,
     };
@@ -227,6 +231,7 @@ void proc_start(struct proc *p)
     p->step_crash = 0;
     p->epoch = p->lease_asked_us = p->lease_until_us = 0;
     p->listen = NULL;
+    p->bridge = NULL;
     memset(&p->status, 0, sizeof p->status);
     memset(p->stores, 0, sizeof p->stores);
     if (p->stack == MAP_FAILED || getcontext(&p->ctx) != 0) {

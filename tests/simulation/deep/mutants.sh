@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Planted bugs (controller, leader, SQL) that the deep simulation must find. Each patch of
 # mutants/ changes copies of the files it names; only the objects made of those are compiled anew and
-# linked in front of the archives. Then seeds run in order until one breaks a promise; a seed that
-# only takes too long does not count. ONLY=word picks some, SEEDS (500) is how many a patch gets at
-# most, FIRST where they begin, JOBS how many run at once. Prints TAP and a line of figures.
+# linked in front of the archives. The seed that found it last, which its first line names ("# seed N"),
+# runs first. When the world has changed and it finds nothing, seeds run in order until one breaks a
+# promise; a seed that only takes too long does not count. "# seed N with bad-rows" (or listings): only worlds
+# that have such are tried. ONLY=word picks some, SEEDS (500) is how
+# many a patch gets at most, FIRST where they begin, JOBS how many run at once, WRITE=1 writes the
+# seeds into the patches. Prints TAP and a line of figures.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 here=tests/simulation/deep
@@ -48,6 +51,30 @@ build() { # DIR: compiles what its files change, links
     [ -n "$(find "$dir" -maxdepth 1 -name '*.o')" ] && make -s VARIANT=release deep-mutant MUTANT="$dir"
 }
 
+# The first promise that a seed broke, of what was printed.
+broken() { # LOG
+    grep '^not ok - deep seed' "$1" | grep -v 'not over after' | head -1
+}
+
+play() { # NAME: the seed that found it last, then seeds in order
+    local dir=$out/$1 last with
+    last=$(sed -n '1s/^# seed \([0-9]*\).*/\1/p' "$here/mutants/$1.patch")
+    with=$(sed -n '1s/^# seed .* with \([a-z-]*\)$/--with \1/p' "$here/mutants/$1.patch")
+    if [ -n "$last" ]; then
+        "$dir/deep" --seeds 1 --first "$last" --jobs 1 --until-wrong > "$dir/log" 2>&1
+        [ -n "$(broken "$dir/log")" ] && return
+    fi
+    # shellcheck disable=SC2086 # two words or none
+    "$dir/deep" $with --seeds "$seeds" --first "$first" --jobs "${JOBS:-2}" --until-wrong > "$dir/log" 2>&1
+}
+
+keep() { # NAME SAID: writes the seed into the patch
+    local patch=$here/mutants/$1.patch seed with
+    seed=$(sed -n 's/^not ok - deep seed \([0-9]*\).*/\1/p' <<< "$2")
+    with=$(sed -n '1s/^# seed .*\( with [a-z-]*\)$/\1/p' "$patch")
+    sed -i '1{/^# seed /d}' "$patch" && sed -i "1i # seed $seed$with" "$patch"
+}
+
 one() { # NAME: what it says on one line
     local name=$1 dir=$out/$1 file said
     rm -rf "$dir" && mkdir -p "$dir" || exit 1
@@ -60,10 +87,11 @@ one() { # NAME: what it says on one line
     elif ! build "$dir" > "$dir/log" 2>&1; then
         echo "not ok - deep mutant $name: does not build"
     else
-        "$dir/deep" --seeds "$seeds" --first "$first" --jobs "${JOBS:-2}" --until-wrong > "$dir/log" 2>&1
-        said=$(grep '^not ok - deep seed' "$dir/log" | grep -v 'not over after' | head -1)
+        play "$name"
+        said=$(broken "$dir/log")
         rm -f "$dir/deep"
         if [ -n "$said" ]; then
+            [ -n "${WRITE:-}" ] && keep "$name" "$said"
             echo "ok - deep mutant $name: $(cut -c10-150 <<< "$said") ($(sed -n 's/^# \([0-9.]* CPU s\).*/\1/p' "$dir/log"))"
         else
             echo "not ok - deep mutant $name: no seed of $seeds finds it"

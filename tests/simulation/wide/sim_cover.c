@@ -26,6 +26,8 @@ static const struct edge task_unused[] = {{TASK_WAITING, TASK_HELD},
                                           {TASK_WAITING, TASK_FAILED}};
 /* Only a running stage trips its breaker, and a stage is skipped only before it runs. */
 static const struct edge stage_unused[] = {{STAGE_BLOCKED, STAGE_HELD},
+                                           /* nothing is listed here */
+                                           {STAGE_BLOCKED, STAGE_FAILED},
                                            {STAGE_RUNNING, STAGE_SKIPPED},
                                            {STAGE_HELD, STAGE_SKIPPED},
                                            {STAGE_HELD, STAGE_SUCCEEDED},

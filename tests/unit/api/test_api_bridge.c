@@ -125,6 +125,58 @@ static void test_bridge__it_is_known_whether_somebody_waits(void **state)
     bridge_free(b);
 }
 
+static void test_bridge__a_long_question_is_looked_at_until_it_ends_or_is_left(void **state)
+{
+    (void)state;
+    struct bridge *b;
+    struct bridge_progress p;
+    struct err err;
+    int64_t id, left;
+    assert_true(bridge_new(&b, NULL));
+    struct bridge_question q = {.kind = BRIDGE_S3_LIST};
+    struct bridge_reply got = {0}, reply = {0};
+    assert_true(bridge_begin(b, &q, &id, NULL));
+    assert_true(bridge_begin(b, &q, &left, NULL));
+    assert_int_equal(bridge_look(b, id, 0, &got, &p, &err), BRIDGE_WAITS);
+    assert_int_equal(p.pages, 0);
+    assert_true(bridge_take(b, &q));
+    assert_int_equal(q.id, id);
+    bridge_tell(b, id, &(struct bridge_progress){.pages = 3, .objects = 2, .problem = "slow"});
+    assert_int_equal(bridge_look(b, id, USEC_PER_MSEC, &got, &p, &err), BRIDGE_WAITS);
+    assert_int_equal(p.pages, 3);
+    assert_int_equal(p.objects, 2);
+    assert_string_equal(p.problem, "slow");
+    assert_int_equal(bridge_look(b, left, 0, &got, &p, &err), BRIDGE_WAITS);
+    assert_int_equal(p.pages, 0); /* of the other one */
+    assert_true(bridge_is_wanted(b, id));
+    assert_true(bridge_listing_add(&reply.listing, STR("s3://b/k"), 1));
+    bridge_answer(b, id, &reply);
+    assert_int_equal(bridge_look(b, id, 0, &got, &p, &err), BRIDGE_ANSWERED);
+    assert_int_equal(got.listing.n, 1);
+    bridge_reply_done(&got);
+    bridge_leave(b, id); /* over: nothing happens */
+    assert_true(bridge_take(b, &q));
+    assert_true(bridge_is_wanted(b, left));
+    bridge_leave(b, left);
+    assert_false(bridge_is_wanted(b, left));
+    bridge_tell(b, left, &(struct bridge_progress){.pages = 1}); /* reaches nobody */
+    struct err why = ERR_INIT;
+    (void)err_set(&why, ERR_AWS, "no");
+    bridge_refuse(b, left, &why);
+    for (int i = 0; i < 2 * BRIDGE_PENDING_MAX; i++) { /* slots come back, with nothing in them */
+        assert_true(bridge_begin(b, &q, &id, NULL));
+        assert_int_equal(bridge_look(b, id, 0, &got, &p, &err), BRIDGE_WAITS);
+        assert_int_equal(p.pages, 0);
+        bridge_leave(b, id);
+    }
+    assert_true(bridge_begin(b, &q, &id, NULL));
+    bridge_close(b);
+    err = (struct err)ERR_INIT;
+    assert_int_equal(bridge_look(b, id, 0, &got, &p, &err), BRIDGE_REFUSED);
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    bridge_free(b);
+}
+
 static void test_bridge__a_question_nobody_took_in_time_is_gone(void **state)
 {
     (void)state;
@@ -270,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_bridge__each_asker_gets_its_own_answer),
         cmocka_unit_test(test_bridge__a_late_answer_reaches_nobody),
         cmocka_unit_test(test_bridge__it_is_known_whether_somebody_waits),
+        cmocka_unit_test(test_bridge__a_long_question_is_looked_at_until_it_ends_or_is_left),
         cmocka_unit_test(test_bridge__a_question_nobody_took_in_time_is_gone),
         cmocka_unit_test(test_bridge__a_question_keeps_its_body),
         cmocka_unit_test(test_bridge__a_question_keeps_its_file),

@@ -74,7 +74,7 @@ static void test_message__says_what_happened(void **state)
          "budget.reached", "the budget of project p is used up", "0.00 of 0.00 USD are spent.",
          "drover api GET /v1/projects"},
         {"lost", "{\"lost\":2,\"texts\":[\"a\",\"b\"]}", "jobs.lost",
-         "2 jobs run without an attempt", "a\nb", "drover strays"},
+         "2 strays that no campaign knows", "a\nb", "drover strays"},
         {"test", "{}", "test", "a test of this webhook", "It works: drover's notices arrive here.",
          "drover webhook"},
     };

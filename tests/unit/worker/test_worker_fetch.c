@@ -21,7 +21,7 @@ struct row {
 static struct hosts *table(int64_t per_host)
 {
     const struct hosts_rules r = {
-        .per_host = per_host, .timeout_us = 10 * S, .patience_us = 60 * S};
+        .per_host = per_host, .timeout_us = 10 * S, .patience_us = 60 * S, .probes_max = 8};
     return hosts_new(&r);
 }
 

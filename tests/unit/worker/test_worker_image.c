@@ -5,13 +5,12 @@
  */
 #include "download/decode/decode.h"
 #include "download/image/exif.h"
+#include "download/image/png_filter.h"
+#include "download/image/png_stored.h"
 #include "download/image/resize.h"
 #include "download/image/transform.h"
+#include "worker_noise.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #define OUT_MAX (8u << 20)
 
@@ -47,6 +46,24 @@ static struct buf encoded(const struct image *im, enum image_format f, int quali
     struct buf b = BUF_INIT(OUT_MAX);
     assert_int_equal(image_encode(im, &o, &b), IMAGE_OK);
     return b;
+}
+
+/* Noise takes more bytes than the encoder's first buffer has, be it the least or the largest. */
+static void test_worker_image__jpegs_outgrow_their_buffer(void **state UNUSED)
+{
+    static const int sides[] = {8, 48, 640};
+    for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+        struct image im = noise(sides[i], sides[i], 3, 1);
+        struct image back;
+        struct buf b = encoded(&im, IMAGE_JPEG, 100);
+        size_t pixels = (size_t)sides[i] * (size_t)sides[i];
+        assert_true(b.n > pixels && (i != 1 || b.n > 4096) && (i != 2 || b.n > (256u << 10)));
+        assert_int_equal(image_decode(buf_str(&b), &back), IMAGE_OK);
+        assert_true(psnr(&im, &back) >= 12); /* colour is halved */
+        image_done(&im);
+        image_done(&back);
+        buf_done(&b);
+    }
 }
 
 static void test_worker_image__codecs_go_both_ways(void **state UNUSED)
@@ -276,6 +293,143 @@ static void test_worker_image__filters(void **state UNUSED)
     assert_int_equal(image_filter(100, 40, &o), IMAGE_ASPECT_TOO_LARGE);
 }
 
+/* The first chunk of image data becomes two, of which the first has n bytes. */
+static struct buf split_data(struct str png, size_t n)
+{
+    struct buf b = BUF_INIT(OUT_MAX);
+    const char *p = memmem(png.p, png.n, "IDAT", 4);
+    assert_true(p != NULL);
+    size_t at = (size_t)(p - png.p) - 4;
+    const uint8_t *len = (const uint8_t *)p - 4;
+    size_t all = (size_t)len[0] << 24 | (size_t)len[1] << 16 | (size_t)len[2] << 8 | len[3];
+    assert_true(n <= all && all - n < 1u << 24 && n < 1u << 24);
+    buf_add(&b, png.p, at);
+    for (int i = 0; i < 2; i++) {
+        size_t part = i == 0 ? n : all - n;
+        const char head[8] = {0,  (char)(part >> 16), (char)(part >> 8), (char)part, 'I', 'D', 'A',
+                              'T'};
+        buf_add(&b, head, sizeof head);
+        buf_add(&b, p + 4 + (i == 0 ? 0 : n), part);
+        buf_add(&b, "sum?", 4);
+    }
+    buf_add(&b, p + 4 + all + 4, png.n - at - 12 - all);
+    return b;
+}
+
+static void test_worker_image__png_with_stored_data_is_the_same(void **state UNUSED)
+{
+    static const struct {
+        int w, h, channels, quality;
+    } cases[] = {{1, 1, 1, 6},     {5, 3, 3, 6},    {257, 255, 1, 6},  {16384, 4, 1, 9},
+                 {300, 200, 3, 6}, {90, 700, 3, 1}, {1700, 1700, 3, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int w = cases[i].w;
+        struct image im = i % 2 == 0 ? noise(w, cases[i].h, cases[i].channels, 7)
+                                     : picture(w, cases[i].h, cases[i].channels);
+        size_t n = (size_t)w * (size_t)im.h * (size_t)im.channels;
+        size_t raw_n = n + (size_t)im.h;
+        struct buf b = BUF_INIT(2 * OUT_MAX);
+        assert_true(png_encode(&im, cases[i].quality, &b));
+        struct image back;
+        uint8_t *stored;
+        size_t stored_n;
+        assert_true(png_stored(buf_str(&b), raw_n, &stored, &stored_n));
+        assert_int_equal(image_decode((struct str){(char *)stored, stored_n}, &back), IMAGE_OK);
+        assert_memory_equal(back.px, im.px, n);
+        image_done(&back);
+        assert_int_equal(image_decode(buf_str(&b), &back), IMAGE_OK);
+        assert_memory_equal(back.px, im.px, n);
+        image_done(&back);
+        free(stored);
+        uint8_t *raw;
+        assert_true(png_raw(buf_str(&b), raw_n, &raw));
+        assert_true(raw[0] <= 4);
+        free(raw);
+        image_done(&im);
+        buf_done(&b);
+    }
+}
+
+/* Whatever is not exactly right is left to the library. */
+static void test_worker_image__png_with_odd_data_is_not_stored(void **state UNUSED)
+{
+    struct image im = noise(100, 80, 3, 3);
+    struct image back;
+    struct buf b = encoded(&im, IMAGE_PNG, 6);
+    struct buf two = split_data(buf_str(&b), 1000);
+    struct buf none = split_data(buf_str(&b), 0);
+    const size_t raw_n = 80 * 301;
+    uint8_t *one;
+    uint8_t *other;
+    size_t one_n;
+    size_t other_n;
+    assert_true(png_stored(buf_str(&b), raw_n, &one, &one_n));
+    assert_true(png_stored(buf_str(&two), raw_n, &other, &other_n));
+    assert_true(one_n == other_n && memcmp(one, other, one_n) == 0);
+    free(one);
+    free(other);
+    assert_false(png_stored(buf_str(&none), raw_n, &one, &one_n));
+    const size_t wrong[] = {0, 1, raw_n - 1, raw_n + 1, PNG_STORED_RAW_MAX + 1, SIZE_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        assert_false(png_stored(buf_str(&b), wrong[i], &one, &one_n) ||
+                     png_raw(buf_str(&b), wrong[i], &one));
+    }
+    for (size_t n = 0; n < b.n; n += MAX(n / 3, (size_t)1)) {
+        assert_false(png_stored((struct str){b.p, n}, raw_n, &one, &one_n));
+    }
+    /* A length beyond the end; then no stream of zlib. */
+    char *data = memmem(b.p, b.n, "IDAT", 4);
+    data[-4] = 1;
+    assert_false(png_stored(buf_str(&b), raw_n, &one, &one_n));
+    data[-4] = 0;
+    data[4] ^= 1;
+    assert_false(png_stored(buf_str(&b), raw_n, &one, &one_n));
+    assert_int_equal(image_decode(buf_str(&b), &back), IMAGE_BAD);
+    buf_done(&b);
+    buf_done(&two);
+    buf_done(&none);
+    image_done(&im);
+}
+
+/* What a filter of PNG's definition takes from byte i of a row. */
+static int predicted(int filter, const uint8_t *row, const uint8_t *up, int i, int bpp)
+{
+    int a = i >= bpp ? row[i - bpp] : 0;
+    int b = up[i];
+    int c = i >= bpp ? up[i - bpp] : 0;
+    int p = a + b - c;
+    int pa = abs(p - a);
+    int pb = abs(p - b);
+    int pc = abs(p - c);
+    const int all[] = {0, a, b, (a + b) / 2, pa <= pb && pa <= pc ? a : pb <= pc ? b : c};
+    return all[filter];
+}
+
+static void test_worker_image__png_filters_are_undone(void **state UNUSED)
+{
+    static const int bpps[] = {1, 3, 4};
+    struct image im = noise(4 * 40, 3, 1, 11);
+    uint8_t zeros[4 * 40 + 1] = {0};
+    for (int w = 1; w <= 40; w++) {
+        for (int k = 0; k < 15; k++) {
+            int bpp = bpps[k % 3];
+            int filter = k / 3;
+            const uint8_t *plain = im.px + 160;
+            const uint8_t *up = w % 4 == 0 ? zeros : im.px + 2 * w % 7;
+            uint8_t row[4 * 40 + 1];
+            for (int i = 0; i < w * bpp; i++) {
+                row[i] = (uint8_t)(plain[i] - predicted(filter, plain, up, i, bpp));
+            }
+            row[w * bpp] = 7;
+            assert_true(png_unfilter(filter, row, up, (size_t)(w * bpp), bpp));
+            assert_memory_equal(row, plain, (size_t)(w * bpp));
+            assert_int_equal(row[w * bpp], 7);
+        }
+        assert_false(png_unfilter(5, im.px, zeros, 3, 3) || png_unfilter(255, im.px, zeros, 3, 1));
+    }
+    image_done(&im);
+}
+
 static void test_worker_image__decode_one(void **state UNUSED)
 {
     struct image im = picture(300, 200, 3);
@@ -309,6 +463,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worker_image__codecs_go_both_ways),
+        cmocka_unit_test(test_worker_image__jpegs_outgrow_their_buffer),
         cmocka_unit_test(test_worker_image__nothing_else_is_taken),
         cmocka_unit_test(test_worker_image__broken_bytes_never_crash),
         cmocka_unit_test(test_worker_image__header_limits_come_before_decoding),
@@ -317,6 +472,9 @@ int main(void)
         cmocka_unit_test(test_worker_image__border_is_white_and_centred),
         cmocka_unit_test(test_worker_image__flat_stays_flat_and_means_hold),
         cmocka_unit_test(test_worker_image__filters),
+        cmocka_unit_test(test_worker_image__png_with_stored_data_is_the_same),
+        cmocka_unit_test(test_worker_image__png_with_odd_data_is_not_stored),
+        cmocka_unit_test(test_worker_image__png_filters_are_undone),
         cmocka_unit_test(test_worker_image__decode_one),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

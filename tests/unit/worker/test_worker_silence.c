@@ -156,11 +156,19 @@ static void test_worker_silence__away_until_a_silent_one_answers(void **state UN
     assert_true(network_may_ask(&w, 2 * S));
 }
 
+static struct hosts *table(int64_t per_host, int probes_max)
+{
+    const struct hosts_rules r = {.per_host = per_host,
+                                  .timeout_us = 10 * S,
+                                  .patience_us = 60 * S,
+                                  .probes_max = probes_max};
+    return hosts_new(&r);
+}
+
 /* Through the table: ten hosts that have answered fall silent; one answers; all are forgiven. */
 static void test_worker_silence__a_table_of_hosts_loses_its_network(void **state UNUSED)
 {
-    const struct hosts_rules r = {.per_host = 4, .timeout_us = 10 * S, .patience_us = 60 * S};
-    struct hosts *hs = hosts_new(&r);
+    struct hosts *hs = table(4, 8);
     struct host *h[10];
     char name[16];
     for (int i = 0; i < 10; i++) {
@@ -214,8 +222,7 @@ static int64_t lose_network(struct hosts *hs, struct host **h, int n, int steady
  * before its answer; the answer ends the outage none the less. */
 static void test_worker_silence__a_forgiven_host_brings_the_network_back(void **state UNUSED)
 {
-    const struct hosts_rules r = {.per_host = 1, .timeout_us = 10 * S, .patience_us = 60 * S};
-    struct hosts *hs = hosts_new(&r);
+    struct hosts *hs = table(1, 8);
     struct host *h[60];
     int64_t now = lose_network(hs, h, 60, 2, -1);
     char name[16];
@@ -239,8 +246,7 @@ static void test_worker_silence__a_forgiven_host_brings_the_network_back(void **
 /* A host that nothing was asked of when the network went down is never silent; it counts. */
 static void test_worker_silence__an_idle_host_brings_the_network_back(void **state UNUSED)
 {
-    const struct hosts_rules r = {.per_host = 1, .timeout_us = 10 * S, .patience_us = 60 * S};
-    struct hosts *hs = hosts_new(&r);
+    struct hosts *hs = table(1, 8);
     struct host *h[30];
     int64_t now = lose_network(hs, h, 30, 5, 0);
     assert_true(now - 2 * S >= 2 * S);
@@ -253,8 +259,7 @@ static void test_worker_silence__an_idle_host_brings_the_network_back(void **sta
 /* A host that drips is useless but heard. */
 static void test_worker_silence__hosts_that_drip_are_no_network_failure(void **state UNUSED)
 {
-    const struct hosts_rules r = {.per_host = 1, .timeout_us = 10 * S, .patience_us = 60 * S};
-    struct hosts *hs = hosts_new(&r);
+    struct hosts *hs = table(1, 8);
     struct host *h;
     char name[16];
     for (int i = 0; i < 2 * NETWORK_HOSTS_MIN; i++) {
@@ -285,8 +290,7 @@ static void nothing(struct queue_item *i UNUSED)
  * a park has a size in bytes. */
 static void test_worker_silence__rows_come_back_behind_the_others(void **state UNUSED)
 {
-    const struct hosts_rules r = {.per_host = 4, .timeout_us = 10 * S, .patience_us = 60 * S};
-    struct hosts *hs = hosts_new(&r);
+    struct hosts *hs = table(4, 8);
     struct host *h;
     struct row rows[3] = {{.v = 0}, {.v = 1}, {.v = 2}};
     assert_int_equal(hosts_enter(hs, "a", 80, S, NULL, &h), HOST_GO);
@@ -315,12 +319,11 @@ static void test_worker_silence__rows_come_back_behind_the_others(void **state U
     hosts_free(hs, nothing);
 }
 
-/* Another transfer begins for one that waits only where the host is known to be no use, and only
- * while somebody else answers. */
+/* Another transfer begins for one that waits only where the host never answered, and only while
+ * somebody else answers. */
 static void test_worker_silence__who_waits_counts_as_open(void **state UNUSED)
 {
-    const struct hosts_rules r = {.per_host = 4, .timeout_us = 10 * S, .patience_us = 60 * S};
-    struct hosts *hs = hosts_new(&r);
+    struct hosts *hs = table(4, 8);
     struct host *slow;
     struct host *dead;
     struct host *well;
@@ -340,7 +343,51 @@ static void test_worker_silence__who_waits_counts_as_open(void **state UNUSED)
                      HOST_STALL_COUNTS); /* nobody heard since */
     (void)hosts_look(hs, true, 6 * S);
     hosts_heard(hs, well, S, 6 * S);
-    assert_int_equal(hosts_stalled(hs, slow, 2 * S), HOST_STALL_YIELDS); /* silent by now */
+    assert_int_equal(hosts_stalled(hs, slow, 2 * S), HOST_STALL_COUNTS); /* silent by now */
+    hosts_free(hs, NULL);
+}
+
+/* Five hosts have answered and stop; two may be probed at once, the others' transfers give up their
+ * places. Rows of a silent host wait for a free probe; an answer or a failure makes room. */
+static void test_worker_silence__probes_take_a_part_of_the_places(void **state UNUSED)
+{
+    struct hosts *hs = table(4, 2);
+    struct host *well;
+    struct host *h[5];
+    char name[16];
+    assert_int_equal(hosts_enter(hs, "well", 80, S, NULL, &well), HOST_GO);
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(name, sizeof name, "h%d", i);
+        assert_int_equal(hosts_enter(hs, name, 80, S, NULL, &h[i]), HOST_GO);
+        hosts_heard(hs, h[i], S, S);
+        hosts_leave(hs, h[i], true, NULL, S);
+        assert_int_equal(hosts_enter(hs, name, 80, 2 * S, NULL, &h[i]), HOST_GO);
+    }
+    for (int i = 0; i < 10; i++) { /* too many others answer for it to be the network */
+        struct host *other;
+        (void)snprintf(name, sizeof name, "o%d", i);
+        assert_int_equal(hosts_enter(hs, name, 80, S, NULL, &other), HOST_GO);
+        hosts_heard(hs, other, S, 6 * S);
+    }
+    assert_int_equal(hosts_look(hs, true, 6 * S), 0);
+    static const enum host_stall want[] = {HOST_STALL_COUNTS, HOST_STALL_COUNTS, HOST_STALL_GIVE,
+                                           HOST_STALL_GIVE, HOST_STALL_GIVE};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(hosts_stalled(hs, h[i], 2 * S), want[i]);
+    }
+    for (int i = 2; i < 5; i++) {
+        hosts_leave(hs, h[i], false, NULL, 6 * S);
+    }
+    assert_int_equal(hosts_stalled(hs, h[0], 2 * S), HOST_STALL_COUNTS); /* the same probe */
+    assert_int_equal(hosts_enter(hs, "h2", 80, 7 * S, NULL, &h[2]), HOST_REST);
+    hosts_heard(hs, h[0], 2 * S, 7 * S);
+    assert_int_equal(hosts_enter(hs, "h2", 80, 7 * S, NULL, &h[2]), HOST_GO);
+    assert_int_equal(hosts_enter(hs, "h3", 80, 7 * S, NULL, &h[3]), HOST_REST);
+    assert_int_equal(hosts_enter(hs, "h0", 80, 7 * S, NULL, &h[0]), HOST_GO); /* well again */
+    assert_int_equal(hosts_failed(hs, h[1], false, 2 * S, 12 * S), HOST_FAULT_HOST);
+    hosts_leave(hs, h[1], false, NULL, 12 * S);
+    assert_int_equal(hosts_enter(hs, "h3", 80, 12 * S, NULL, &h[3]), HOST_GO);
+    assert_int_equal(hosts_enter(hs, "h4", 80, 12 * S, NULL, &h[4]), HOST_REST);
     hosts_free(hs, NULL);
 }
 
@@ -360,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_worker_silence__hosts_that_drip_are_no_network_failure),
         cmocka_unit_test(test_worker_silence__rows_come_back_behind_the_others),
         cmocka_unit_test(test_worker_silence__who_waits_counts_as_open),
+        cmocka_unit_test(test_worker_silence__probes_take_a_part_of_the_places),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,9 +328,9 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
     }
 }
 
-/* True when t receives nothing and another may begin meanwhile. Only a host's one transfer yields:
- * however many hosts fall silent at once, no more transfers wait for them than are allowed. Once a
- * host is known to be silent, all but one give up their place. */
+/* True when t receives nothing and another may begin meanwhile. Only the one transfer of a host
+ * that never answered yields: however many hosts fall silent at once, no more transfers wait for
+ * them than are allowed. Once a host is known to be silent, all but one give up their place. */
 static bool yields(struct fetch *f, struct transfer *t, int64_t now)
 {
     if (!transfer_is_stalled(t, now)) {

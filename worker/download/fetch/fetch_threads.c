@@ -35,10 +35,12 @@ bool fetch_threads_new(struct pipeline *run, struct fetch_threads **ret, struct 
 {
     struct fetch_threads *l = xcalloc(1, sizeof *l);
     l->run = run;
-    const struct hosts_rules rules = {.per_host = pipeline_host_connections(run),
-                                      .timeout_us = run->o->timeout_s * USEC_PER_SEC,
-                                      .patience_us = run->o->host_patience_s * USEC_PER_SEC,
-                                      .retries = run->o->retries > 0};
+    const struct hosts_rules rules = {
+        .per_host = pipeline_host_connections(run),
+        .timeout_us = run->o->timeout_s * USEC_PER_SEC,
+        .patience_us = run->o->host_patience_s * USEC_PER_SEC,
+        .probes_max = MAX(run->transfers / run->fetch_threads_n / FETCH_PROBES_SHARE, 1),
+        .retries = run->o->retries > 0};
     l->shared.hosts = hosts_new(&rules);
     l->shared.running = run->fetch_threads_n;
     raise_open_files(run->transfers * FETCH_YIELDING_FACTOR + FETCH_FILES_SPARE);

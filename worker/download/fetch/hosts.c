@@ -19,6 +19,7 @@ struct host {
     int64_t pauses_from_us, not_before_us;
     int64_t dripped_us; /* last useless bytes */
     bool answers; /* it answered when the network went down, so it says nothing about its return */
+    bool probed;  /* its one transfer counts in probes_n */
     struct silence silence;
     struct queue_item *parked;
     struct queue_item **parked_tail;
@@ -33,6 +34,7 @@ struct hosts {
     int64_t heard_us; /* last time any host was heard */
     int64_t look_us;  /* time of the next look */
     int64_t back_us;  /* the network came back then; 0: it was never down */
+    int probes_n;     /* transfers with silent hosts that have answered before */
     size_t n, parked_n, parked_bytes;
     struct host *ring; /* last of the ring: ring->ring_next has the next turn; NULL: empty */
     struct host *buckets[BUCKETS];
@@ -40,7 +42,7 @@ struct hosts {
 
 struct hosts *hosts_new(const struct hosts_rules *r)
 {
-    ASSERT(r->per_host > 0 && r->timeout_us > 0 && r->patience_us > 0);
+    ASSERT(r->per_host > 0 && r->timeout_us > 0 && r->patience_us > 0 && r->probes_max > 0);
     struct hosts *hs = xcalloc(1, sizeof *hs);
     hs->rules = *r;
     hs->silence =
@@ -141,9 +143,35 @@ static bool is_away(const struct hosts *hs, const struct host *h, int64_t now_us
            (!hs->rules.retries || now_us - h->pauses_from_us >= hs->rules.patience_us);
 }
 
+/* Silent, but not dead from the start: a transfer with it takes one of the places. */
+static bool has_stopped(const struct host *h)
+{
+    return silence_is_silent(&h->silence) && h->silence.answered_us != 0;
+}
+
+/* Probes use a part of the places, so that they do not keep answering hosts waiting. */
+static bool has_probe(const struct hosts *hs)
+{
+    return hs->probes_n < hs->rules.probes_max;
+}
+
+static void begin_probe(struct hosts *hs, struct host *h)
+{
+    hs->probes_n += h->probed ? 0 : 1;
+    h->probed = true;
+}
+
+static void end_probe(struct hosts *hs, struct host *h)
+{
+    hs->probes_n -= h->probed ? 1 : 0;
+    h->probed = false;
+}
+
 static enum host_turn turn_of(const struct hosts *hs, const struct host *h, int64_t now_us)
 {
-    if (!silence_may_ask(&h->silence, h->open_n, now_us)) {
+    bool away = hs->network.away_us != 0; /* then the network's probes are few */
+    if (!silence_may_ask(&h->silence, h->open_n, now_us) ||
+        (!away && has_stopped(h) && !has_probe(hs))) {
         return silence_is_given_up(&h->silence) ? HOST_DOWN : HOST_REST;
     }
     if (now_us < h->not_before_us) {
@@ -162,6 +190,9 @@ enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t
     enum host_turn turn = turn_of(hs, h, now_us);
     if (turn == HOST_GO) {
         silence_begin(&h->silence, h->open_n, now_us);
+        if (has_stopped(h)) {
+            begin_probe(hs, h);
+        }
         h->open_n++;
         *ret = h;
     } else if (item != NULL && (turn == HOST_WAIT || turn == HOST_REST)) {
@@ -176,6 +207,7 @@ static void forgive_all(struct hosts *hs)
     for (size_t b = 0; b < BUCKETS; b++) {
         for (struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
             silence_forgive(&h->silence);
+            end_probe(hs, h);
         }
     }
 }
@@ -193,6 +225,9 @@ void hosts_heard(struct hosts *hs, struct host *h, int64_t begun_us, int64_t now
 {
     (void)pthread_mutex_lock(&hs->lock);
     silence_hear(&h->silence, begun_us, now_us);
+    if (!silence_is_silent(&h->silence)) {
+        end_probe(hs, h);
+    }
     hear_network(hs, h, now_us);
     (void)pthread_mutex_unlock(&hs->lock);
 }
@@ -222,6 +257,7 @@ void hosts_leave(struct hosts *hs, struct host *h, bool answered, struct queue_i
     (void)pthread_mutex_lock(&hs->lock);
     ASSERT(h->open_n > 0);
     h->open_n--;
+    end_probe(hs, h);
     if (answered) {
         silence_answer(&h->silence, now_us);
         h->pauses_n = now_us >= h->not_before_us ? 0 : h->pauses_n;
@@ -283,19 +319,29 @@ struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
 
 /* A transfer yields once somebody was heard while it was stalled. Until then it may be our network
  * that failed, and each that began instead would be one more that waits in vain. */
-enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us)
+static bool may_yield(const struct hosts *hs, const struct host *h, int64_t begun_us)
+{
+    return h->open_n == 1 && h->silence.answered_us == 0 &&
+           (hs->heard_us == 0 || hs->heard_us >= begun_us + HOST_STALLED_US);
+}
+
+enum host_stall hosts_stalled(struct hosts *hs, struct host *h, int64_t begun_us)
 {
     (void)pthread_mutex_lock(&hs->lock);
     const struct silence *s = &h->silence;
     bool unheard = s->heard_us < begun_us;
-    bool silent = silence_is_silent(s);
     enum host_stall stall = HOST_STALL_COUNTS;
     if (unheard && s->given_up_us > begun_us && silence_is_given_up(s)) {
         stall = HOST_STALL_OVER;
-    } else if (unheard && silent && h->open_n > 1) {
+    } else if (unheard && silence_is_silent(s) && h->open_n > 1) {
         stall = HOST_STALL_GIVE;
-    } else if (h->open_n == 1 && (silent || s->answered_us == 0) &&
-               (hs->heard_us == 0 || hs->heard_us >= begun_us + HOST_STALLED_US)) {
+    } else if (unheard && has_stopped(h) && !h->probed) {
+        if (has_probe(hs)) {
+            begin_probe(hs, h);
+        } else {
+            stall = HOST_STALL_GIVE;
+        }
+    } else if (may_yield(hs, h, begun_us)) {
         stall = HOST_STALL_YIELDS;
     }
     (void)pthread_mutex_unlock(&hs->lock);

@@ -31,6 +31,7 @@ struct hosts_rules {  /* value */
     int64_t per_host; /* transfers at once per host */
     int64_t timeout_us;
     int64_t patience_us; /* wait for a silent host */
+    int probes_max;      /* silent hosts probed at once, of those that have answered before */
     bool retries;        /* rows have retries left: wait for pauses as long as for silence */
 };
 
@@ -68,11 +69,12 @@ struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us);
 /* What to do with a transfer that receives nothing. */
 enum host_stall {
     HOST_STALL_COUNTS, /* wait: it counts as open like any other */
-    HOST_STALL_YIELDS, /* wait, but another may begin: the only one of a host known to be no use */
-    HOST_STALL_GIVE,   /* park the row: the host is silent and being probed */
+    HOST_STALL_YIELDS, /* wait, but another may begin: the only one of a host that never answered */
+    HOST_STALL_GIVE,   /* park the row: the host is silent, and it or enough others are probed */
     HOST_STALL_OVER,   /* fail the row: the host was given up */
 };
-enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us);
+/* Once its host is silent, the transfer becomes the probe or gives its place up. */
+enum host_stall hosts_stalled(struct hosts *hs, struct host *h, int64_t begun_us);
 
 /* Detect silence, give hosts up, judge the network; call often. rows_left: more rows will come.
  * Returns how long the network has been down, 0: it is up. */

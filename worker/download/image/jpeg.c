@@ -14,6 +14,10 @@
 #define SCANS_COMMON    20
 #define SCAN_PIXELS_MAX (INT64_C(1) << 30) /* pixels times scans, beyond the usual number */
 
+/* of an encoder's first buffer, a byte for each pixel; when it is full the library copies it */
+#define ENCODED_LEAST 4096ul
+#define ENCODED_USUAL (256ul << 10)
+
 #define TRAILER_BYTES 64 /* bytes searched for an end of image */
 
 /* Fast decoding omits the last bit of the frequencies where that costs a grey level or two: where a
@@ -373,7 +377,7 @@ bool jpeg_read(struct str body, struct image_rows *rows)
 struct encoder {
     struct jpeg_compress_struct c;
     struct trap trap;
-    unsigned char *mem;
+    unsigned char *mem, *first; /* first: as large as most pictures, then the library's own */
     unsigned long mem_n;
 };
 
@@ -381,6 +385,8 @@ static void encoder_start(struct encoder *e, int w, int h, J_COLOR_SPACE space, 
 {
     struct jpeg_compress_struct *c = &e->c;
     jpeg_create_compress(c);
+    e->mem_n = MIN(MAX((unsigned long)w * (unsigned long)h, ENCODED_LEAST), ENCODED_USUAL);
+    e->mem = e->first = xmalloc(e->mem_n);
     jpeg_mem_dest(c, &e->mem, &e->mem_n);
     c->image_width = (JDIMENSION)w;
     c->image_height = (JDIMENSION)h;
@@ -396,7 +402,10 @@ static bool encoder_end(struct encoder *e, bool ok, struct buf *out)
     if (ok) {
         buf_add(out, e->mem, e->mem_n);
     }
-    free(e->mem);
+    if (e->mem != e->first) {
+        free(e->mem);
+    }
+    free(e->first);
     return ok;
 }
 

@@ -1,7 +1,8 @@
 /* PNG over libspng. Grey stays grey, palettes and 16 bits are expanded and scaled by the library.
  */
 #include "common/cleanup.h"
-#include "image.h"
+#include "png_filter.h"
+#include "png_stored.h"
 #include <spng.h>
 
 #define CHUNK_BYTES_MAX (8u << 20)
@@ -70,27 +71,88 @@ static bool read_rows(spng_ctx *c, const struct spng_ihdr *ih, int fmt, int chan
     return true;
 }
 
+static spng_ctx *reader(struct str body)
+{
+    spng_ctx *c = spng_ctx_new(SPNG_CTX_IGNORE_ADLER32);
+    if (c != NULL && spng_set_image_limits(c, IMAGE_SIDE_MAX, IMAGE_SIDE_MAX) == 0 &&
+        spng_set_chunk_limits(c, CHUNK_BYTES_MAX, 2 * CHUNK_BYTES_MAX) == 0 &&
+        spng_set_crc_action(c, SPNG_CRC_USE, SPNG_CRC_DISCARD) == 0 &&
+        spng_set_png_buffer(c, body.p, body.n) == 0) {
+        return c;
+    }
+    spng_ctx_free(c);
+    return NULL;
+}
+
+/* Bytes of all rows with their filters; 0: rows are out of order. */
+static size_t raw_bytes(const struct spng_ihdr *ih)
+{
+    static const uint8_t samples[] = {1, 0, 3, 1, 2, 0, 4}; /* of each colour type */
+    size_t bits = (size_t)ih->width * ih->bit_depth * samples[ih->color_type];
+    return ih->interlace_method != 0 ? 0 : ih->height * (1 + (bits + 7) / 8);
+}
+
+/* Eight bits of grey, RGB or RGBA, and every chunk before the image data is in order. */
+static bool is_plain(spng_ctx *c, const struct spng_ihdr *ih)
+{
+    struct spng_trns trns;
+    return ih->bit_depth == 8 && ih->interlace_method == 0 &&
+           (ih->color_type == SPNG_COLOR_TYPE_GRAYSCALE ||
+            ih->color_type == SPNG_COLOR_TYPE_TRUECOLOR ||
+            ih->color_type == SPNG_COLOR_TYPE_TRUECOLOR_ALPHA) &&
+           spng_get_trns(c, &trns) == SPNG_ECHUNKAVAIL;
+}
+
+/* A row is given when the one below it no longer needs it, since giving may change it. */
+static bool raw_rows(uint8_t *raw, const struct spng_ihdr *ih, int channels, struct image_rows *to)
+{
+    size_t n = (size_t)ih->width * (size_t)channels;
+    uint8_t *zeros AUTO_FREE = calloc(1, n + 1);
+    const uint8_t *up = zeros;
+    for (uint32_t y = 0; y < ih->height; y++) {
+        uint8_t *row = raw + y * (1 + n) + 1;
+        if (zeros == NULL || !png_unfilter(row[-1], row, up, n, channels)) {
+            return false;
+        }
+        if (y > 0) {
+            give(to, row - 1 - n, ih, channels);
+        }
+        up = row;
+    }
+    give(to, raw + (ih->height - 1) * (1 + n) + 1, ih, channels);
+    return true;
+}
+
 bool png_read(struct str body, struct image_rows *rows)
 {
     spng_ctx *c CLEANUP(ctx_freep)
-    = spng_ctx_new(SPNG_CTX_IGNORE_ADLER32);
+    = reader(body);
+    uint8_t *stored AUTO_FREE = NULL;
+    uint8_t *raw AUTO_FREE = NULL;
     struct spng_ihdr ih;
     int fmt;
     int channels;
     size_t need;
-    if (c == NULL || spng_set_image_limits(c, IMAGE_SIDE_MAX, IMAGE_SIDE_MAX) != 0 ||
-        spng_set_chunk_limits(c, CHUNK_BYTES_MAX, 2 * CHUNK_BYTES_MAX) != 0 ||
-        spng_set_crc_action(c, SPNG_CRC_USE, SPNG_CRC_DISCARD) != 0 ||
-        spng_set_png_buffer(c, body.p, body.n) != 0 || !choose(c, &ih, &fmt, &channels) ||
+    if (c == NULL || !choose(c, &ih, &fmt, &channels) ||
         spng_decoded_image_size(c, fmt, &need) != 0 ||
         need != (size_t)ih.width * ih.height * (size_t)channels) {
         return false;
     }
     int out = ih.color_type == SPNG_COLOR_TYPE_GRAYSCALE && channels != 4 ? 1 : 3;
     rows->matted = channels == 4;
-    return image_fits(ih.width, ih.height) &&
-           rows->begin(rows, (int)ih.width, (int)ih.height, out) &&
-           read_rows(c, &ih, fmt, channels, rows);
+    if (!image_fits(ih.width, ih.height) ||
+        !rows->begin(rows, (int)ih.width, (int)ih.height, out)) {
+        return false;
+    }
+    if (is_plain(c, &ih) && png_raw(body, raw_bytes(&ih), &raw)) {
+        return raw_rows(raw, &ih, channels, rows);
+    }
+    size_t stored_n;
+    if (png_stored(body, raw_bytes(&ih), &stored, &stored_n)) {
+        spng_ctx_free(c);
+        c = reader((struct str){(const char *)stored, stored_n});
+    }
+    return c != NULL && read_rows(c, &ih, fmt, channels, rows);
 }
 
 bool png_encode(const struct image *im, int level, struct buf *out)

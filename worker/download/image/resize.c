@@ -14,6 +14,7 @@ struct resizer {
     int row_i;      /* of the next input row */
     int line_i;     /* of the line being made */
     bool copy;      /* same size */
+    bool lent;      /* the weights are another's */
     float offset;   /* repeat each value of a grey picture */
     float *line;
     uint8_t *kept; /* kept[down.n_max][row_n]; NULL: rows are added as they come */
@@ -32,8 +33,10 @@ void resizer_free(struct resizer *r)
     if (r == NULL) {
         return;
     }
-    resize_weights_done(&r->across);
-    resize_weights_done(&r->down);
+    if (!r->lent) {
+        resize_weights_done(&r->across);
+        resize_weights_done(&r->down);
+    }
     free(r->line);
     free(r->kept);
     free(r);
@@ -105,6 +108,23 @@ struct resizer *resizer_new_cells(const struct resize_weights_cells *across,
     return r;
 }
 
+struct resizer *resizer_new_beside(const struct resizer *first, struct image *out)
+{
+    ASSERT(out->channels == 1 && !first->copy && first->row_i == 0);
+    struct resizer *r = make(out, first->x, first->y, first->w, first->h, first->row_n);
+    r->lent = true;
+    r->across = first->across;
+    r->down = first->down;
+    r->offset = first->offset;
+    r->line = line_new(r);
+    r->kept = first->kept != NULL ? malloc((size_t)r->down.n_max * r->row_n) : NULL;
+    if (r->line == NULL || (first->kept != NULL && r->kept == NULL)) {
+        resizer_free(r);
+        return NULL;
+    }
+    return r;
+}
+
 /* Where output row i goes and which of its pixels are inside. NULL: none. */
 static uint8_t *target(const struct resizer *r, int i, int *ret_from, int *ret_to)
 {
@@ -151,18 +171,48 @@ static void row_added(struct resizer *r, const uint8_t *row)
     }
 }
 
+/* Both rows at once while they belong to the same line. */
+static void two_rows_added(struct resizer *r, const uint8_t *row, const uint8_t *next)
+{
+    const struct simd_taps *t = r->line_i < r->h ? &r->down.at[r->line_i] : NULL;
+    int k = t != NULL ? r->row_i - t->start : -1;
+    if (k < 0 || k + 1 >= t->n) {
+        row_added(r, row);
+        r->row_i++;
+        row_added(r, next);
+    } else {
+        (k == 0 ? r->simd->set_two : r->simd->add_two)(r->line, row, next, t->w + k, r->row_n);
+        r->row_i++;
+        if (k + 1 == t->n - 1) {
+            line_done(r);
+            row_added(r, next);
+        }
+    }
+    r->row_i++;
+}
+
+static const uint8_t *kept_row(const struct resizer *r, int i)
+{
+    return r->kept + (size_t)(i % r->down.n_max) * r->row_n;
+}
+
 static void row_kept(struct resizer *r, const uint8_t *row)
 {
-    int kept_n = r->down.n_max;
-    memcpy(r->kept + (size_t)(r->row_i % kept_n) * r->row_n, row, r->row_n);
+    memcpy(r->kept + (size_t)(r->row_i % r->down.n_max) * r->row_n, row, r->row_n);
     while (r->line_i < r->h) {
         const struct simd_taps *t = &r->down.at[r->line_i];
         if (r->row_i < t->start + t->n - 1) {
             break;
         }
-        for (int k = 0; k < t->n; k++) {
-            const uint8_t *p = r->kept + (size_t)((t->start + k) % kept_n) * r->row_n;
-            (k == 0 ? r->simd->set : r->simd->add)(r->line, p, t->w[k], r->row_n);
+        int k = 0;
+        for (; k + 1 < t->n; k += 2) {
+            (k == 0 ? r->simd->set_two : r->simd->add_two)(r->line, kept_row(r, t->start + k),
+                                                           kept_row(r, t->start + k + 1), t->w + k,
+                                                           r->row_n);
+        }
+        if (k < t->n) {
+            (k == 0 ? r->simd->set : r->simd->add)(r->line, kept_row(r, t->start + k), t->w[k],
+                                                   r->row_n);
         }
         line_done(r);
     }
@@ -184,6 +234,16 @@ void resizer_row(struct resizer *r, const uint8_t *row)
         row_added(r, row);
     }
     r->row_i++;
+}
+
+void resizer_two_rows(struct resizer *r, const uint8_t *row, const uint8_t *next)
+{
+    if (r->copy || r->kept != NULL) {
+        resizer_row(r, row);
+        resizer_row(r, next);
+    } else {
+        two_rows_added(r, row, next);
+    }
 }
 
 bool resize_to(const struct image *im, int w, int h, enum resize_filter filter, struct image *ret)

@@ -16,9 +16,14 @@ struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter
 struct resizer *resizer_new_cells(const struct resize_weights_cells *across,
                                   const struct resize_weights_cells *down, double gain,
                                   double offset, struct image *out, int x, int y);
+/* The same for another plane of the same picture; first keeps the weights and is freed later. NULL:
+ * memory is short. */
+struct resizer *resizer_new_beside(const struct resizer *first, struct image *out);
 void resizer_free(struct resizer *r);
 /* Pass the next row from the top; call in_h times. */
 void resizer_row(struct resizer *r, const uint8_t *row);
+/* The same as passing one after the other, in less time. */
+void resizer_two_rows(struct resizer *r, const uint8_t *row, const uint8_t *next);
 
 /* New picture of w x h. */
 bool resize_to(const struct image *im, int w, int h, enum resize_filter filter,

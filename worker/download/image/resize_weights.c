@@ -61,6 +61,7 @@ bool resize_weights_make_cells(const struct resize_weights_cells *c, double gain
     if (!taps_alloc(c->n, c->sub == 1 ? most : most / 2 + 3, ret)) {
         return false;
     }
+    int taken = 0; /* by the largest cell: often less than any could */
     for (int i = 0; i < c->n; i++) {
         int pixel = c->first + c->group * i;
         double from = MAX(pixel, c->from) * c->scale;
@@ -81,7 +82,10 @@ bool resize_weights_make_cells(const struct resize_weights_cells *c, double gain
         }
         ret->at[i].start = start;
         ret->at[i].n = stop - start;
+        taken = MAX(taken, stop - start);
     }
+    ret->n_max = taken;
+    ret->blocks = ((size_t)taken + SIMD_PAD - 1) / SIMD_PAD;
     return true;
 }
 

@@ -68,7 +68,7 @@ struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit)
             return NULL;
         }
         memset(im->px, i > 0 ? GREY : WHITE, (size_t)im->w * (size_t)im->h);
-        p->resizer[i] = resizer_of(p, i);
+        p->resizer[i] = i < PLANES - 1 ? resizer_of(p, i) : resizer_new_beside(p->resizer[1], im);
         if (p->resizer[i] == NULL) {
             resize_ycc_free(p);
             return NULL;
@@ -82,7 +82,7 @@ void resize_ycc_free(struct resize_ycc *p)
     if (p == NULL) {
         return;
     }
-    for (int i = 0; i < PLANES; i++) {
+    for (int i = PLANES - 1; i >= 0; i--) {
         resizer_free(p->resizer[i]);
         image_done(&p->plane[i]);
     }
@@ -130,8 +130,11 @@ void resize_ycc_strip(struct resize_ycc *p, const struct plane_strip *s)
         struct gamut_rows g = rows_at(p, s, i);
         bool clipped = suspect && p->gamut->clip(&g, y, c);
         p->strip_exceeded = p->strip_exceeded || clipped;
-        for (int k = 0; k < g.y_n; k++) {
-            resizer_row(p->resizer[0], clipped ? y[k] : g.y[k]);
+        const uint8_t *const *rows = clipped ? (const uint8_t *const *)y : g.y;
+        if (g.y_n == 2) {
+            resizer_two_rows(p->resizer[0], rows[0], rows[1]);
+        } else {
+            resizer_row(p->resizer[0], rows[0]);
         }
         for (int k = 0; k < COLOURS; k++) {
             resizer_row(p->resizer[1 + k], clipped ? c[k] : g.c[k][1]);

@@ -4,6 +4,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define BLOCK  32
+#define SMALL  8
 
 typedef float v8f __attribute__((vector_size(32)));
 typedef float v4f __attribute__((vector_size(16)));
@@ -21,9 +22,41 @@ INLINE void lines(float *restrict line, const uint8_t *restrict row, float w, si
             line[i + k] = add ? line[i + k] + x : x;
         }
     }
+    for (; i + SMALL <= n; i += SMALL) {
+        for (size_t k = 0; k < SMALL; k++) {
+            float x = w * (float)row[i + k];
+            line[i + k] = add ? line[i + k] + x : x;
+        }
+    }
     for (; i < n; i++) {
         float x = w * (float)row[i];
         line[i] = add ? line[i] + x : x;
+    }
+}
+
+/* The line is read and written once for two rows. Adding to 0 keeps the order of operations: with
+ * FMA the compiler could otherwise round the second product instead of the first. */
+INLINE void lines_two(float *restrict line, const uint8_t *restrict row,
+                      const uint8_t *restrict next, const float *w, size_t n, bool add)
+{
+    const float first = w[0];
+    const float second = w[1];
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        for (size_t k = 0; k < BLOCK; k++) {
+            float x = (add ? line[i + k] : 0.0f) + first * (float)row[i + k];
+            line[i + k] = x + second * (float)next[i + k];
+        }
+    }
+    for (; i + SMALL <= n; i += SMALL) {
+        for (size_t k = 0; k < SMALL; k++) {
+            float x = (add ? line[i + k] : 0.0f) + first * (float)row[i + k];
+            line[i + k] = x + second * (float)next[i + k];
+        }
+    }
+    for (; i < n; i++) {
+        float x = (add ? line[i] : 0.0f) + first * (float)row[i];
+        line[i] = x + second * (float)next[i];
     }
 }
 
@@ -31,10 +64,12 @@ INLINE void lines(float *restrict line, const uint8_t *restrict row, float w, si
 INLINE void weighted(const float *line, const struct simd_taps *t, size_t blocks, v8f *ret)
 {
     const float *p = line + t->start;
-    v8f sum = {0};
-    for (size_t k = 0; k < 8 * blocks; k += 8) {
-        v8f px;
-        v8f w;
+    v8f px;
+    v8f w;
+    memcpy(&px, p, sizeof px);
+    memcpy(&w, t->w, sizeof w);
+    v8f sum = px * w;
+    for (size_t k = 8; k < 8 * blocks; k += 8) {
         memcpy(&px, p + k, sizeof px);
         memcpy(&w, t->w + k, sizeof w);
         sum += px * w;
@@ -42,70 +77,79 @@ INLINE void weighted(const float *line, const struct simd_taps *t, size_t blocks
     *ret = sum;
 }
 
-/* Add neighbours within two vectors: a0+a1 b0+b1 a2+a3 b2+b3 ... */
+/* Add neighbours: of each four lanes two sums of a, then two of b. */
 INLINE void pairs(const v8f *a, const v8f *b, v8f *ret)
 {
-    *ret = __builtin_shufflevector(*a, *b, 0, 8, 2, 10, 4, 12, 6, 14) +
-           __builtin_shufflevector(*a, *b, 1, 9, 3, 11, 5, 13, 7, 15);
+    *ret = __builtin_shufflevector(*a, *b, 0, 2, 8, 10, 4, 6, 12, 14) +
+           __builtin_shufflevector(*a, *b, 1, 3, 9, 11, 5, 7, 13, 15);
 }
 
-/* Two output pixels in four partial sums each, lanes alternating. */
-INLINE void weighted_two(const float *line, const struct simd_taps *t, size_t blocks, v8f *ret)
+/* Four output pixels in two partial sums each: four and four lanes. step: from one pixel to the
+ * next. */
+INLINE void weighted_four(const float *line, const struct simd_taps *t, int step, size_t blocks,
+                          v8f *ret)
 {
     v8f a;
     v8f b;
+    v8f first;
     weighted(line, t, blocks, &a);
-    weighted(line, t + 1, blocks, &b);
-    pairs(&a, &b, ret);
+    weighted(line, t + step, blocks, &b);
+    pairs(&a, &b, &first);
+    weighted(line, t + 2 * step, blocks, &a);
+    weighted(line, t + 3 * step, blocks, &b);
+    pairs(&a, &b, &a);
+    pairs(&first, &a, ret);
 }
 
-/* Four output pixels in two partial sums each: four and four lanes. */
-INLINE void weighted_four(const float *line, const struct simd_taps *t, size_t blocks, v8f *ret)
+/* Eight output pixels, 0 to 255. */
+INLINE void grey_eight(const float *line, const struct simd_taps *t, int step, size_t blocks,
+                       float offset, v8i *ret)
 {
     v8f a;
     v8f b;
-    weighted_two(line, t, blocks, &a);
-    weighted_two(line, t + 2, blocks, &b);
-    *ret = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
-           __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-}
-
-INLINE void grey_eight(const float *line, const struct simd_taps *t, size_t blocks, float offset,
-                       uint8_t *out)
-{
-    const v8i most = {255, 255, 255, 255, 255, 255, 255, 255};
-    v8f a;
-    v8f b;
-    weighted_four(line, t, blocks, &a);
-    weighted_four(line, t + 4, blocks, &b);
+    weighted_four(line, t, step, blocks, &a);
+    weighted_four(line, t + 4 * step, step, blocks, &b);
     v8f sum = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
               __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15) + offset;
     v8i v = __builtin_convertvector(sum, v8i);
-    v &= ~(v >> 31);
-    v8i over = v > most;
-    v = (v & ~over) | (most & over);
-    int32_t px[8];
-    memcpy(px, &v, sizeof px);
+    v8i inside = v;
     for (int i = 0; i < 8; i++) {
-        out[i] = (uint8_t)px[i];
+        inside[i] = MIN(MAX(v[i], 0), 255);
     }
+    *ret = inside;
+}
+
+/* Thirty-two output pixels: every fourth one is in the same byte of a lane, so that bytes are in
+ * order without being moved. */
+INLINE void grey_many(const float *line, const struct simd_taps *t, size_t blocks, float offset,
+                      uint8_t *out)
+{
+    v8i all = {0};
+    for (int i = 0; i < 4; i++) {
+        v8i v;
+        grey_eight(line, t + i, 4, blocks, offset, &v);
+        all |= v << (8 * i);
+    }
+    memcpy(out, &all, sizeof all);
 }
 
 INLINE void grey_blocks(const float *line, const struct simd_taps *taps, int n, size_t blocks,
                         float offset, uint8_t *out)
 {
     int x = 0;
-    for (; x + 8 <= n; x += 8) {
-        grey_eight(line, taps + x, blocks, offset, out + x);
+    for (; x + 32 <= n; x += 32) {
+        grey_many(line, taps + x, blocks, offset, out + x);
     }
-    if (x < n) {
-        struct simd_taps last[8];
-        uint8_t px[8];
+    for (; x < n; x += 8) {
+        struct simd_taps some[8];
+        v8i v;
         for (int i = 0; i < 8; i++) {
-            last[i] = taps[MIN(x + i, n - 1)];
+            some[i] = taps[MIN(x + i, n - 1)];
         }
-        grey_eight(line, last, blocks, offset, px);
-        memcpy(out + x, px, (size_t)(n - x));
+        grey_eight(line, some, 1, blocks, offset, &v);
+        for (int i = 0; i < MIN(8, n - x); i++) {
+            out[x + i] = (uint8_t)v[i];
+        }
     }
 }
 
@@ -152,6 +196,16 @@ INLINE void rgb(const float *line, const struct simd_taps *taps, int n, uint8_t 
     {                                                                                              \
         lines(line, row, w, n, true);                                                              \
     }                                                                                              \
+    attributes static void set_two_##suffix(float *line, const uint8_t *row, const uint8_t *next,  \
+                                            const float *w, size_t n)                              \
+    {                                                                                              \
+        lines_two(line, row, next, w, n, false);                                                   \
+    }                                                                                              \
+    attributes static void add_two_##suffix(float *line, const uint8_t *row, const uint8_t *next,  \
+                                            const float *w, size_t n)                              \
+    {                                                                                              \
+        lines_two(line, row, next, w, n, true);                                                    \
+    }                                                                                              \
     attributes static void grey_##suffix(const float *line, const struct simd_taps *taps, int n,   \
                                          size_t blocks, float offset, uint8_t *out)                \
     {                                                                                              \
@@ -162,7 +216,8 @@ INLINE void rgb(const float *line, const struct simd_taps *taps, int n, uint8_t 
     {                                                                                              \
         rgb(line, taps, n, out);                                                                   \
     }                                                                                              \
-    static const struct simd X = {#suffix, set_##suffix, add_##suffix, grey_##suffix, rgb_##suffix};
+    static const struct simd X = {#suffix,          set_##suffix,  add_##suffix, set_two_##suffix, \
+                                  add_two_##suffix, grey_##suffix, rgb_##suffix};
 
 LOOPS_FOR(any_processor, portable, )
 #ifdef __x86_64__

@@ -17,6 +17,9 @@ struct simd {
     void (*set)(float *line, const uint8_t *row, float w, size_t n);
     /* line[i] += w * row[i] */
     void (*add)(float *line, const uint8_t *row, float w, size_t n);
+    /* The same with two rows, of weights w[0] and w[1], at once. */
+    void (*set_two)(float *line, const uint8_t *row, const uint8_t *next, const float *w, size_t n);
+    void (*add_two)(float *line, const uint8_t *row, const uint8_t *next, const float *w, size_t n);
     /* n output pixels of a line, rounded and clamped. blocks: vectors of SIMD_PAD weights that each
      * may have, all of which are read, and as many floats of the line from its start on. offset:
      * added to each. */

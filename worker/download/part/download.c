@@ -334,9 +334,10 @@ static void run_alive(struct download *d)
 
 static enum job_main_end finish(struct download *d, struct err *err)
 {
-    const struct finish f = finish_of(d);
+    struct finish f = finish_of(d);
     bool other = d->part_hosts != NULL && d->run.host > 0;
     bool whole;
+    f.late = other && part_hosts_ended(d->part_hosts); /* others took its earlier word */
     if ((other && !finish_share(&f, err)) || !finish_part(&f, &d->total, &whole, err)) {
         return JOB_MAIN_FAILED;
     }
@@ -346,7 +347,7 @@ static enum job_main_end finish(struct download *d, struct err *err)
     }
     bool ended = part_hosts_ended(d->part_hosts);
     if (ended) {
-        part_hosts_clean(d->sink, d->run.host);
+        part_hosts_clean(d->sink, d->run.host, f.late);
     }
     log_event(LOG_INFO, "share_finished", LF_I("host", d->run.host + 1),
               LF_I("hosts", d->run.hosts), LF_I("rows", d->run.share_rows));
@@ -442,7 +443,7 @@ static enum job_main_end download(void *ctx, struct err *err)
         resume_abort_uploads(d->sink);
         tell_already_finished(&d->o);
         if (d->hosts.n > 1) {
-            part_hosts_clean(d->sink, d->hosts.me);
+            part_hosts_clean(d->sink, d->hosts.me, true);
         }
         bool ok = sink_sweep(d->sink, err) && incremental_mode_end(d->sink, &d->o, d->task, err);
         return ok ? JOB_MAIN_DONE : JOB_MAIN_FAILED; /* killed right after */

@@ -120,7 +120,7 @@ bool finish_part(const struct finish *f, struct stats *ret_total, bool *ret_whol
         ok = ok && write_manifest(f, &total, started_us, &objects, err);
     }
     if (ok && *ret_whole && f->hosts != NULL) {
-        part_hosts_clean(f->sink, f->run->host);
+        part_hosts_clean(f->sink, f->run->host, f->late);
     }
     sink_listing_done(&objects);
     if (ok) {

@@ -11,6 +11,7 @@ struct finish { /* value, all borrowed */
     const struct writer *writer;
     struct manifest_extend *extend; /* its objects move into the manifest */
     struct part_hosts *hosts;       /* NULL: this host has the whole part */
+    bool late;                      /* see part_hosts_clean */
     const char *task;
     const char *attempt;
     usec_t started_us;

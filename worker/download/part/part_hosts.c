@@ -256,16 +256,19 @@ void part_hosts_total(const struct part_hosts *h, struct stats *ret, usec_t *ret
     }
 }
 
-void part_hosts_clean(struct sink *sink, int host)
+void part_hosts_clean(struct sink *sink, int host, bool late)
 {
+    char own[PROGRESS_HOSTS_KEY_BYTES];
+    progress_hosts_key(host, own);
     struct sink_listing l = {0};
     struct err err = ERR_INIT;
     bool ok = sink_list(sink, &l, &err);
     for (size_t i = 0; ok && i < l.n; i++) {
-        struct str name = str_of(l.objects[i].name);
-        if ((str_starts(name, PREFIX) && str_ends(name, ".json")) ||
-            (host == 0 && progress_hosts_is_key(l.objects[i].name))) {
-            ok = sink_delete(sink, l.objects[i].name, &err);
+        const char *name = l.objects[i].name;
+        bool progress =
+            progress_hosts_is_key(name) && (host == 0 || (late && strcmp(name, own) == 0));
+        if (progress || (str_starts(str_of(name), PREFIX) && str_ends(str_of(name), ".json"))) {
+            ok = sink_delete(sink, name, &err);
         }
     }
     sink_listing_done(&l);

@@ -36,5 +36,7 @@ bool part_hosts_wait(struct part_hosts *h, struct err *err) MUST_CHECK;
 /* Sum of what all have said; *ret_started_us: when the first of them began. */
 void part_hosts_total(const struct part_hosts *h, struct stats *ret, usec_t *ret_started_us);
 /* After the manifest: remove what the hosts have said, and as host 0, which writes the last
- * _progress.json, their progress. A failure is only logged. */
-void part_hosts_clean(struct sink *sink, int host);
+ * _progress.json, their progress. late: the manifest was there before this host had written its
+ * progress for the last time, so that host 0 may have removed the others' before: it removes its
+ * own. A failure is only logged. */
+void part_hosts_clean(struct sink *sink, int host, bool late);

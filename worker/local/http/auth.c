@@ -8,6 +8,8 @@
 #include "upload.h"
 #include <stdio.h>
 
+#define PRESIGNED_BYTES_MAX ((size_t)4096)
+
 enum refusal {
     MISSING,
     INCOMPLETE,
@@ -135,12 +137,12 @@ bool auth_prepare_chunks(const struct request *r, const struct local_settings *s
 }
 
 /* Keys that were given out come with their token and end; the configured ones have neither. */
-static bool token_check(struct request *r, const struct local_settings *set, struct str key_id)
+static bool token_check(struct request *r, const struct local_settings *set, struct str key_id,
+                        struct str token)
 {
     char secret[65];
     struct str session;
     usec_t expires;
-    struct str token = request_header(r, "x-amz-security-token");
     if (!issued_secret(set, key_id, secret)) {
         return token.p == NULL || refuse(r, UNKNOWN_KEY);
     }
@@ -243,7 +245,117 @@ static bool amz_headers_signed(const struct request *r, const struct sigv4_heade
     return true;
 }
 
-bool auth_check(struct request *r, const struct local_settings *set)
+enum presigned_field { CREDENTIAL, DATE, EXPIRES, NAMES, SIGNATURE, TOKEN, ALGORITHM, FIELD_COUNT };
+
+static const char *const presigned_names[FIELD_COUNT] = {
+    "X-Amz-Credential", "X-Amz-Date",           "X-Amz-Expires",  "X-Amz-SignedHeaders",
+    "X-Amz-Signature",  "X-Amz-Security-Token", "X-Amz-Algorithm"};
+
+/* What a presigned URL says in its query. */
+struct presigned {
+    struct buf is[FIELD_COUNT]; /* decoded */
+    struct buf query;           /* the rest of it, as on the wire */
+};
+
+/* False: a field is missing. */
+static bool presigned_read(const struct request *r, struct presigned *p)
+{
+    struct str rest = r->query;
+    bool all = true;
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        all = (request_query(r, presigned_names[i], &p->is[i]) || i == TOKEN) && all;
+    }
+    while (rest.n > 0) {
+        struct str pair = str_split(&rest, '&');
+        struct str value = pair;
+        struct str name = str_split(&value, '=');
+        bool own = false;
+        for (size_t i = 0; i < FIELD_COUNT; i++) {
+            own = own || str_eq_cstr(name, presigned_names[i]);
+        }
+        if (!own) {
+            buf_addf(&p->query, "%s" STR_FMT, p->query.n > 0 ? "&" : "", STR_ARG(pair));
+        }
+    }
+    return all && p->is[SIGNATURE].n == 64 && p->is[DATE].n == 16;
+}
+
+/* A URL signed in advance: the same signature over its query, without the payload's hash. */
+static bool presigned_verify(struct request *r, const struct local_settings *set,
+                             struct presigned *p)
+{
+    struct sigv4_header headers[REQUEST_HEADERS_MAX];
+    struct aws_creds creds = {.expires = USEC_NEVER};
+    struct err err = ERR_INIT;
+    struct str scope = buf_str(&p->is[CREDENTIAL]);
+    struct str key_id = str_split(&scope, '/');
+    struct str day = str_split(&scope, '/');
+    struct str region = str_split(&scope, '/');
+    char secret[129];
+    size_t n;
+    bool host;
+    usec_t then;
+    int64_t seconds;
+    if (!clock_parse_amz(buf_cstr(&p->is[DATE]), &then, &err) || day.n != 8 ||
+        memcmp(day.p, p->is[DATE].p, 8) != 0 || !str_eq_cstr(scope, "s3/aws4_request") ||
+        !parse_i64(buf_str(&p->is[EXPIRES]), 1, SIGV4_EXPIRES_S_MAX, &seconds, &err) ||
+        !signed_headers(r, buf_str(&p->is[NAMES]), headers, &n, &host) || !host) {
+        return refuse(r, INCOMPLETE);
+    }
+    if (!secret_of(set, key_id, secret)) {
+        return refuse(r, UNKNOWN_KEY);
+    }
+    if (!str_eq_cstr(region, set->region)) {
+        return refuse(r, BAD_REGION);
+    }
+    usec_t now = clock_wall_us();
+    if (now > then + seconds * USEC_PER_SEC || then > now + set->signature_window_us) {
+        reply_error(r, 403, "AccessDenied",
+                    now > then ? "Request has expired" : "Request is not yet valid");
+        return false;
+    }
+    (void)snprintf(creds.key_id, sizeof creds.key_id, STR_FMT, STR_ARG(key_id));
+    (void)snprintf(creds.secret, sizeof creds.secret, "%s", secret);
+    (void)snprintf(creds.session_token, sizeof creds.session_token, "%s", buf_cstr(&p->is[TOKEN]));
+    struct sigv4_request q = {.method = str_of(r->method),
+                              .path = r->path,
+                              .query = buf_str(&p->query),
+                              .headers = headers,
+                              .headers_n = n,
+                              .payload_hash = STR(SIGV4_UNSIGNED_PAYLOAD),
+                              .region = region,
+                              .service = STR("s3"),
+                              .is_s3 = true};
+    AUTO_BUF struct buf signed_query = BUF_INIT(8 * PRESIGNED_BYTES_MAX);
+    sigv4_presign(&q, &creds, then, seconds, &signed_query);
+    if (!amz_headers_signed(r, headers, n) ||
+        !hash_equal(signed_query.p + signed_query.n - 64, p->is[SIGNATURE].p, 64)) {
+        return refuse(r, MISMATCH);
+    }
+    r->signed_ok = true;
+    r->signed_at = then;
+    (void)snprintf(r->key_id, sizeof r->key_id, STR_FMT, STR_ARG(key_id));
+    return token_check(r, set, key_id,
+                       p->is[TOKEN].n > 0 ? buf_str(&p->is[TOKEN]) : (struct str){0});
+}
+
+static bool presigned_check(struct request *r, const struct local_settings *set)
+{
+    struct presigned p;
+    buf_init(&p.query, PRESIGNED_BYTES_MAX);
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        buf_init(&p.is[i], PRESIGNED_BYTES_MAX);
+    }
+    bool small = !r->headers_overflow && r->path.n + r->query.n < PRESIGNED_BYTES_MAX;
+    bool ok = small && presigned_read(r, &p) ? presigned_verify(r, set, &p) : refuse(r, INCOMPLETE);
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        buf_done(&p.is[i]);
+    }
+    buf_done(&p.query);
+    return ok;
+}
+
+static bool header_check(struct request *r, const struct local_settings *set)
 {
     struct sigv4_auth auth;
     struct sigv4_header headers[REQUEST_HEADERS_MAX];
@@ -257,9 +369,6 @@ bool auth_check(struct request *r, const struct local_settings *set)
     bool hash_ok;
     char secret[129];
     struct str hash;
-    if (header.p == NULL) {
-        return refuse(r, MISSING);
-    }
     if (r->headers_overflow || !sigv4_parse_authorization(header, &auth, &err) || date.n != 16 ||
         !signed_headers(r, auth.signed_headers, headers, &n, &host) || !host) {
         return refuse(r, INCOMPLETE);
@@ -309,5 +418,14 @@ bool auth_check(struct request *r, const struct local_settings *set)
     r->signed_ok = true;
     r->signed_at = then;
     (void)snprintf(r->key_id, sizeof r->key_id, STR_FMT, STR_ARG(auth.key_id));
-    return token_check(r, set, auth.key_id);
+    return token_check(r, set, auth.key_id, request_header(r, "x-amz-security-token"));
+}
+
+bool auth_check(struct request *r, const struct local_settings *set)
+{
+    bool has_header = request_header(r, "authorization").p != NULL;
+    if (!has_header && strcmp(r->service, "s3") == 0 && request_has_query(r, "X-Amz-Signature")) {
+        return presigned_check(r, set);
+    }
+    return has_header ? header_check(r, set) : refuse(r, MISSING);
 }

@@ -8,6 +8,7 @@
 #include "local/fsx/fsx.h"
 #include "local/hosting/hosting.h"
 #include "local/hosting/runtime.h"
+#include "local/iam/permission.h"
 #include "local/s3/s3_local.h"
 #include "local/sagemaker/job_clock.h"
 #include "local/sagemaker/sagemaker_local.h"
@@ -43,6 +44,7 @@ static const struct {
     {"sagemaker", "DescribeTrainingJob", "TrainingJobName", sagemaker_describe},
     {"sagemaker", "ListTrainingJobs", "NameContains", sagemaker_list},
     {"sagemaker", "StopTrainingJob", "TrainingJobName", sagemaker_stop},
+    {"sagemaker", "DeleteTrainingJob", "TrainingJobName", sagemaker_delete},
     {"sagemaker", "UpdateTrainingJob", "TrainingJobName", sagemaker_update},
     {"sagemaker", "AddTags", "ResourceArn", sagemaker_add_tags},
     {"sagemaker", "ListTags", "ResourceArn", sagemaker_list_tags},
@@ -399,7 +401,7 @@ static void request_judge(struct request *r)
     } else if (!fault_before(r)) {
         if (r->operation[0] != '\0' && !rates_allow(&app->rates, r->operation)) {
             throttle(r);
-        } else {
+        } else if (permission_check(r)) {
             handle(r);
             if (r->forward_to == NULL && !dispatch_waits(r)) {
                 fault_after(r);

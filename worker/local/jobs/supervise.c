@@ -17,6 +17,7 @@
 #define SPEC_BYTES_MAX    (4u << 20)
 #define FAILURE_BYTES_MAX 1024
 #define SYNC_EVERY_US     USEC_PER_SEC
+#define UNWATCHED_US      (200 * USEC_PER_MSEC)
 
 enum ending {
     END_NONE,
@@ -95,7 +96,8 @@ bool supervise_pump(struct supervisor *s, usec_t until)
             fds[n++] = (struct pollfd){s->hosts[i].pipe_fd, POLLIN, 0};
         }
     }
-    int64_t wait = MIN(MAX(INT64_C(0), until - clock_wall_us()), 3600 * USEC_PER_SEC);
+    int64_t longest = s->inotify_fd >= 0 ? 3600 * USEC_PER_SEC : UNWATCHED_US;
+    int64_t wait = MIN(MAX(INT64_C(0), until - clock_wall_us()), longest);
     struct timespec ts = {wait / USEC_PER_SEC, wait % USEC_PER_SEC * 1000};
     (void)ppoll(fds, n, &ts, NULL);
     for (int i = 0; i < s->hosts_n; i++) {
@@ -382,8 +384,10 @@ static bool watches_open(struct supervisor *s)
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    return s->signal_fd >= 0 && s->inotify_fd >= 0 &&
-           inotify_add_watch(s->inotify_fd, s->folder, IN_MOVED_TO) >= 0;
+    /* A user has 128 of them on many systems; the jobs beyond look by the clock. */
+    bool none_left = s->inotify_fd < 0 && errno == EMFILE;
+    return s->signal_fd >= 0 &&
+           (none_left || inotify_add_watch(s->inotify_fd, s->folder, IN_MOVED_TO) >= 0);
 }
 
 bool supervise_open(struct supervisor *s, const char *folder, bool *ret_taken, struct err *err)

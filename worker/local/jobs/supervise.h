@@ -35,7 +35,7 @@ struct supervisor {
     int64_t seq;
     int hosts_n;
     struct job_host *hosts; /* hosts[hosts_n] */
-    int inotify_fd;
+    int inotify_fd;         /* -1: none was to be had, it looks every 200 ms */
     int signal_fd;
     json_t *synced; /* files equal to their objects; see checkpoints.c */
     bool stop;      /* asked to end */

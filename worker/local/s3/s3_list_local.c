@@ -1,4 +1,4 @@
-/* ListObjectsV2 and ListBuckets. See s3_local.h. */
+/* ListObjectsV2, ListObjects and ListBuckets. See s3_local.h. */
 #include "common/clock.h"
 #include "common/xml.h"
 #include "local/app.h"
@@ -18,10 +18,12 @@ struct listing {
     struct buf *contents;
     struct buf *prefixes;
     bool url; /* encoding-type=url */
+    bool v1;  /* ListObjects: pages by marker */
     int64_t max;
     int64_t n;
     bool truncated;
     char last[S3_KEY_MAX + 1];
+    char after[S3_KEY_MAX + 1];
 };
 
 static void text_add(struct buf *out, const char *text, bool url)
@@ -87,8 +89,14 @@ static void listing_reply(const struct listing *l, const char *bucket, const str
     struct buf *b = &l->r->reply.body;
     buf_addf(b, XML_HEAD "<ListBucketResult " S3_XMLNS "><Name>%s</Name><Prefix>", bucket);
     text_add(b, buf_cstr(prefix), l->url);
-    buf_addf(b, "</Prefix><KeyCount>%lld</KeyCount><MaxKeys>%lld</MaxKeys>", (long long)l->n,
-             (long long)l->max);
+    if (l->v1) {
+        buf_add_cstr(b, "</Prefix><Marker>");
+        text_add(b, l->after, l->url);
+        buf_add_cstr(b, "</Marker>");
+    } else {
+        buf_addf(b, "</Prefix><KeyCount>%lld</KeyCount>", (long long)l->n);
+    }
+    buf_addf(b, "<MaxKeys>%lld</MaxKeys>", (long long)l->max);
     if (delimiter->n > 0) {
         buf_add_cstr(b, "<Delimiter>");
         text_add(b, buf_cstr(delimiter), l->url);
@@ -96,7 +104,11 @@ static void listing_reply(const struct listing *l, const char *bucket, const str
     }
     buf_addf(b, "%s<IsTruncated>%s</IsTruncated>", l->url ? "<EncodingType>url</EncodingType>" : "",
              l->truncated ? "true" : "false");
-    if (l->truncated) {
+    if (l->truncated && l->v1 && delimiter->n > 0) { /* else the last key is the next marker */
+        buf_add_cstr(b, "<NextMarker>");
+        text_add(b, l->last, l->url);
+        buf_add_cstr(b, "</NextMarker>");
+    } else if (l->truncated && !l->v1) {
         char hex[2 * S3_KEY_MAX + 1];
         str_hex((const uint8_t *)l->last, strlen(l->last), hex);
         buf_addf(b, "<NextContinuationToken>%s</NextContinuationToken>", hex);
@@ -114,9 +126,12 @@ void s3_list_objects(struct request *r, const char *bucket)
     AUTO_BUF struct buf text = BUF_INIT(2 * S3_KEY_MAX + 2);
     AUTO_BUF struct buf contents = BUF_INIT(REPLY_BODY_BYTES_MAX / 2);
     AUTO_BUF struct buf prefixes = BUF_INIT(REPLY_BODY_BYTES_MAX / 4);
-    struct listing l = {.r = r, .contents = &contents, .prefixes = &prefixes, .max = LIST_KEYS_MAX};
+    struct listing l = {.r = r,
+                        .contents = &contents,
+                        .prefixes = &prefixes,
+                        .v1 = strcmp(r->operation, "ListObjects") == 0,
+                        .max = LIST_KEYS_MAX};
     struct err err = ERR_INIT;
-    char after[S3_KEY_MAX + 1] = "";
     (void)request_query(r, "prefix", &prefix);
     (void)request_query(r, "delimiter", &delimiter);
     l.url = request_query(r, "encoding-type", &text) && strcmp(buf_cstr(&text), "url") == 0;
@@ -129,18 +144,18 @@ void s3_list_objects(struct request *r, const char *bucket)
         }
         l.max = MIN(l.max, LIST_KEYS_MAX);
     }
-    if (request_query(r, "continuation-token", &text)) {
-        if (!token_decode(&text, after, sizeof after)) {
+    if (!l.v1 && request_query(r, "continuation-token", &text)) {
+        if (!token_decode(&text, l.after, sizeof l.after)) {
             reply_error(r, 400, "InvalidArgument", "The continuation token provided is incorrect");
             return;
         }
-    } else if (request_query(r, "start-after", &text)) {
-        (void)snprintf(after, sizeof after, "%s", buf_cstr(&text));
+    } else if (request_query(r, l.v1 ? "marker" : "start-after", &text)) {
+        (void)snprintf(l.after, sizeof l.after, "%s", buf_cstr(&text));
     }
     struct s3_walk w = {.root = r->app->root,
                         .bucket = bucket,
                         .prefix = buf_cstr(&prefix),
-                        .after = after,
+                        .after = l.after,
                         .delimiter = buf_cstr(&delimiter),
                         .found = listing_found,
                         .ctx = &l};

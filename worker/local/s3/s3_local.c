@@ -4,6 +4,7 @@
 #include "local/app.h"
 #include "local/http/upload.h"
 #include "local/jobs/files.h"
+#include "s3_range.h"
 #include "s3_write_local.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,6 +35,49 @@ bool s3_wants_upload(const char *method)
     return strcmp(method, "PUT") == 0;
 }
 
+/* True when the request is about something of a bucket or object that is not played here. Never
+ * take it for the object itself. */
+static bool is_subresource(const struct request *r)
+{
+    static const char *const names[] = {"accelerate",
+                                        "acl",
+                                        "analytics",
+                                        "attributes",
+                                        "cors",
+                                        "encryption",
+                                        "events",
+                                        "intelligent-tiering",
+                                        "inventory",
+                                        "legal-hold",
+                                        "lifecycle",
+                                        "logging",
+                                        "metrics",
+                                        "notification",
+                                        "object-lock",
+                                        "ownershipControls",
+                                        "policy",
+                                        "policyStatus",
+                                        "publicAccessBlock",
+                                        "replication",
+                                        "requestPayment",
+                                        "restore",
+                                        "retention",
+                                        "select",
+                                        "session",
+                                        "tagging",
+                                        "torrent",
+                                        "versionId",
+                                        "versioning",
+                                        "versions",
+                                        "website"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (request_has_query(r, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *bucket_operation(const struct request *r)
 {
     const char *m = r->method;
@@ -41,7 +85,10 @@ static const char *bucket_operation(const struct request *r)
         return request_has_query(r, "location")    ? "GetBucketLocation"
                : request_has_query(r, "uploads")   ? "ListMultipartUploads"
                : request_has_query(r, "list-type") ? "ListObjectsV2"
-                                                   : "";
+                                                   : "ListObjects";
+    }
+    if (strcmp(m, "POST") == 0) {
+        return request_has_query(r, "delete") ? "DeleteObjects" : "";
     }
     return strcmp(m, "HEAD") == 0     ? "HeadBucket"
            : strcmp(m, "PUT") == 0    ? "CreateBucket"
@@ -55,7 +102,7 @@ const char *s3_operation(const struct request *r)
     char key[S3_KEY_MAX + 1];
     const char *m = r->method;
     bool upload = request_has_query(r, "uploadId");
-    if (!s3_target(r, bucket, key)) {
+    if (!s3_target(r, bucket, key) || is_subresource(r)) {
         return "";
     }
     if (bucket[0] == '\0') {
@@ -72,7 +119,7 @@ const char *s3_operation(const struct request *r)
     }
     if (strcmp(m, "PUT") == 0) {
         bool copy = request_header(r, "x-amz-copy-source").p != NULL;
-        return copy ? "" : upload ? "UploadPart" : "PutObject";
+        return upload ? copy ? "UploadPartCopy" : "UploadPart" : copy ? "CopyObject" : "PutObject";
     }
     if (strcmp(m, "DELETE") == 0) {
         return upload ? "AbortMultipartUpload" : "DeleteObject";
@@ -104,39 +151,6 @@ static void put_object(struct request *r, const char *bucket, const char *key)
     s3_checksum_headers(r, &m.checksum);
     s3_encryption_headers(r, bucket);
     r->reply.status = 200;
-}
-
-/* "bytes=a-b", "bytes=a-", "bytes=-n" over size bytes. 0: not a supported range; -1: outside; 1:
- * found. */
-static int range_parse(struct str v, int64_t size, int64_t *ret_from, int64_t *ret_n)
-{
-    struct err err = ERR_INIT;
-    if (!str_starts(v, "bytes=") || memchr(v.p, ',', v.n) != NULL) {
-        return 0;
-    }
-    struct str to = {v.p + 6, v.n - 6};
-    struct str from = str_split(&to, '-');
-    int64_t a = 0;
-    int64_t b = size - 1;
-    if (from.n == 0) {
-        int64_t last;
-        if (!parse_i64(to, 0, INT64_MAX, &last, &err)) {
-            return 0;
-        }
-        a = MAX(INT64_C(0), size - last);
-        if (last == 0) {
-            return -1;
-        }
-    } else if (!parse_i64(from, 0, INT64_MAX, &a, &err) ||
-               (to.n > 0 && (!parse_i64(to, 0, INT64_MAX, &b, &err) || b < a))) {
-        return 0;
-    }
-    if (a >= size) {
-        return -1;
-    }
-    *ret_from = a;
-    *ret_n = MIN(b, size - 1) - a + 1;
-    return 1;
 }
 
 static void object_headers(struct request *r, const struct s3_meta *m, const struct stat *st)
@@ -192,7 +206,7 @@ static void get_object(struct request *r, const char *bucket, const char *key)
     }
     struct str range = request_header(r, "range");
     int found =
-        range.p == NULL ? 0 : range_parse(range, st.st_size, &r->reply.offset, &r->reply.length);
+        range.p == NULL ? 0 : s3_range_parse(range, st.st_size, &r->reply.offset, &r->reply.length);
     if (found < 0) {
         reply_error(r, 416, "InvalidRange", "The requested range is not satisfiable");
         return;
@@ -277,6 +291,7 @@ bool s3_is_public(const struct request *r)
 static void object_operate(struct request *r, const char *bucket, const char *key)
 {
     const char *op = r->operation;
+    char etag[33];
     if (strcmp(op, "GetObject") == 0 || strcmp(op, "HeadObject") == 0) {
         get_object(r, bucket, key);
     } else if (strcmp(op, "PutObject") == 0) {
@@ -289,7 +304,11 @@ static void object_operate(struct request *r, const char *bucket, const char *ke
     } else if (strcmp(op, "CreateMultipartUpload") == 0) {
         s3_multipart_create(r, bucket, key);
     } else if (strcmp(op, "UploadPart") == 0) {
-        s3_multipart_part(r, bucket, key);
+        (void)s3_multipart_part(r, bucket, key, etag);
+    } else if (strcmp(op, "UploadPartCopy") == 0) {
+        s3_copy_part(r, bucket, key);
+    } else if (strcmp(op, "CopyObject") == 0) {
+        s3_copy_object(r, bucket, key);
     } else if (strcmp(op, "CompleteMultipartUpload") == 0) {
         s3_multipart_complete(r, bucket, key);
     } else if (strcmp(op, "AbortMultipartUpload") == 0) {
@@ -313,10 +332,13 @@ void s3_handle(struct request *r)
         s3_list_buckets(r);
     } else if (bucket_denied(r, bucket)) {
         reply_error(r, 403, "AccessDenied", "Access Denied");
-    } else if (key[0] != '\0' && !s3_store_has_bucket(r->app->root, bucket)) {
+    } else if ((key[0] != '\0' || strcmp(r->operation, "DeleteObjects") == 0) &&
+               !s3_store_has_bucket(r->app->root, bucket)) {
         (void)err_set(&err, ERR_NOT_FOUND, "no bucket");
         s3_reply_err(r, &err);
-    } else if (strcmp(r->operation, "ListObjectsV2") == 0) {
+    } else if (strcmp(r->operation, "DeleteObjects") == 0) {
+        s3_delete_objects(r, bucket);
+    } else if (str_starts(str_of(r->operation), "ListObjects")) {
         s3_list_objects(r, bucket);
     } else if (strcmp(r->operation, "ListMultipartUploads") == 0) {
         s3_multipart_list_uploads(r, bucket);

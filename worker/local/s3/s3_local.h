@@ -1,4 +1,5 @@
-/* S3 in path style over s3_store.h: objects, listings, multipart uploads, conditional writes. */
+/* S3 in path style over s3_store.h: objects, copies, listings, multipart uploads, conditional
+ * writes. */
 #pragma once
 #include "local/http/request.h"
 #include "s3_store.h"
@@ -21,12 +22,20 @@ void s3_handle(struct request *r);
 
 /* s3_multipart_local.c: the operations on multipart uploads. */
 void s3_multipart_create(struct request *r, const char *bucket, const char *key);
-void s3_multipart_part(struct request *r, const char *bucket, const char *key);
+/* True: stored, with this ETag. */
+bool s3_multipart_part(struct request *r, const char *bucket, const char *key,
+                       char ret_etag[static 33]);
 void s3_multipart_complete(struct request *r, const char *bucket, const char *key);
 void s3_multipart_abort_upload(struct request *r, const char *bucket, const char *key);
 void s3_multipart_list(struct request *r, const char *bucket, const char *key);
 void s3_multipart_list_uploads(struct request *r, const char *bucket);
 
-/* s3_list_local.c */
+/* s3_copy_local.c: CopyObject, UploadPartCopy. */
+void s3_copy_object(struct request *r, const char *bucket, const char *key);
+void s3_copy_part(struct request *r, const char *bucket, const char *key);
+/* s3_delete_local.c */
+void s3_delete_objects(struct request *r, const char *bucket);
+
+/* s3_list_local.c: both versions of the listing. */
 void s3_list_objects(struct request *r, const char *bucket);
 void s3_list_buckets(struct request *r);

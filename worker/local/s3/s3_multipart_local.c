@@ -232,7 +232,8 @@ static bool part_store(struct request *r, const struct upload_target *t,
     return ok;
 }
 
-void s3_multipart_part(struct request *r, const char *bucket, const char *key)
+bool s3_multipart_part(struct request *r, const char *bucket, const char *key,
+                       char ret_etag[static 33])
 {
     AUTO_BUF struct buf text = BUF_INIT(16);
     struct upload_target t;
@@ -243,11 +244,11 @@ void s3_multipart_part(struct request *r, const char *bucket, const char *key)
         !parse_i64(buf_str(&text), 1, S3_PARTS_MAX, &p.number, &err)) {
         reply_error(r, 400, "InvalidArgument",
                     "Part number must be an integer between 1 and 10000, inclusive");
-        return;
+        return false;
     }
     if (!s3_body_ok(r, &p.checksum) || !target_of(r, bucket, key, &t) ||
         !algorithm_fits(r, &t, p.checksum.algorithm)) {
-        return;
+        return false;
     }
     struct s3_checksum stated = p.checksum;
     if (t.algorithm == S3_NO_ALGORITHM) {
@@ -256,7 +257,7 @@ void s3_multipart_part(struct request *r, const char *bucket, const char *key)
     s3_etag_of_body(r, bucket, r->upload->md5_hex, p.etag);
     if (!part_store(r, &t, &p)) {
         reply_error(r, 404, "NoSuchUpload", "The specified upload does not exist.");
-        return;
+        return false;
     }
     r->upload->tmp[0] = '\0';
     (void)snprintf(quoted, sizeof quoted, "\"%s\"", p.etag);
@@ -264,6 +265,8 @@ void s3_multipart_part(struct request *r, const char *bucket, const char *key)
     s3_checksum_headers(r, &stated);
     s3_encryption_headers(r, bucket);
     r->reply.status = 200;
+    memcpy(ret_etag, p.etag, 33);
+    return true;
 }
 
 /* The parts a CompleteMultipartUpload body names; false: not readable. */

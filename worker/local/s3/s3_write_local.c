@@ -3,6 +3,7 @@
 #include "common/rng.h"
 #include "local/app.h"
 #include "local/http/upload.h"
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -109,8 +110,12 @@ void s3_meta_of_request(const struct request *r, struct s3_meta *m)
         struct str value = r->headers[i].value;
         if (name.n > 11 && strncasecmp(name.p, "x-amz-meta-", 11) == 0 &&
             at + name.n + value.n + 4 < sizeof m->user) {
+            size_t begin = at;
             at += (size_t)snprintf(m->user + at, sizeof m->user - at, STR_FMT ": " STR_FMT "\n",
                                    STR_ARG(name), STR_ARG(value));
+            for (size_t k = begin; k < begin + name.n; k++) { /* S3 keeps names in lower case */
+                m->user[k] = (char)tolower((unsigned char)m->user[k]);
+            }
         }
     }
 }

@@ -17,7 +17,8 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 
-#define CHECK_EVERY_US USEC_PER_SEC /* interval of the check for dead supervisors */
+#define CHECK_EVERY_US USEC_PER_SEC          /* interval of the check for dead supervisors */
+#define UNWATCHED_US   (200 * USEC_PER_MSEC) /* the same, when no inotify instance is left */
 #define RENEW_EVERY_US (10 * USEC_PER_MSEC)
 #define DELAYED_MAX    10000
 #define MARK_BYTES_MAX 16384
@@ -403,7 +404,7 @@ static usec_t ticker_pass(struct app *app)
     marks_drain(app, now);
     if (now >= t->next_check || t->next_check > now + 2 * CHECK_EVERY_US) {
         supervisors_check(app, now);
-        t->next_check = now + CHECK_EVERY_US;
+        t->next_check = now + (t->inotify_fd >= 0 ? CHECK_EVERY_US : UNWATCHED_US);
     }
     delayed_run(app, now);
     warm_expire(app, now);
@@ -454,8 +455,8 @@ bool job_clock_start(struct app *app, struct err *err)
     }
     t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     t->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (t->wake_fd < 0 || t->inotify_fd < 0 ||
-        inotify_add_watch(t->inotify_fd, path, IN_MOVED_TO) < 0) {
+    bool none_left = t->inotify_fd < 0 && errno == EMFILE;
+    if (t->wake_fd < 0 || (!none_left && inotify_add_watch(t->inotify_fd, path, IN_MOVED_TO) < 0)) {
         return err_set_os(err, ERR_IO, errno, "cannot watch '%s'", path);
     }
     int rc = pthread_create(&t->thread, NULL, ticker_main, app);

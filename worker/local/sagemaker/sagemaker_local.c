@@ -251,6 +251,16 @@ static struct local_job *job_named(struct request *r)
     return job;
 }
 
+void sagemaker_delete(struct request *r)
+{
+    if (job_named(r) != NULL) {
+        reply_error(r, 400, "AccessDeniedException",
+                    "DeleteTrainingJob of %s is denied with an explicit deny in a service control "
+                    "policy",
+                    r->name);
+    }
+}
+
 void sagemaker_stop(struct request *r)
 {
     struct local_job *job = job_named(r);

@@ -17,6 +17,8 @@ void sagemaker_create(struct request *r);
 void sagemaker_describe(struct request *r);
 void sagemaker_list(struct request *r);
 void sagemaker_stop(struct request *r);
+/* Denied to everybody: the name could be used, and paid for, a second time. */
+void sagemaker_delete(struct request *r);
 void sagemaker_update(struct request *r);
 void sagemaker_add_tags(struct request *r);
 void sagemaker_list_tags(struct request *r);

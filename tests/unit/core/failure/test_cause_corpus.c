@@ -143,8 +143,8 @@ static void test_cause_corpus__texts_found_since(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_found.tsv", &f);
     print_figures("texts found since", &f);
-    /* The aim, 950, is not reached: 306 of 340 when measured. Raise it, never lower it. */
-    assert_share(&f, 1080, 900);
+    /* The aim, 950, is not reached: 314 of 340 when measured. Raise it, never lower it. */
+    assert_share(&f, 1080, 920);
 }
 
 static void test_cause_corpus__texts_as_people_paste_them(void **state)
@@ -153,8 +153,8 @@ static void test_cause_corpus__texts_as_people_paste_them(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_pasted.tsv", &f);
     print_figures("texts as people paste them", &f);
-    /* The aim, 950, is not reached: 73 of 79 when measured. Raise it, never lower it. */
-    assert_share(&f, 230, 920);
+    /* The aim, 950, is not reached: 74 of 79 when measured. Raise it, never lower it. */
+    assert_share(&f, 230, 930);
 }
 
 static void test_cause_corpus__texts_of_public_issues(void **state)
@@ -167,6 +167,26 @@ static void test_cause_corpus__texts_of_public_issues(void **state)
     assert_share(&f, 440, 800);
 }
 
+static void test_cause_corpus__texts_of_later_waves(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_waves.tsv", &f);
+    print_figures("texts of later waves", &f);
+    /* The aim, 950, is not reached: 58 of 64 when measured. Raise it, never lower it. */
+    assert_share(&f, 190, 900);
+}
+
+static void test_cause_corpus__fresh_texts(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_fresh.tsv", &f);
+    print_figures("fresh texts", &f);
+    /* The aim, 950, is not reached: 71 of 90 when measured. Raise it, never lower it. */
+    assert_share(&f, 272, 780);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -175,6 +195,8 @@ int main(void)
         cmocka_unit_test(test_cause_corpus__texts_as_people_paste_them),
         cmocka_unit_test(test_cause_corpus__texts_found_since),
         cmocka_unit_test(test_cause_corpus__texts_of_public_issues),
+        cmocka_unit_test(test_cause_corpus__texts_of_later_waves),
+        cmocka_unit_test(test_cause_corpus__fresh_texts),
     };
     return cmocka_run_group_tests_name("cause_corpus", tests, NULL, NULL);
 }

@@ -175,6 +175,62 @@ static void test_forecast_large__parts_by_size_class(void **state)
     free(w);
 }
 
+/* One part among classes: its place, and when it starts there. */
+static void put_one(uint32_t mb, int64_t place, int64_t want_place, int64_t want_n)
+{
+    static const uint32_t sample[] = {500, 300, 300, 300, 100};
+    struct world *w = world_new();
+    struct forecast_stage *s = add_stage(w, 0, 0);
+    const struct forecast_part p = {
+        .task_id = 4711, .size_mb = mb, .not_before_us = place == 0 ? NOW + (60 * MIN_US) : 0};
+    struct forecast_part parts[102];
+    uint32_t times[102];
+    size_t n = 100;
+    uint64_t sum = 0;
+    const struct size_classes c = {
+        .size_mb = sample, .n = ARRAY_LEN(sample), .tasks = 1000000, .waiting = 1000000};
+    duration_init(&s->duration, 0);
+    for (uint32_t k = 1; k <= 40; k++) { /* a second a megabyte */
+        duration_learn(&s->duration, k * 25, (int64_t)k * 25 * USEC_PER_SEC);
+    }
+    size_classes_spread(&c, n, parts, times);
+    size_classes_put(&p, place, parts, times, &n);
+    for (size_t i = 0; i < n; i++) {
+        sum += times[i];
+        assert_int_equal(parts[i].seq, i);
+        assert_true(
+            i == 0 || place == 0 || parts[i].size_mb < parts[i - 1].size_mb ||
+            (parts[i].size_mb == parts[i - 1].size_mb && parts[i].task_id > parts[i - 1].task_id));
+    }
+    assert_int_equal(sum, 1000000);
+    assert_int_equal(n, want_n);
+    s->parts = parts;
+    s->times = times;
+    s->parts_n = n;
+    w->in.why_task_id = p.task_id;
+    struct forecast f = run(w);
+    assert_int_equal(f.place_of, 1000000);
+    assert_in_range(f.place, want_place - 1, want_place + 1);
+    int64_t before = f.place - 1; /* 200,000 of 500 s, 600,000 of 300 s, the rest of 100 s */
+    int64_t start_s = MIN(before, 200000) * 500 + MAX(0, MIN(before, 800000) - 200000) * 300 +
+                      MAX(0, before - 800000) * 100;
+    int64_t want_us = start_s / 4 * USEC_PER_SEC;
+    assert_in_range(f.start_us.p50, want_us / 100 * 97, want_us / 100 * 103 + 2 * (60 * MIN_US));
+    free(w);
+}
+
+static void test_forecast_large__one_part_among_classes(void **state)
+{
+    (void)state;
+    put_one(300, 455000, 455000, 102); /* inside of a class of its size */
+    put_one(300, 1, 200001, 101);      /* no class of its size is before it */
+    put_one(300, 999999, 800000, 101); /* nor behind */
+    put_one(400, 600000, 200001, 101); /* of a size that no class has */
+    put_one(900, 600000, 1, 101);
+    put_one(10, 1, 1000000, 101);
+    put_one(300, 0, 800000, 101); /* backs off for an hour: it stands last of its size */
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -182,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_forecast_large__coarser_is_close),
         cmocka_unit_test(test_forecast_large__a_large_one_gets_coarser),
         cmocka_unit_test(test_forecast_large__parts_by_size_class),
+        cmocka_unit_test(test_forecast_large__one_part_among_classes),
     };
     return cmocka_run_group_tests_name("forecast_large", tests, NULL, NULL);
 }

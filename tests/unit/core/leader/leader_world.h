@@ -75,6 +75,7 @@ UNUSED static void leader_world_init(struct leader_world *w)
     leader_state_slots(&w->s, "ml.b.large", MARKET_ON_DEMAND)->s.price_musd_per_hour = 36000000;
     w->lc = leader_world_campaign(w, 7, 3);
     w->ls = &w->lc->stages[0];
+    w->s.tries_unread = false;
 }
 
 UNUSED static void leader_world_done(struct leader_world *w)

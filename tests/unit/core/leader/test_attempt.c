@@ -1,9 +1,10 @@
 /* Aim: an attempt enters memory as its row says, with its pools, and what has to be recorded of it.
- * Method: every state a takeover may find; rows by hand. */
+ * No job is started on a file system that goes. Method: every state a takeover may find; rows by
+ * hand. */
 #include "core/leader/attempt.h"
-#include "core/leader/campaign_life.h"
+#include "core/leader/filesystem_life.h"
 #include "core/leader/parking.h"
-#include "leader_world.h"
+#include "life_world.h"
 
 #define LEASE_END (BOOT + 15 * SEC)
 
@@ -331,6 +332,56 @@ static void test_attempt__times_of_the_protocol(void **state)
     assert_true(c.resend_base_us == SEC / 2 && c.resend_cap_us == 60 * SEC);
 }
 
+/* An attempt that was intended while the file system was there, and whose job nobody has seen. */
+static void test_attempt__no_job_starts_on_a_file_system_that_goes(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct spec_training training = {.channels_n = 1, .channels = {{.lustre_stage = "s0"}}};
+    struct filesystem_row row = {
+        .id = 70, .campaign_id = 9, .stage_id = 90, .n = 1, .state = FILESYSTEM_AVAILABLE};
+    static const struct {
+        enum attempt_state attempt;
+        enum filesystem_state filesystem;
+        enum wanted wanted;
+        bool unwanted, starts; /* by its row; as memory wants it */
+    } cases[] = {
+        {ATTEMPT_INTENDED, FILESYSTEM_AVAILABLE, WANTED_RUN, false, true},
+        {ATTEMPT_INTENDED, FILESYSTEM_DELETING, WANTED_RUN, false, false},
+        {ATTEMPT_INTENDED, FILESYSTEM_DELETED, WANTED_DRAIN, false, false},
+        {ATTEMPT_UNKNOWN, FILESYSTEM_AVAILABLE, WANTED_DRAIN, false, true},
+        {ATTEMPT_UNKNOWN, FILESYSTEM_FAILED, WANTED_RUN, false, false},
+        {ATTEMPT_SUBMITTED, FILESYSTEM_DELETING, WANTED_RUN, false, true}, /* fails by itself */
+        {ATTEMPT_INTENDED, FILESYSTEM_AVAILABLE, WANTED_RUN, true, false},
+        {ATTEMPT_INTENDED, FILESYSTEM_AVAILABLE, WANTED_CANCEL, false, false},
+    };
+    life_world_init(&l, 2);
+    l.spec[1].training = &training;
+    l.w.lc = l.lc;
+    l.w.ls = &l.st[1];
+    (void)leader_take_filesystems(&l.w.s, &row, 1, 1);
+    struct live_attempt *a = leader_world_attempt(&l.w, 5, 1);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        a->p = (struct protocol_attempt){.state = cases[i].attempt,
+                                         .wanted = cases[i].wanted != WANTED_CANCEL &&
+                                                   !cases[i].unwanted};
+        a->row.unwanted = cases[i].unwanted;
+        a->wake_us = INT64_MAX;
+        l.lc->row.wanted = cases[i].wanted;
+        l.w.s.filesystems[0]->row.state = cases[i].filesystem;
+        bool before = a->p.wanted;
+        leader_attempt_weigh(&l.w.s, a);
+        assert_int_equal(a->p.wanted, cases[i].starts);
+        assert_int_equal(a->wake_us, before == cases[i].starts ? INT64_MAX : 0);
+        if (cases[i].starts && i > 0) { /* and wanted again once it is seen or the other is there */
+            a->p.wanted = false;
+            leader_attempt_weigh(&l.w.s, a);
+            assert_true(a->p.wanted);
+        }
+    }
+    life_world_done(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_attempt__what_is_parked_neither_acts_nor_hears),
         cmocka_unit_test(test_attempt__an_output_without_a_spec),
         cmocka_unit_test(test_attempt__nobody_wants_it_any_more),
+        cmocka_unit_test(test_attempt__no_job_starts_on_a_file_system_that_goes),
         cmocka_unit_test(test_attempt__times_of_the_protocol),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

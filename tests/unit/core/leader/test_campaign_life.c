@@ -80,31 +80,37 @@ static void test_life__a_skipped_stage_waits_again_when_what_it_needs_is_retried
         l.st[2].row.state = STAGE_SKIPPED;
         l.lc->row.wanted = rows[i].wanted;
         assert_string_equal(plan(&l), rows[i].moves);
+        l.w.s.tries_unread = false;
+        (void)life_settle(&l);
+        assert_int_equal(l.w.s.tries_unread, strstr(rows[i].moves, "skipped>") != NULL);
         life_world_done(&l);
     }
 }
 
+#define TOO_MANY "more failed parts than allow_failed"
 static void test_life__a_stage_ends_with_its_last_part(void **state)
 {
     (void)state;
     static const struct {
         int64_t waiting, active, held, failed, taken, allow_ppm;
         bool closed;
-        const char *moves;
+        const char *moves, *why;
     } rows[] = {
-        {0, 0, 0, 0, 10, 0, true, "s0 running>succeeded"},
-        {0, 0, 0, 1, 10, 0, true, "s0 running>failed"},
-        {0, 0, 0, 1, 10, 100000, true, "s0 running>succeeded"}, /* 10 % may fail */
-        {0, 0, 0, 2, 10, 100000, true, "s0 running>failed"},
-        {0, 0, 0, 1, 10, 99999, true, "s0 running>failed"},
-        {1, 0, 0, 0, 10, 0, true, ""},
-        {0, 1, 0, 0, 10, 0, true, ""},
-        {0, 0, 1, 0, 10, 0, true, ""},
-        {0, 0, 0, 0, 9, 0, true, ""},   /* one is not taken in yet */
-        {0, 0, 0, 0, 10, 0, false, ""}, /* more may come */
+        {0, 0, 0, 0, 10, 0, true, "s0 running>succeeded", ""},
+        {0, 0, 0, 1, 10, 0, true, "s0 running>failed", TOO_MANY},
+        {0, 0, 0, 1, 10, 100000, true, "s0 running>succeeded",
+         "1 of 10 parts failed, within allow_failed"}, /* 10 % may fail */
+        {0, 0, 0, 2, 10, 100000, true, "s0 running>failed", TOO_MANY},
+        {0, 0, 0, 1, 10, 99999, true, "s0 running>failed", TOO_MANY},
+        {1, 0, 0, 0, 10, 0, true, "", ""},
+        {0, 1, 0, 0, 10, 0, true, "", ""},
+        {0, 0, 1, 0, 10, 0, true, "", ""},
+        {0, 0, 0, 0, 9, 0, true, "", ""},   /* one is not taken in yet */
+        {0, 0, 0, 0, 10, 0, false, "", ""}, /* more may come */
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct life_world l;
+        struct campaign_life_writes w;
         life_world_init(&l, 2);
         life_stage_ended(&l.st[0], rows[i].failed);
         l.st[0].row.counts[TASK_WAITING] = rows[i].waiting;
@@ -114,6 +120,8 @@ static void test_life__a_stage_ends_with_its_last_part(void **state)
         l.st[0].row.closed = rows[i].closed;
         l.spec[0].allow_failed_ppm = rows[i].allow_ppm;
         assert_string_equal(plan(&l), rows[i].moves);
+        campaign_life_plan(l.lc, &w);
+        assert_string_equal(w.n > 0 ? w.moves[0].reason : "", rows[i].why);
         l.st[0].row.state = STAGE_HELD; /* a held one ends as well */
         l.lc->live = 1;
         assert_true((plan(&l)[0] != '\0') == (rows[i].moves[0] != '\0'));

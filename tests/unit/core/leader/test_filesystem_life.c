@@ -150,7 +150,8 @@ static void answer(struct life *l, const struct step *st)
                   .failed = strncmp(st->word, "failed", 6) == 0 ? st->word[6] - '0' : 0,
                   .why = "1 of 2 files"},
         .failure = &failure,
-        .window_us = WINDOW};
+        .window_us = WINDOW,
+        .asked_us = l->boot_us};
     leader_plan_filesystem_fact(l->f, &f, l->now_us, l->boot_us, &l->last);
     if (l->last.news != FILESYSTEM_AS_BEFORE) {
         leader_apply_filesystem(&l->w.s, l->f, &l->last);
@@ -248,6 +249,31 @@ static void test_filesystem_life__a_lost_answer_is_resolved_by_a_listing(void **
     leader_world_done(&l.w);
 }
 
+/* An absence right after the create was taken proves nothing: FSx does not show it everywhere. */
+static void test_filesystem_life__what_was_just_made_may_not_be_readable(void **state)
+{
+    (void)state;
+    struct life l;
+    for (int written = 1; written >= 0; written--) {
+        life_init(&l);
+        if (written) {
+            PLAY(&l, ON(C, YES, "CREATING"));
+        } else { /* its id is forgotten */
+            assert_int_equal(next(&l), C);
+            leader_filesystem_not_written(l.f, l.boot_us);
+        }
+        l.f->row.delete_asked = true;
+        assert_true(ends(&l));
+        PLAY(&l, TO(written ? L : F, ABSENT, "", DELETING), TO(F, ABSENT, "", DELETING),
+             TO(F, YES, "CREATING", DELETING), ON(L, YES, "AVAILABLE"), ON(D, YES, ""),
+             ON(L, YES, "DELETING"));
+        if (written) { /* it was seen, and its deletion was taken */
+            PLAY(&l, TO(L, ABSENT, "", DELETED));
+        }
+        leader_world_done(&l.w);
+    }
+}
+
 static void test_filesystem_life__a_new_leader_looks_before_it_makes(void **state)
 {
     (void)state;
@@ -275,6 +301,21 @@ static void test_filesystem_life__ttl_over_while_nobody_led_ends_first(void **st
     PLAY(&l, EXPORTED, GOES, TO(L, ABSENT, "", DELETED));
     assert_int_equal(l.last.end.hours, 7); /* the overrun is billed, and booked */
     assert_int_equal(l.w.s.projects[0].spent_musd, 7 * 240000);
+    leader_world_done(&l.w);
+}
+
+static void test_filesystem_life__is_due_once_its_earlier_tries_are_known(void **state)
+{
+    (void)state;
+    struct life l;
+    int n = 0;
+    memset(&l, 0, sizeof l);
+    world(&l);
+    l.w.s.tries_unread = true; /* one may have its name */
+    assert_false(leader_filesystem_due(&l.w.s, l.w.lc, l.w.ls, WALL, &n));
+    l.w.s.tries_unread = false;
+    assert_true(leader_filesystem_due(&l.w.s, l.w.lc, l.w.ls, WALL, &n));
+    assert_int_equal(n, 1);
     leader_world_done(&l.w);
 }
 
@@ -308,11 +349,29 @@ static void test_filesystem_life__absence_is_proven_after_the_signature_window(v
     assert_int_equal(l.last.end.hours, 1);
     leader_world_done(&l.w);
 
+    life_init(&l); /* an answer that lay here for long says what was when it was asked for */
+    PLAY(&l, ON(C, NOTHING, ""));
+    l.w.lc->row.wanted = WANTED_CANCEL;
+    assert_true(ends(&l));
+    struct filesystem_fact old = {.act = next(&l),
+                                  .said = FILESYSTEM_SAID_ABSENT,
+                                  .window_us = WINDOW,
+                                  .asked_us = l.boot_us};
+    pass(&l, 2 * WINDOW);
+    leader_plan_filesystem_fact(l.f, &old, l.now_us, l.boot_us, &l.last);
+    assert_int_equal(l.last.news, FILESYSTEM_AS_BEFORE);
+    leader_world_done(&l.w);
+
     life_init(&l); /* so for what an earlier leader may have sent */
     take_over(&l);
     l.f->row.delete_asked = true;
     assert_true(ends(&l));
     PLAY(&l, TO(F, ABSENT, "", DELETING));
+    for (int i = 0; i < 3; i++) { /* which no change of leaders puts off for ever */
+        pass(&l, 2 * WINDOW / 3);
+        take_over(&l);
+    }
+    PLAY(&l, TO(F, ABSENT, "", DELETED));
     leader_world_done(&l.w);
 }
 
@@ -351,6 +410,7 @@ static void test_filesystem_life__failures_end_it_with_their_words(void **state)
         assert_true(l.f->row.failed);
         assert_non_null(strstr(l.f->row.reason, rows[i].word));
         bool made = l.f->row.aws_id[0] != '\0';
+        pass(&l, 60 * SEC); /* then what was made can be read everywhere */
         PLAY(&l, TO(made ? L : F, ABSENT, "", FAILED));
         assert_int_equal(l.last.end.cost_musd > 0, rows[i].costs);
         assert_int_equal(l.w.s.projects[0].reserved_musd, 0);
@@ -506,8 +566,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over),
         cmocka_unit_test(test_filesystem_life__a_lost_answer_is_resolved_by_a_listing),
+        cmocka_unit_test(test_filesystem_life__what_was_just_made_may_not_be_readable),
         cmocka_unit_test(test_filesystem_life__a_new_leader_looks_before_it_makes),
         cmocka_unit_test(test_filesystem_life__ttl_over_while_nobody_led_ends_first),
+        cmocka_unit_test(test_filesystem_life__is_due_once_its_earlier_tries_are_known),
         cmocka_unit_test(test_filesystem_life__absence_is_proven_after_the_signature_window),
         cmocka_unit_test(test_filesystem_life__failures_end_it_with_their_words),
         cmocka_unit_test(test_filesystem_life__a_clock_ahead_of_aws_ends_none),

@@ -1,5 +1,5 @@
-/* Aim: an attempt is found by its id and by its job's name, whatever came and went before. Method:
- * hundreds of attempts by hand, half of them removed. */
+/* Aim: an attempt is found by its id and by its job's name, whatever came and went before; what
+ * comes into view is read whole. Method: hundreds of attempts by hand, half of them removed. */
 #include "leader_world.h"
 
 #define MANY 300
@@ -32,10 +32,22 @@ static void test_leader_state__attempts_by_name(void **state)
     leader_state_done(&w.s);
 }
 
+static void test_leader_state__earlier_tries_of_a_campaign_in_view_are_read(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_false(w.s.tries_unread);
+    (void)leader_world_campaign(&w, 8, 3);
+    assert_true(w.s.tries_unread);
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_leader_state__attempts_by_name),
+        cmocka_unit_test(test_leader_state__earlier_tries_of_a_campaign_in_view_are_read),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

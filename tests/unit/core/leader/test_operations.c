@@ -182,8 +182,10 @@ static void test_operations__a_stage_within_allow_failed_is_reopened(void **stat
     assert_true(w.stage_reopens && w.campaign_reopens);
     assert_int_equal(w.stage_from, STAGE_SUCCEEDED);
     assert_int_equal(w.campaign_from, CAMPAIGN_SUCCEEDED);
+    l.w.s.tries_unread = false;
     operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1);
     assert_int_equal(l.st[0].row.state, STAGE_RUNNING);
+    assert_true(l.w.s.tries_unread);
     assert_int_equal(l.st[1].row.state, STAGE_SUCCEEDED); /* it has run already */
     assert_int_equal(l.lc->row.state, CAMPAIGN_RUNNING);
     assert_int_equal(life_settle(&l), 0);
@@ -486,6 +488,65 @@ static void test_operations__what_becomes_of_an_operation(void **state)
     life_world_done(&l);
 }
 
+/* Three failed parts are retried and two of them undone: the campaign goes on for the third. When
+ * that is undone as well, all has ended as before. */
+static void test_operations__an_undo_ends_what_the_retry_had_opened(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct operation_writes w;
+    struct task_row rows[3];
+    struct retried_row back[3] = {{.volume_gb = 60}, {.max_runtime_s = 9}, {0}};
+    int64_t ids[3];
+    life_world_init(&l, 2);
+    life_stage_ended(&l.st[0], 3);
+    l.st[0].row.state = STAGE_FAILED;
+    l.st[1].row.state = STAGE_SKIPPED;
+    l.lc->row.state = CAMPAIGN_FAILED;
+    failed_rows(&l.st[0], 3, rows, ids);
+    operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY, .volume_gb = 90},
+                   &w);
+    operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
+    assert_true(life_settle(&l) < 50);
+    assert_int_equal(l.st[1].row.state, STAGE_BLOCKED);
+    for (int i = 0; i < 3; i++) {
+        back[i].task_id = ids[i];
+        back[i].stage_id = l.st[0].row.id;
+    }
+    l.w.s.look_at_db = false;
+    operation_undo_apply(&l.w.s, l.lc, back, 3, ids, 0);
+    assert_false(l.w.s.look_at_db); /* nothing was written */
+    operation_undo_apply(&l.w.s, l.lc, back, 3, ids + 1, 2);
+    assert_true(l.w.s.look_at_db && l.w.s.decide);
+    assert_int_equal(ready_queue_n(l.st[0].ready), 1);
+    assert_int_equal(l.st[0].row.counts[TASK_FAILED], 2);
+    want_change(leader_state_change(&l.w.s, ids[0], false), 0, 90, 0);
+    want_change(leader_state_change(&l.w.s, ids[1], false), 0, 0, 9);
+    assert_true(life_settle(&l) < 50);
+    assert_int_equal(l.lc->row.state, CAMPAIGN_RUNNING);
+    operation_undo_apply(&l.w.s, l.lc, back, 1, ids, 1);
+    want_change(leader_state_change(&l.w.s, ids[0], false), 0, 60, 0);
+    assert_int_equal(ready_queue_n(l.st[0].ready), 0);
+    assert_int_equal(l.st[0].row.counts[TASK_WAITING], 0);
+    assert_true(life_settle(&l) < 50);
+    assert_int_equal(l.st[0].row.state, STAGE_FAILED);
+    assert_int_equal(l.st[1].row.state, STAGE_SKIPPED);
+    assert_int_equal(l.lc->row.state, CAMPAIGN_FAILED);
+    life_world_done(&l);
+}
+
+static void test_operations__an_undo_takes_one_stage_at_a_time(void **state)
+{
+    (void)state;
+    struct retried_row rows[] = {{.task_id = 1, .stage_id = 7},
+                                 {.task_id = 2, .stage_id = 8},
+                                 {.task_id = 3, .stage_id = 7, .volume_gb = 5}};
+    int64_t ids[3];
+    assert_int_equal(operation_undo_pick(rows, 3, ids), 2);
+    assert_true(ids[0] == 1 && ids[1] == 3 && rows[1].volume_gb == 5);
+    assert_int_equal(operation_undo_pick(rows, 0, ids), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +564,8 @@ int main(void)
         cmocka_unit_test(test_operations__what_cannot_be_read_is_not_carried_out),
         cmocka_unit_test(test_operations__one_stage_at_a_time),
         cmocka_unit_test(test_operations__what_becomes_of_an_operation),
+        cmocka_unit_test(test_operations__an_undo_ends_what_the_retry_had_opened),
+        cmocka_unit_test(test_operations__an_undo_takes_one_stage_at_a_time),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("operations", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* Aim: who waits for the database's sake, for how long, and who does not. Method: a state made by
  * hand, failures one after the other, the clock as a parameter. */
+#include "core/leader/endpoint_life.h"
 #include "core/leader/parking.h"
 #include "leader_world.h"
 
@@ -296,6 +297,24 @@ static void test_parking__reports_wait_with_a_locked_campaign(void **state)
     leader_world_done(&w);
 }
 
+/* Else its stage, once it can be read, would deploy a try of the same number again. */
+static void test_parking__an_ended_endpoint_is_known_while_its_campaign_is_not_read(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    const struct parking_subject who = PARKING_CAMPAIGN(4711); /* not in memory */
+    const struct endpoint_row row = {.id = 5, .campaign_id = 4711, .state = ENDPOINT_DELETED};
+    leader_world_init(&w);
+    (void)leader_take_endpoints(&w.s, &row, 1, BOOT);
+    (void)parking_failed(&w.s, &who, TX_REFUSED, BOOT);
+    leader_endpoints_forget(&w.s);
+    assert_int_equal(w.s.endpoints_n, 1);
+    parking_drop(&w.s, 4711);
+    leader_endpoints_forget(&w.s);
+    assert_int_equal(w.s.endpoints_n, 0);
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -312,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_parking__a_wish_is_tried_at_once),
         cmocka_unit_test(test_parking__waiting_parts_say_that_they_are_locked),
         cmocka_unit_test(test_parking__who_is_told),
+        cmocka_unit_test(test_parking__an_ended_endpoint_is_known_while_its_campaign_is_not_read),
         cmocka_unit_test(test_parking__reports_wait_with_a_locked_campaign),
     };
     return cmocka_run_group_tests_name("parking", tests, NULL, NULL);

@@ -183,6 +183,8 @@ static void test_rows_read__a_refresh_takes_what_people_write(void **state)
     struct live_stage *ls = &l.st[0];
     const struct stage_row stage = {.tasks = 12,
                                     .closed = true,
+                                    .input = INPUT_REFUSED,
+                                    .input_problem = "AccessDenied",
                                     .cap_musd = 2,
                                     .per_task_musd = 3,
                                     .parts_limit = 4,
@@ -193,6 +195,8 @@ static void test_rows_read__a_refresh_takes_what_people_write(void **state)
     ls->row.closed = false;
     rows_refresh_stage(ls, &stage);
     assert_true(ls->row.closed);
+    assert_int_equal(ls->row.input, INPUT_REFUSED);
+    assert_string_equal(ls->row.input_problem, "AccessDenied");
     assert_int_equal(ls->row.taken, 12);
     assert_int_equal(ls->row.cap_musd, 2);
     assert_int_equal(ls->row.per_task_musd, 3);
@@ -319,6 +323,13 @@ static void test_rows_read__a_spec_is_read_again(void **state)
     assert_true(rows_spec_due(&l.w.s, l.lc, BOOT));
     (void)parking_failed(&l.w.s, &who, TX_REFUSED, BOOT);
     assert_false(rows_spec_due(&l.w.s, l.lc, BOOT));
+    parking_drop(&l.w.s, 9);
+    l.lc->seen_tasks = -1; /* its parts first */
+    assert_false(rows_spec_due(&l.w.s, l.lc, BOOT));
+    l.lc->row.state = CAMPAIGN_CANCELLED; /* nobody reads those any more */
+    assert_true(rows_spec_due(&l.w.s, l.lc, BOOT));
+    l.lc->row.state = CAMPAIGN_RUNNING;
+    l.lc->seen_tasks = l.st[0].loaded = 10;
     (void)leader_world_attempt(&l.w, 4, 1); /* of campaign 7 */
     int64_t others = l.w.ls->breaker.live;
     l.w.lc = l.lc;
@@ -338,6 +349,9 @@ static void test_rows_read__a_spec_is_read_again(void **state)
     assert_true(!l.lc->spec_unreadable && l.w.s.decide);
     assert_int_equal(l.st[0].breaker.live, 1); /* its own attempt, once */
     assert_int_equal(l.w.s.campaigns[0]->stages[0].breaker.live, others);
+    assert_int_equal(l.st[0].loaded, 0); /* its parts are queued anew: by the spec */
+    assert_int_equal(ready_queue_n(l.st[0].ready), 0);
+    assert_false(rows_fresh(l.lc));
     l.lc->spec = NULL;
     life_world_done(&l);
 }

@@ -241,6 +241,21 @@ static void test_metric_collect__final_values_may_be_refused(void **state)
     assert_string_equal(m.note, "");
 }
 
+/* Lines that are read without knowing what to look for are lost: the log waits, also when its job
+ * has ended. */
+static void test_metric_collect__a_log_waits_until_it_is_known_what_to_look_for(void **state)
+{
+    (void)state;
+    struct metric_collect m = fresh();
+    m.blind = true;
+    assert_int_equal(metric_collect_next(&m, 0), METRIC_WAIT);
+    metric_collect_ended(&m, USEC_PER_SEC);
+    for (int64_t now_us = 0; now_us < 2 * METRIC_GIVE_UP_US; now_us += METRIC_GIVE_UP_US / 50) {
+        assert_int_equal(metric_collect_next(&m, now_us), METRIC_WAIT);
+        assert_true(m.due_us > now_us);
+    }
+}
+
 static void test_metric_collect__a_log_without_end_is_cut(void **state)
 {
     (void)state;
@@ -260,6 +275,7 @@ int main(void)
         cmocka_unit_test(test_metric_collect__a_log_that_may_not_be_read_is_given_up_with_a_note),
         cmocka_unit_test(test_metric_collect__an_outage_is_waited_out_for_a_while),
         cmocka_unit_test(test_metric_collect__final_values_may_be_refused),
+        cmocka_unit_test(test_metric_collect__a_log_waits_until_it_is_known_what_to_look_for),
         cmocka_unit_test(test_metric_collect__a_log_without_end_is_cut),
     };
     return cmocka_run_group_tests_name("metric_collect", tests, NULL, NULL);

@@ -282,6 +282,50 @@ static void test_ready__a_small_one_is_found_below_a_million_large_ones(void **s
     ready_queue_free(r);
 }
 
+static void test_ready__what_is_dropped_never_comes_out(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_seed(&rng, 17);
+    for (int round = 0; round < 50; round++) {
+        struct ready_queue *r = ready_queue_new();
+        struct ready_queue_task t;
+        int64_t drop[100];
+        size_t n = 0;
+        int group;
+        for (int i = 1; i <= 200; i++) {
+            t = (struct ready_queue_task){.task_id = i,
+                                          .size_mb = (uint32_t)rng_below(&rng, 9),
+                                          .not_before_us = i % 5 == 0 ? 50 : 0};
+            ready_queue_push(r, &t);
+            if (i == 100) {
+                ready_queue_sort(r, 10, NULL, NULL);
+                assert_true(ready_queue_first(r, 10, &t, &group));
+                ready_queue_set_apart(r, group, 7);
+            }
+            if (n < ARRAY_LEN(drop) && rng_chance(&rng, 0.5)) {
+                drop[n++] = i;
+            }
+        }
+        assert_int_equal(ready_queue_drop(r, drop, n), n);
+        assert_int_equal(ready_queue_drop(r, drop, n), 0);
+        assert_int_equal(ready_queue_drop(r, drop, 0), 0);
+        assert_int_equal(ready_queue_n(r), 200 - n);
+        struct ready_queue_task last = {.size_mb = 99};
+        for (size_t left = 200 - n; left > 0; left--) {
+            assert_true(ready_queue_pop(r, 100, &t));
+            for (size_t i = 0; i < n; i++) {
+                assert_int_not_equal(t.task_id, drop[i]);
+            }
+            bool apart = left == 1; /* what was set apart comes last */
+            assert_true(apart || t.size_mb < last.size_mb ||
+                        (t.size_mb == last.size_mb && t.task_id > last.task_id));
+            last = t;
+        }
+        ready_queue_free(r);
+    }
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -291,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_ready__a_task_that_backs_off_keeps_its_place),
         cmocka_unit_test(test_ready__backing_off_is_counted),
         cmocka_unit_test(test_ready__any_that_may_start_can_be_taken),
+        cmocka_unit_test(test_ready__what_is_dropped_never_comes_out),
         cmocka_unit_test(test_ready__due_leaves_out_what_a_clock_set_back_makes_early),
         cmocka_unit_test(test_ready__a_million_tasks_load_and_drain_in_order),
         cmocka_unit_test(test_ready__the_largest_of_at_most_a_size),

@@ -62,7 +62,7 @@ static const char *const task_list[] = {
     NULL,
 };
 static const char *const stage_list[] = {
-    "blocked > running held skipped cancelled",
+    "blocked > running held failed skipped cancelled",
     "running > held succeeded failed skipped cancelled",
     "held > running succeeded failed skipped cancelled",
     "succeeded > running",

@@ -1,0 +1,57 @@
+-- Strays that are no jobs: see orchestrator/core/leader/resource_strays.h.
+
+-- name: view_resource_strays
+-- Those that are not proven absent. Index stray_there.
+SELECT name, arn, kind, token, status, instance_type, instances, size_gib, price_musd_per_hour, created_at, started_at,
+    ended_at, estimated, stop_asked
+FROM stray WHERE there ORDER BY name
+
+-- name: resource_stray_put
+-- One that was found; people are told when it costs money. Returns how many were written: none when its name is known.
+WITH new_stray AS (
+    INSERT INTO stray (name, arn, kind, token, why, status, instance_type, instances, size_gib, price_musd_per_hour,
+        reserved_musd, holds, there, created_at, started_at)
+    VALUES (:name::text, :arn::text, :kind::text, :token::text, 'lost', :status::text, :instance_type::text,
+        :instances::int, :size::bigint, :price::bigint, 0, false, true, :created::timestamptz, :started::timestamptz)
+    ON CONFLICT (name) DO NOTHING RETURNING name, kind),
+new_event AS (
+    INSERT INTO event (campaign_id, kind, detail)
+    SELECT 0, 'alert', jsonb_build_object('campaign', 0, 'text', replace(kind, '_', ' ') || ' ' || name
+        || ' belongs to no campaign: see drover strays', 'about', 'stray')
+    FROM new_stray WHERE kind IN ('endpoint', 'file_system'))
+SELECT count(*) FROM new_stray
+
+-- name: resource_stray_seen
+-- What is left of it, and since when and until when it is billed. $1 name text, $2 kind text, $3 status text,
+-- $4 started timestamptz, $5 ended timestamptz, $6 estimated boolean
+UPDATE stray SET kind = $2::text, status = $3::text, started_at = $4::timestamptz, ended_at = $5::timestamptz,
+    estimated = $6::boolean
+WHERE name = $1::text AND there
+
+-- name: resource_stray_drop
+-- A row of ours stands for it by now, which books it. $1 name text
+DELETE FROM stray WHERE name = $1::text AND there
+
+-- name: resource_stray_end
+-- It is proven absent, and booked. Returns how many were there. $1 name text, $2 status text, $3 started timestamptz,
+-- $4 ended timestamptz, $5 billable_s bigint, $6 cost bigint, $7 estimated boolean,
+-- entries: $8 kinds text[], $9 from text[], $10 to text[], $11 amounts bigint[], $12 seconds bigint[]
+WITH over AS (
+    UPDATE stray SET there = false, status = $2::text, started_at = $3::timestamptz, ended_at = $4::timestamptz,
+        billable_s = $5::bigint, cost_musd = $6::bigint, estimated = $7::boolean
+    WHERE name = $1::text AND there RETURNING name),
+entries AS MATERIALIZED (
+    SELECT e.* FROM over, unnest($8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[])
+        WITH ORDINALITY AS e (entry, from_account, to_account, amount, seconds, rank)),
+new_money AS (
+    INSERT INTO money AS m (level, ref_id, spent_musd, seconds)
+    SELECT 'global', 0, coalesce(sum(amount), 0)::bigint, coalesce(sum(seconds), 0)::bigint
+    FROM entries WHERE to_account = 'spent' HAVING count(*) > 0
+    ON CONFLICT (level, ref_id) DO UPDATE SET spent_musd = m.spent_musd + excluded.spent_musd,
+        seconds = m.seconds + excluded.seconds),
+new_entries AS (
+    INSERT INTO ledger (campaign_id, stage_id, task_id, stray, entry, from_account, to_account, amount_musd, seconds,
+        estimated)
+    SELECT 0, 0, 0, $1::text, e.entry, e.from_account, e.to_account, e.amount, e.seconds,
+        e.entry = 'settle' AND $7::boolean FROM entries e ORDER BY e.rank)
+SELECT count(*) FROM over
