@@ -29,12 +29,14 @@ class Whole(Stack):
         return {name: v for name, v in super().part_states().items() if name.split("-", 2)[2].rsplit("-", 1)[0] not in SERVICES}
 
     def campaign(self, name="whole"):
-        """The campaign of make run, with an endpoint that lives for seconds, and retries for killed jobs."""
+        """The campaign of make run, with an endpoint that lives for seconds. A killed job is tried again however often it was killed."""
         with open(TOP + "/tests/demo/campaign.yaml", encoding="utf-8") as f:
             text = f.read()
+        guards = "    breaker: off\n    canary: off\n    quarantine: off\n"
         for old, new in (("laion-sample", name), ("@PARTS@", str(PARTS)), ("@ALLOW@", f"127.0.2.0/24:{self.web_port}"), ("@DNS@", f"127.0.2.1:{self.dns_port}"),
-                         ("drover/worker:demo", "drover/worker:test"), ("s3://drover-demo", "s3://drover-test/" + name), ("ttl: 10m", "ttl: 5s"), ("    verify: manifest\n", "    verify: manifest\n    breaker: off\n    canary: off\n"), ("    matrix:\n", "    breaker: off\n    canary: off\n    matrix:\n"), ("sample: 0.01", "sample: 0.2"),
-                         ("log_steps: 5}", "log_steps: 5, wait_seconds: 10}"),
+                         ("drover/worker:demo", "drover/worker:test"), ("s3://drover-demo", "s3://drover-test/" + name), ("ttl: 10m", "ttl: 5s"),
+                         ("    verify: manifest\n", "    verify: manifest\n" + guards), ("    matrix:\n", guards + "    matrix:\n"),
+                         ("sample: 0.01", "sample: 0.2"), ("log_steps: 5}", "log_steps: 5, wait_seconds: 10}"),
                          ("  - {cause: [internal, network], wait: 1s..3s, times: 5}", "  - {cause: [internal, network, oom, user_code, unknown, short_output], wait: 1s..1s, times: 99}")):
             assert old in text, old
             text = text.replace(old, new)
