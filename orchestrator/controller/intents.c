@@ -203,8 +203,12 @@ static void put_back(struct controller *c, struct intent_batch *b, int i)
 {
     const struct sched_launch *l = &b->plan->launches[i];
     struct parking_subject who = subject_of(b, i);
-    leader_put_back(&c->state, b->f.live_stages[l->stage_i], &l->task, b->lowered[i],
-                    parking_pause_us(&c->state, &who, clock_boot_us()), clock_wall_us());
+    int64_t pause_us = parking_pause_us(&c->state, &who, clock_boot_us());
+    if (!leader_put_back(&c->state, b->f.live_stages[l->stage_i], &l->task, &b->inputs[i],
+                         b->lowered[i], pause_us, clock_wall_us())) {
+        log_event(LOG_ERROR, "part_is_not_waiting", LF_I("campaign", who.campaign_id),
+                  LF_I("task", who.ref_id), LF_S("row", task_state_name(b->inputs[i].state)));
+    }
 }
 
 static void after_commit(struct controller *c, struct intent_batch *b)

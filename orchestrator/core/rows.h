@@ -101,6 +101,7 @@ struct campaign_version {
 struct task_input {
     int64_t id, stage_id;
     int32_t seq;
+    enum task_state state;
     int attempts, names;
     int64_t size;
     char *uri;

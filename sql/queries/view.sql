@@ -86,7 +86,7 @@ SELECT request FROM attempt WHERE id = $1::bigint
 
 -- name: task_input
 -- $1 campaign bigint, $2 task bigint
-SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, t.size, t.uri, t.vars::text
+SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, t.size, t.uri, t.vars::text, r.state
 FROM task_run r JOIN task t ON t.campaign_id = r.campaign_id AND t.id = r.id
 WHERE r.campaign_id = $1::bigint AND r.id = $2::bigint
 

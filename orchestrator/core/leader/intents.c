@@ -204,14 +204,18 @@ struct live_attempt *leader_apply_intent(struct leader_state *s, const struct la
     return a;
 }
 
-void leader_put_back(struct leader_state *s, struct live_stage *ls,
-                     const struct ready_queue_task *task, bool lowered, int64_t pause_us,
-                     usec_t now_us)
+bool leader_put_back(struct leader_state *s, struct live_stage *ls,
+                     const struct ready_queue_task *task, const struct task_input *input,
+                     bool lowered, int64_t pause_us, usec_t now_us)
 {
     struct ready_queue_task t = *task;
+    s->look_at_db = true;
+    if (input->id != 0 && input->state != TASK_WAITING) {
+        return false;
+    }
     t.not_before_us = now_us + MAX(pause_us, lowered ? PUT_BACK_US : LOWER_FAILED_US);
     ready_queue_push(ls->ready, &t);
-    s->look_at_db = true;
+    return true;
 }
 
 /* Is what a campaign has spent so much that one more attempt of this stage would not fit its caps,

@@ -41,10 +41,11 @@ bool leader_plan_request(const struct leader_state *s, const struct launch_facts
 struct live_attempt *leader_apply_intent(struct leader_state *s, const struct launch_facts *f,
                                          const struct intent *in, usec_t now_us);
 /* Nothing was written of a launch: its task is proposed again after a while, which is longer when
- * no request could be made of it, and at least pause_us (it is parked). */
-void leader_put_back(struct leader_state *s, struct live_stage *ls,
-                     const struct ready_queue_task *task, bool lowered, int64_t pause_us,
-                     usec_t now_us);
+ * no request could be made of it, and at least pause_us (it is parked). input: its row, id 0 when
+ * it was not read. False: by its row it does not wait, so it is not proposed again. */
+bool leader_put_back(struct leader_state *s, struct live_stage *ls,
+                     const struct ready_queue_task *task, const struct task_input *input,
+                     bool lowered, int64_t pause_us, usec_t now_us);
 
 /* Is the reason of a plan to be written for this stage? Not while its campaign is locked. */
 bool leader_reason_moves(const struct live_campaign *lc, const struct live_stage *ls,

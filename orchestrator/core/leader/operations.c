@@ -1,7 +1,7 @@
 /* See operations.h. */
 #include "operations.h"
 #include "common/json.h"
-#include "core/sched/ready_queue.h"
+#include "rows_read.h"
 #include <assert.h>
 #include <stdio.h>
 
@@ -254,13 +254,9 @@ static void retry_one(struct leader_state *s, struct live_campaign *lc, struct l
         ch->max_runtime_s = to->max_runtime_s > 0 ? to->max_runtime_s : ch->max_runtime_s;
         ch->same = 0;
     }
-    if (t->seq >= ls->loaded) { /* of an ended stage nothing was read: the next look does it */
-        lc->seen_tasks = -1;
-        return;
-    }
-    ready_queue_push(ls->ready, &(struct ready_queue_task){.task_id = t->id,
-                                                           .seq = (uint32_t)t->seq,
-                                                           .size_mb = (uint32_t)size_mb});
+    rows_part_waits(lc, ls,
+                    &(struct ready_queue_task){
+                        .task_id = t->id, .seq = (uint32_t)t->seq, .size_mb = (uint32_t)size_mb});
 }
 
 void operation_apply(struct leader_state *s, struct live_campaign *lc,

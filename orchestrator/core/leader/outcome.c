@@ -3,9 +3,9 @@
 #include "budget_state.h"
 #include "core/failure/retry_policy.h"
 #include "core/money/cost.h"
-#include "core/sched/ready_queue.h"
 #include "job_phases.h"
 #include "pool_life.h"
+#include "rows_read.h"
 #include "run_rest.h"
 #include "stage_history.h"
 #include <stdio.h>
@@ -325,11 +325,11 @@ static void task_moved(struct leader_state *s, struct live_attempt *a,
     task_counts_move(a->campaign, a->stage, TASK_ACTIVE, p->r.task_to, 1);
     if (p->r.task_to == TASK_WAITING) {
         int64_t size_mb = a->row.size / (1024 * 1024);
-        ready_queue_push(a->stage->ready,
-                         &(struct ready_queue_task){.task_id = a->row.task_id,
-                                                    .not_before_us = p->r.not_before_us,
-                                                    .seq = (uint32_t)a->row.seq,
-                                                    .size_mb = (uint32_t)size_mb});
+        rows_part_waits(a->campaign, a->stage,
+                        &(struct ready_queue_task){.task_id = a->row.task_id,
+                                                   .not_before_us = p->r.not_before_us,
+                                                   .seq = (uint32_t)a->row.seq,
+                                                   .size_mb = (uint32_t)size_mb});
     }
     if (p->change.task_id != 0) {
         *leader_state_change(s, p->change.task_id, true) = p->change;

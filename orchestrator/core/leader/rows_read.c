@@ -91,6 +91,16 @@ enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *ro
     return skip_done_wanted(ls, row->names) ? ROWS_UNCHECKED : ROWS_READY;
 }
 
+void rows_part_waits(struct live_campaign *lc, struct live_stage *ls,
+                     const struct ready_queue_task *t)
+{
+    if (t->seq >= ls->loaded) {
+        lc->seen_tasks = -1;
+        return;
+    }
+    ready_queue_push(ls->ready, t);
+}
+
 bool rows_new_wish(struct live_campaign *lc, const struct campaign_version *v)
 {
     bool moved = lc->tried_version != v->version;

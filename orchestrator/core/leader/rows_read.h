@@ -25,6 +25,10 @@ enum rows_queue { ROWS_NO_QUEUE, ROWS_READY, ROWS_UNCHECKED };
 /* Where a task waits; *ret is its entry. ROWS_NO_QUEUE: it does not. */
 enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row,
                           struct ready_queue_task *ret);
+/* A part waits again: it enters its queue, or stays out of it while its row is still to be read,
+ * which is done at the next look. */
+void rows_part_waits(struct live_campaign *lc, struct live_stage *ls,
+                     const struct ready_queue_task *t);
 
 /* People want something else of it than when it was looked at last; a parked one is tried at once.
  * Notes the version as looked at. */

@@ -409,7 +409,8 @@ bool task_input_get(struct store *s, int64_t campaign_id, int64_t task_id, struc
                                .names = row_int(r, 0, 4),
                                .size = row_i64(r, 0, 5),
                                .uri = row_text_dup(r, 0, 6),
-                               .vars_json = row_text_dup(r, 0, 7)};
+                               .vars_json = row_text_dup(r, 0, 7),
+                               .state = (enum task_state)row_int(r, 0, 8)};
     return true;
 }
 

@@ -46,6 +46,7 @@ UNUSED static struct live_campaign *leader_world_campaign(struct leader_world *w
     ls->row.counts[TASK_WAITING] = 100;
     ls->spec = &w->spec;
     ls->ready = ready_queue_new();
+    ls->loaded = 100000; /* every part is in its queue or runs */
     breaker_init(&ls->breaker);
     ls->rules = (struct breaker_rules){.canary = 3, .k = 3, .n = 10, .quarantine = 3};
     arena_init(&lc->arena, 4096);

@@ -243,17 +243,22 @@ static void test_intents__what_was_refused_is_proposed_again(void **state)
     struct one o;
     struct ready_queue_task t;
     one_init(&o);
-    leader_put_back(&o.w.s, o.w.ls, &o.launch.task, true, 0, WALL);
+    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, true, 0, WALL));
     assert_true(o.w.s.look_at_db);
     assert_false(ready_queue_peek(o.w.ls->ready, WALL + 2 * SEC - 1, &t));
     assert_true(ready_queue_pop(o.w.ls->ready, WALL + 2 * SEC, &t));
     assert_int_equal(t.task_id, 1001);
-    leader_put_back(&o.w.s, o.w.ls, &o.launch.task, false, 0, WALL);
+    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, false, 0, WALL));
     assert_false(ready_queue_peek(o.w.ls->ready, WALL + 300 * SEC - 1, &t));
     assert_true(ready_queue_pop(o.w.ls->ready, WALL + 300 * SEC, &t));
-    leader_put_back(&o.w.s, o.w.ls, &o.launch.task, true, 60 * SEC, WALL); /* parked */
-    assert_false(ready_queue_peek(o.w.ls->ready, WALL + 60 * SEC - 1, &t));
-    assert_true(ready_queue_peek(o.w.ls->ready, WALL + 60 * SEC, &t));
+    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, true, 60 * SEC, WALL));
+    assert_false(ready_queue_peek(o.w.ls->ready, WALL + 60 * SEC - 1, &t)); /* parked */
+    assert_true(ready_queue_pop(o.w.ls->ready, WALL + 60 * SEC, &t));
+    o.task.state = TASK_DONE; /* somebody changed its row */
+    assert_false(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, true, 0, WALL));
+    assert_int_equal(ready_queue_n(o.w.ls->ready), 0);
+    o.task.id = 0; /* its row was not read */
+    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, true, 0, WALL));
     one_done(&o);
 }
 

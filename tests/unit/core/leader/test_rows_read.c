@@ -129,6 +129,24 @@ static void test_rows_read__where_a_task_waits(void **state)
     life_world_done(&l);
 }
 
+static void test_rows_read__a_part_waits_in_one_place(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    const struct ready_queue_task t = {.task_id = 1, .seq = 9};
+    l.lc->seen_tasks = 10;
+    l.st[0].loaded = 9; /* its row is still to be read */
+    rows_part_waits(l.lc, &l.st[0], &t);
+    assert_int_equal(ready_queue_n(l.st[0].ready), 0);
+    assert_false(rows_fresh(l.lc));
+    l.st[0].loaded = l.lc->seen_tasks = 10;
+    rows_part_waits(l.lc, &l.st[0], &t);
+    assert_int_equal(ready_queue_n(l.st[0].ready), 1);
+    assert_true(rows_fresh(l.lc));
+    life_world_done(&l);
+}
+
 static void test_rows_read__which_campaigns_are_read_again(void **state)
 {
     (void)state;
@@ -364,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_rows_read__who_waits_for_a_person_at_takeover),
         cmocka_unit_test(test_rows_read__new_parts_are_counted_once),
         cmocka_unit_test(test_rows_read__where_a_task_waits),
+        cmocka_unit_test(test_rows_read__a_part_waits_in_one_place),
         cmocka_unit_test(test_rows_read__which_campaigns_are_read_again),
         cmocka_unit_test(test_rows_read__a_refresh_takes_what_people_write),
         cmocka_unit_test(test_rows_read__a_cap_that_moved_lets_campaigns_go_on),
