@@ -1,5 +1,5 @@
 /* Does a text look like a key? By the shapes that providers give their keys, so that a plain word,
- * a hash or a path does not. */
+ * a hash or a path does not. Texts from outside (reasons, errors, lines of logs) lose theirs. */
 #pragma once
 #include "str.h"
 
@@ -7,3 +7,6 @@
 const char *secret_shape(struct str text);
 /* The same for the value of a variable whose name says that it is one, like HF_TOKEN. */
 const char *secret_shape_named(const char *name, struct str value);
+/* Each key in the text becomes its prefix and three stars, in place: "AKIA***", "https://me:***@x".
+ * A text that has none stays as it is. */
+void secret_mask(char *text);

@@ -1,6 +1,7 @@
 /* See fsx.h. The codes of FSx tell the answers apart; its texts are not looked at. */
 #include "fsx.h"
 #include "common/json.h"
+#include "common/secret_shape.h"
 #include <stdio.h>
 
 #define PAGE_ROWS 25 /* of associations FSx gives no more */
@@ -106,6 +107,7 @@ static void fail(struct fsx_call *call, const struct aws_failure *f)
 static void read_failure(const json_t *o, char *out, size_t out_n)
 {
     json_call_text(json_object_get(o, "FailureDetails"), "Message", out, out_n);
+    secret_mask(out);
 }
 
 static void read_tag(const json_t *o, const char *key, char *out, size_t out_n)

@@ -3,6 +3,7 @@
 #include "hosting.h"
 #include "common/clock.h"
 #include "common/json.h"
+#include "common/secret_shape.h"
 #include <stdio.h>
 
 #define ERROR_TEXT_MAX 1024
@@ -168,6 +169,7 @@ static void read_description(enum hosting_kind kind, const json_t *o,
     json_call_text(o, "EndpointConfigName", ret->config, sizeof ret->config);
     json_call_text(o, "EndpointStatus", ret->status, sizeof ret->status);
     json_call_text(o, "FailureReason", ret->failure_reason, sizeof ret->failure_reason);
+    secret_mask(ret->failure_reason);
     ret->modified = json_call_epoch(o, "LastModifiedTime");
     json_array_foreach(json_object_get(o, "ProductionVariants"), i, v)
     {

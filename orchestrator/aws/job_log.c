@@ -3,6 +3,7 @@
 #include "job_log.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "common/secret_shape.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -80,7 +81,9 @@ static void keep_lines(struct job_log_call *call, const json_t *events, const ch
     json_array_foreach(events, i, e)
     {
         const char *m = json_string_value(json_object_get(e, "message"));
-        struct str text = str_of(m != NULL ? m : "");
+        AUTO_FREE char *said = xstrdup(m != NULL ? m : "");
+        secret_mask(said);
+        struct str text = str_of(said);
         text.n = MIN(text.n, (size_t)JOB_LOG_CHARS_MAX);
         call->lines[call->lines_n++] = (struct log_line){
             .time = json_integer_value(json_object_get(e, "timestamp")) * USEC_PER_MSEC,

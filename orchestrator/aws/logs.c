@@ -1,6 +1,8 @@
 /* Finds the newest stream of a job and reads its last events. */
 #include "logs.h"
+#include "common/cleanup.h"
 #include "common/json.h"
+#include "common/secret_shape.h"
 #include <stdio.h>
 
 #define LOG_GROUP "/aws/sagemaker/TrainingJobs"
@@ -54,11 +56,13 @@ static void write_lines(const json_t *page, const char *stream, struct buf *out)
     json_array_foreach(json_object_get(page, "events"), i, e)
     {
         const char *m = json_string_value(json_object_get(e, "message"));
+        AUTO_FREE char *text = xstrdup(m != NULL ? m : "");
+        secret_mask(text);
         json_out_object(&w, NULL);
         json_out_time(&w, "time",
                       json_integer_value(json_object_get(e, "timestamp")) * USEC_PER_MSEC);
         json_out_str(&w, "host", host);
-        json_out_str(&w, "text", m != NULL ? m : "");
+        json_out_str(&w, "text", text);
         json_out_end_object(&w);
     }
     json_out_end_array(&w);

@@ -2,6 +2,7 @@
  * text). */
 #include "sagemaker.h"
 #include "common/json.h"
+#include "common/secret_shape.h"
 #include <stdio.h>
 
 struct sagemaker_call {
@@ -184,6 +185,7 @@ static void read_description(const json_t *o, struct job_description *ret)
     copy_str(o, "SecondaryStatus", ret->secondary, sizeof ret->secondary);
     copy_str(o, "TrainingJobArn", ret->arn, sizeof ret->arn);
     copy_str(o, "FailureReason", ret->failure_reason, sizeof ret->failure_reason);
+    secret_mask(ret->failure_reason);
     copy_str(json_object_get(o, "ModelArtifacts"), "S3ModelArtifacts", ret->artifacts,
              sizeof ret->artifacts);
     copy_str(json_object_get(o, "Environment"), "DROVER_REQUEST", ret->request_hash,

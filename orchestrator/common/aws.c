@@ -13,6 +13,7 @@
 #include "common/arena.h"
 #include "common/clock.h"
 #include "common/json.h"
+#include "common/secret_shape.h"
 #include "endpoint.h"
 #include "keyring.h"
 
@@ -163,6 +164,7 @@ static void req_free(struct aws_req *r)
 static void deliver(struct aws_req *r, struct aws_reply *reply)
 {
     reply->code = r->text.code;
+    secret_mask(r->text.message);
     reply->message = r->text.message;
     reply->request_id = r->text.request_id;
     r->cb(r->ctx, reply);

@@ -50,26 +50,101 @@ static size_t letters_at(struct str s, size_t at, enum letters set)
     return n;
 }
 
+static bool is_base64(char c)
+{
+    return isalnum((unsigned char)c) || c == '/' || c == '+';
+}
+
 static bool has(struct str s, const char *word)
 {
     return str_find(s, str_of(word)) >= 0;
 }
 
-/* user:password@ in a URL */
-static bool url_password(struct str s)
+/* What a key's letters are, without the prefix that tells its kind. */
+struct range {
+    size_t at, n; /* n 0: nothing there */
+    const char *what;
+};
+
+static struct range shape_at(struct str s, size_t at)
 {
-    ptrdiff_t at = str_find(s, STR("://"));
-    if (at < 0) {
-        return false;
+    if (at > 0 && is_letter(s.p[at - 1], ALNUM)) {
+        return (struct range){0};
     }
-    bool colon = false;
-    for (size_t i = (size_t)at + 3; i < s.n && s.p[i] != '/' && s.p[i] != ' '; i++) {
-        if (s.p[i] == '@') {
-            return colon;
+    for (size_t k = 0; k < ARRAY_LEN(shapes); k++) {
+        const struct shape *f = &shapes[k];
+        size_t n = strlen(f->prefix);
+        if (s.n - at < n || memcmp(s.p + at, f->prefix, n) != 0) {
+            continue;
         }
-        colon |= s.p[i] == ':' && i + 1 < s.n && s.p[i + 1] != '@';
+        size_t letters = letters_at(s, at + n, f->letters);
+        if (letters >= f->least) {
+            return (struct range){at + n, letters, f->what};
+        }
     }
-    return false;
+    return (struct range){0};
+}
+
+/* eyJ...eyJ...: all of it but the first letters */
+static struct range jwt_at(struct str s, size_t at)
+{
+    if (s.n - at < 4 || memcmp(s.p + at, "eyJ", 3) != 0) {
+        return (struct range){0};
+    }
+    size_t n = 3, dots = 0;
+    while (at + n < s.n && (is_letter(s.p[at + n], WORD) || s.p[at + n] == '.')) {
+        dots += s.p[at + n] == '.' && at + n + 3 < s.n && memcmp(s.p + at + n + 1, "eyJ", 3) == 0;
+        n++;
+    }
+    return (struct range){at + 3, dots > 0 ? n - 3 : 0, "a signed token (JWT)"};
+}
+
+static struct range private_key_at(struct str s, size_t at)
+{
+    const struct str head = STR("PRIVATE KEY-----");
+    struct str rest = {s.p + at, s.n - at};
+    if (rest.n <= head.n || memcmp(rest.p, head.p, head.n) != 0) {
+        return (struct range){0};
+    }
+    rest = (struct str){rest.p + head.n, rest.n - head.n};
+    ptrdiff_t end = str_find(rest, STR("-----END"));
+    return (struct range){at + head.n, end >= 0 ? (size_t)end : rest.n, "a private key"};
+}
+
+/* user:password@ in a URL: the password */
+static struct range url_password_at(struct str s, size_t at)
+{
+    size_t colon = 0;
+    if (s.n - at < 3 || memcmp(s.p + at, "://", 3) != 0) {
+        return (struct range){0};
+    }
+    for (size_t i = at + 3; i < s.n && s.p[i] != '/' && !isspace((unsigned char)s.p[i]); i++) {
+        if (s.p[i] == '@') {
+            bool any = colon > 0 && i > colon + 1;
+            return (struct range){colon + 1, any ? i - colon - 1 : 0, "a URL with a password"};
+        }
+        colon = s.p[i] == ':' && colon == 0 ? i : colon;
+    }
+    return (struct range){0};
+}
+
+/* The first key at or after `from` whose own letters say so. */
+static struct range next_key(struct str s, size_t from)
+{
+    for (size_t at = from; at < s.n; at++) {
+        struct range (*const looks[])(struct str, size_t) = {shape_at, jwt_at, private_key_at,
+                                                             url_password_at};
+        if (strchr("AghxsnpdePP:", s.p[at]) == NULL) {
+            continue;
+        }
+        for (size_t k = 0; k < ARRAY_LEN(looks); k++) {
+            struct range r = looks[k](s, at);
+            if (r.n > 0) {
+                return r;
+            }
+        }
+    }
+    return (struct range){0};
 }
 
 /* 40 letters of base64 with upper case, lower case and a digit: a SHA-1 has no upper case. */
@@ -81,32 +156,65 @@ static bool aws_secret(struct str s)
         upper |= isupper(c) != 0;
         lower |= islower(c) != 0;
         digit |= isdigit(c) != 0;
-        other = !isalnum(c) && c != '/' && c != '+';
+        other = !is_base64((char)c);
     }
     return upper && lower && digit && !other;
 }
 
 const char *secret_shape(struct str text)
 {
-    for (size_t k = 0; k < ARRAY_LEN(shapes); k++) {
-        const struct shape *f = &shapes[k];
-        size_t n = strlen(f->prefix);
-        struct str rest = text;
-        for (ptrdiff_t at; (at = str_find(rest, str_of(f->prefix))) >= 0;) {
-            size_t i = (size_t)at;
-            bool begins = i == 0 || !is_letter(rest.p[i - 1], ALNUM);
-            if (begins && letters_at(rest, i + n, f->letters) >= f->least) {
-                return f->what;
-            }
-            rest = (struct str){rest.p + i + n, rest.n - i - n};
-        }
+    struct range r = next_key(text, 0);
+    return r.n > 0                         ? r.what
+           : has(text, "PRIVATE KEY-----") ? "a private key"
+           : aws_secret(str_trim(text))    ? "an AWS secret access key"
+                                           : NULL;
+}
+
+/* Letters go to `to`, which stands at or before what is read. */
+static char *copy(char *to, const char *from, size_t n)
+{
+    memmove(to, from, n);
+    return to + n;
+}
+
+static void mask_keys(char *text)
+{
+    struct str s = str_of(text);
+    size_t at = 0;
+    char *to = text;
+    for (struct range r; (r = next_key(s, at)).n > 0; at = r.at + r.n) {
+        to = copy(to, s.p + at, r.at - at);
+        to = copy(to, "***", MIN(r.n, (size_t)3));
     }
-    struct str trimmed = str_trim(text);
-    return has(text, "PRIVATE KEY-----")           ? "a private key"
-           : has(text, "eyJ") && has(text, ".eyJ") ? "a signed token (JWT)"
-           : aws_secret(trimmed)                   ? "an AWS secret access key"
-           : url_password(text)                    ? "a URL with a password"
-                                                   : NULL;
+    to = copy(to, s.p + at, s.n - at);
+    *to = '\0';
+}
+
+/* Words that are an AWS secret by their letters alone may be a path or a hash: only where the text
+ * speaks of a secret. */
+static void mask_aws_secrets(char *text)
+{
+    if (strcasestr(text, "secret") == NULL) {
+        return;
+    }
+    for (char *p = text; *p != '\0';) {
+        struct str word = {p, 0};
+        while (is_base64(p[word.n])) {
+            word.n++;
+        }
+        if (aws_secret(word)) {
+            memcpy(p, "***", 3);
+            memmove(p + 3, p + word.n, strlen(p + word.n) + 1);
+            word.n = 3;
+        }
+        p += MAX(word.n, (size_t)1);
+    }
+}
+
+void secret_mask(char *text)
+{
+    mask_keys(text);
+    mask_aws_secrets(text);
 }
 
 const char *secret_shape_named(const char *name, struct str value)

@@ -42,6 +42,9 @@ stages:
 """
 
 
+KEYS = ("hf_" + "aB3" * 12, "hunter2hunter2")  # said by jobs: a token, and a password in a URL
+
+
 def program(*argv):
     return ["/bin/sh", "-c", *argv]
 
@@ -53,8 +56,8 @@ class Journeys(Stack):
         bad = lambda how: [sys.executable, PROGRAMS + "/bad_worker.py", how, TOP + "/build/bin/drover-worker", s3]  # noqa: E731
         images = {"bad/worker:missing": bad("missing"), "bad/worker:task": bad("other_task"), "bad/worker:rows": bad("fewer_rows"),
                   "user/three": program("echo 'Traceback: boom' >&2; exit 3"), "user/nap": program("sleep 1"),
-                  "user/failure": program("echo 'the label file has 3 columns, 2 wanted' > $DROVER_ML_ROOT/output/failure; exit 1"),
-                  "user/fills": program("printf 'Traceback (most recent call last):\\n  File \"t.py\", line 9, in save\\nOSError: [Errno 28] No space left on device\\n' >&2; exit 1"),
+                  "user/failure": program(f"echo 'the label file has 3 columns, 2 wanted; asked with {KEYS[0]}' > $DROVER_ML_ROOT/output/failure; exit 1"),
+                  "user/fills": program("printf 'Traceback (most recent call last):\\n  File \"t.py\", line 9, in save\\nOSError: [Errno 28] No space left on device: https://me:" + KEYS[1] + "@host/x\\n' >&2; exit 1"),
                   "user/quota": program("echo 'ThrottlingException: Rate exceeded, ResourceLimitExceeded' >&2; exit 1"),
                   "user/killed": program("kill -9 $$"), "user/long": program("exec sleep 300")}
         self.holds = os.path.join(TOP, "build/test-run/journeys/hold-")
@@ -256,9 +259,25 @@ def causes_check(s, tap, cases):
         for args in (("failures", cid), ("parts", cid, "--state", "failed"), ("get", f"{cid}/{n}")):
             lines = s.terminal(*args)
             tap.ok(any(cause in x for x in lines) and all(len(x) <= 80 for x in lines), f"{what}: drover {args[0]} names it in 80 columns", lines)
+    keys_are_masked(s, tap, {s.api("GET", f"/campaigns/{c[0]}")["name"]: c[0] for c in cases})
     ok = [c for c in cases if s.api("GET", f"/campaigns/{c[0]}")["name"] == "cut"][0][0]
     tap.ok(s.part(ok, 1)["state"] == "done", "the whole part beside the truncated one is done", s.part(ok, 1))
     return ok
+
+
+def keys_are_masked(s, tap, cids):
+    """What jobs say of keys is stored, shown and logged without them."""
+    told = s.part(cids["log-tells"])["attempt_list"][0]
+    tap.ok("https://me:***@host" in json.dumps(told["evidence"]) and "hf_***" in s.part(cids["failure-file"])["reason"], "keys in a log and in a reason are masked", told)
+    lines = s.drover("logs", cids["log-tells"] + "/0").stdout
+    tap.ok("me:***@host" in lines, "drover logs masks them", lines)
+    with open(s.dir + "/droverd0.log", encoding="utf-8") as f:
+        seen = lines + f.read()
+    for table in s.sql("SELECT string_agg(quote_ident(tablename), ' ') FROM pg_tables WHERE schemaname = 'public'").split():
+        seen += s.sql(f"SELECT coalesce(string_agg(t::text, ' '), '') FROM {table} t")
+    for cid in cids.values():
+        seen += json.dumps([s.api("GET", f"/campaigns/{cid}{x}") for x in ("", "/failures", "/parts")] + [s.part(cid)])
+    tap.ok(not any(k in seen for k in KEYS) and len(seen) > 100000, "no row, answer or line of droverd's log has one", [k for k in KEYS if k in seen])
 
 
 def retry(s, tap, cid):
