@@ -10,6 +10,7 @@ let onOut = () => {};
 let heard = Date.now();
 // When droverd was last heard: an answer, or an event of the stream.
 export const heardAt = () => heard;
+export const hear = () => { heard = Date.now(); };
 // Sets the handler for a session that ends while the page is open.
 export const whenOut = (f) => { onOut = f; };
 
@@ -29,7 +30,7 @@ async function answer(path, init) {
   for (let left = init.headers['Idempotency-Key'] ? REPEATS : 0; ; left--) {
     try {
       const r = await fetch(path, init);
-      heard = Date.now();
+      hear();
       return r;
     } catch {
       if (left === 0) throw new Problem(0, { detail: 'droverd does not answer' });
@@ -106,48 +107,4 @@ export async function resume() {
     if (e.status === 401 || e.status === 403) return false;
     throw e;
   }
-}
-
-const KINDS = ['part.state', 'attempt.state', 'campaign.state', 'stage.state', 'operation.state', 'alert', 'resync'];
-const REOPEN_MS = 2000; // after an HTTP error a browser does not reopen a stream itself
-
-// One stream per page; onEvent(kind, data), onState('live' | 'stale'). It is closed while the page
-// is hidden. Every reopening reports resync, so that missed events are read again.
-export function stream(path, onEvent, onState) {
-  let source = null;
-  let timer = null;
-  let closed = false;
-  let opened = false;
-  const close = () => {
-    clearTimeout(timer);
-    timer = null;
-    source?.close();
-    source = null;
-  };
-  const open = () => {
-    close();
-    if (closed || document.hidden) return;
-    const s = new EventSource(`/v1${path}`);
-    source = s;
-    s.onopen = () => {
-      heard = Date.now();
-      onState('live');
-      if (opened) onEvent('resync', {});
-      opened = true;
-    };
-    s.onerror = () => {
-      onState('stale');
-      onEvent('lost', {}); // reading the data shows the user what is wrong
-      if (s.readyState === EventSource.CLOSED && s === source) timer = setTimeout(open, REOPEN_MS);
-    };
-    for (const kind of KINDS) s.addEventListener(kind, (e) => { heard = Date.now(); onEvent(kind, e.data ? JSON.parse(e.data) : {}); });
-  };
-  const visibility = () => (document.hidden ? close() : open());
-  document.addEventListener('visibilitychange', visibility);
-  open();
-  return () => {
-    closed = true;
-    close();
-    document.removeEventListener('visibilitychange', visibility);
-  };
 }

@@ -1,7 +1,7 @@
 // Keeps a page's data fresh: stream events trigger reads at least REFRESH_MS apart, a slow poll is
 // the fallback, and while droverd does not answer the last data stay on screen.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { stream } from './api.js';
+import { stream } from './stream.js';
 
 const REFRESH_MS = 250; // one read answers all events in between
 export const CURVES_MS = 2500; // of answers that the server makes every two seconds at most

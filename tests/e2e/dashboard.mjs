@@ -7,6 +7,7 @@ import { guide } from './guide.mjs';
 import { large } from './large.mjs';
 import { hostile } from './hostile.mjs';
 import { craft } from './craft.mjs';
+import { eight } from './eight.mjs';
 import { endpoints } from './endpoints.mjs';
 import { filesystems } from './filesystems.mjs';
 import { money } from './money.mjs';
@@ -20,7 +21,7 @@ try {
   const page = await c.newPage();
   const only = process.env.ONLY?.split(',');
   if (only && !only.includes('journey')) await logIn(page);
-  for (const part of [journey, runs, large, guide, craft, endpoints, filesystems, money, people, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes, b);
+  for (const part of [journey, runs, large, guide, craft, eight, endpoints, filesystems, money, people, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes, b);
   await page.context().clearCookies();
   await page.evaluate(() => document.querySelector('a.brand')?.click()); // none: the page has found out by itself
   await page.waitForSelector('input[name=token]');
