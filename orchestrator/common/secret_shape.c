@@ -61,15 +61,15 @@ static bool has(struct str s, const char *word)
 }
 
 /* What a key's letters are, without the prefix that tells its kind. */
-struct range {
+struct key_range {
     size_t at, n; /* n 0: nothing there */
     const char *what;
 };
 
-static struct range shape_at(struct str s, size_t at)
+static struct key_range shape_at(struct str s, size_t at)
 {
     if (at > 0 && is_letter(s.p[at - 1], ALNUM)) {
-        return (struct range){0};
+        return (struct key_range){0};
     }
     for (size_t k = 0; k < ARRAY_LEN(shapes); k++) {
         const struct shape *f = &shapes[k];
@@ -79,72 +79,72 @@ static struct range shape_at(struct str s, size_t at)
         }
         size_t letters = letters_at(s, at + n, f->letters);
         if (letters >= f->least) {
-            return (struct range){at + n, letters, f->what};
+            return (struct key_range){at + n, letters, f->what};
         }
     }
-    return (struct range){0};
+    return (struct key_range){0};
 }
 
 /* eyJ...eyJ...: all of it but the first letters */
-static struct range jwt_at(struct str s, size_t at)
+static struct key_range jwt_at(struct str s, size_t at)
 {
     if (s.n - at < 4 || memcmp(s.p + at, "eyJ", 3) != 0) {
-        return (struct range){0};
+        return (struct key_range){0};
     }
     size_t n = 3, dots = 0;
     while (at + n < s.n && (is_letter(s.p[at + n], WORD) || s.p[at + n] == '.')) {
         dots += s.p[at + n] == '.' && at + n + 3 < s.n && memcmp(s.p + at + n + 1, "eyJ", 3) == 0;
         n++;
     }
-    return (struct range){at + 3, dots > 0 ? n - 3 : 0, "a signed token (JWT)"};
+    return (struct key_range){at + 3, dots > 0 ? n - 3 : 0, "a signed token (JWT)"};
 }
 
-static struct range private_key_at(struct str s, size_t at)
+static struct key_range private_key_at(struct str s, size_t at)
 {
     const struct str head = STR("PRIVATE KEY-----");
     struct str rest = {s.p + at, s.n - at};
     if (rest.n <= head.n || memcmp(rest.p, head.p, head.n) != 0) {
-        return (struct range){0};
+        return (struct key_range){0};
     }
     rest = (struct str){rest.p + head.n, rest.n - head.n};
     ptrdiff_t end = str_find(rest, STR("-----END"));
-    return (struct range){at + head.n, end >= 0 ? (size_t)end : rest.n, "a private key"};
+    return (struct key_range){at + head.n, end >= 0 ? (size_t)end : rest.n, "a private key"};
 }
 
 /* user:password@ in a URL: the password */
-static struct range url_password_at(struct str s, size_t at)
+static struct key_range url_password_at(struct str s, size_t at)
 {
     size_t colon = 0;
     if (s.n - at < 3 || memcmp(s.p + at, "://", 3) != 0) {
-        return (struct range){0};
+        return (struct key_range){0};
     }
     for (size_t i = at + 3; i < s.n && s.p[i] != '/' && !isspace((unsigned char)s.p[i]); i++) {
         if (s.p[i] == '@') {
             bool any = colon > 0 && i > colon + 1;
-            return (struct range){colon + 1, any ? i - colon - 1 : 0, "a URL with a password"};
+            return (struct key_range){colon + 1, any ? i - colon - 1 : 0, "a URL with a password"};
         }
         colon = s.p[i] == ':' && colon == 0 ? i : colon;
     }
-    return (struct range){0};
+    return (struct key_range){0};
 }
 
 /* The first key at or after `from` whose own letters say so. */
-static struct range next_key(struct str s, size_t from)
+static struct key_range next_key(struct str s, size_t from)
 {
     for (size_t at = from; at < s.n; at++) {
-        struct range (*const looks[])(struct str, size_t) = {shape_at, jwt_at, private_key_at,
-                                                             url_password_at};
+        struct key_range (*const looks[])(struct str, size_t) = {shape_at, jwt_at, private_key_at,
+                                                                 url_password_at};
         if (strchr("AghxsnpdePP:", s.p[at]) == NULL) {
             continue;
         }
         for (size_t k = 0; k < ARRAY_LEN(looks); k++) {
-            struct range r = looks[k](s, at);
+            struct key_range r = looks[k](s, at);
             if (r.n > 0) {
                 return r;
             }
         }
     }
-    return (struct range){0};
+    return (struct key_range){0};
 }
 
 /* 40 letters of base64 with upper case, lower case and a digit: a SHA-1 has no upper case. */
@@ -163,7 +163,7 @@ static bool aws_secret(struct str s)
 
 const char *secret_shape(struct str text)
 {
-    struct range r = next_key(text, 0);
+    struct key_range r = next_key(text, 0);
     return r.n > 0                         ? r.what
            : has(text, "PRIVATE KEY-----") ? "a private key"
            : aws_secret(str_trim(text))    ? "an AWS secret access key"
@@ -182,7 +182,7 @@ static void mask_keys(char *text)
     struct str s = str_of(text);
     size_t at = 0;
     char *to = text;
-    for (struct range r; (r = next_key(s, at)).n > 0; at = r.at + r.n) {
+    for (struct key_range r; (r = next_key(s, at)).n > 0; at = r.at + r.n) {
         to = copy(to, s.p + at, r.at - at);
         to = copy(to, "***", MIN(r.n, (size_t)3));
     }
