@@ -21,9 +21,8 @@ static const char *figure(double v, char buf[static TEXT_N])
 
 static char *verdict(const struct cli *cli, const json_t *row)
 {
-    (void)cli;
     if (json_is_true(json_object_get(row, "cheapest"))) {
-        return xstrdup("cheapest");
+        return xstrdup(cli->opt.deadline != NULL ? "cheapest in time" : "cheapest");
     }
     return xstrdup(json_is_true(json_object_get(row, "in_time")) ? "" : "too late");
 }

@@ -36,7 +36,8 @@ function Fields({ at, data, move }) {
   </div>`;
 }
 
-const verdict = (row) => (row.cheapest ? html`<span class="tag st-succeeded">cheapest</span>` : row.in_time ? '' : html`<span class="tag st-held">too late</span>`);
+const cheapest = (answer) => (answer.deadline_seconds == null ? 'cheapest' : 'cheapest in time');
+const verdict = (answer, row) => (row.cheapest ? html`<span class="tag st-succeeded">${cheapest(answer)}</span>` : row.in_time ? '' : html`<span class="tag st-held">too late</span>`);
 const compareLink = (id, a, b) => `/c/${id.slice(2)}/compare?${new URLSearchParams({ a, b })}`;
 
 function Table({ id, answer }) {
@@ -52,7 +53,7 @@ function Table({ id, answer }) {
       <td data-label="Efficiency" class="num">${(100 * r.efficiency).toFixed(1)} %</td>
       <td data-label=${rated ? 'Epoch' : 'Time'} class="num">${durationFine(r.epoch_seconds)}</td>
       <td data-label="Cost" class="num">${usdFine(r.epoch_micro_usd)}</td>
-      <td class="verdict">${verdict(r)}</td>
+      <td class="verdict">${verdict(answer, r)}</td>
       <td class="act">${r !== first && html`<a href=${compareLink(id, first.stage, r.stage)} aria-label=${`compare ${first.stage} with ${r.stage}`}>compare</a>`}</td></tr>`)}</tbody></table>`;
 }
 
@@ -75,7 +76,7 @@ function Charts({ answer }) {
       <${Bars} label=${`time of ${of}`} limit=${answer.deadline_seconds} rows=${rows.map((r) => ({ name: name(r), value: r.epoch_seconds, text: durationFine(r.epoch_seconds), note: r.in_time ? '' : 'too late' }))}/>
       ${answer.deadline_seconds != null && html`<p class="muted">the mark: ${durationFine(answer.deadline_seconds)}, the deadline</p>`}</section>
     <section class="card" id="costs"><h2>Cost of ${of}</h2>
-      <${Bars} label=${`cost of ${of}`} rows=${rows.map((r) => ({ name: name(r), value: r.epoch_micro_usd, text: usdFine(r.epoch_micro_usd), note: r.cheapest ? 'cheapest' : '', good: r.cheapest }))}/></section>
+      <${Bars} label=${`cost of ${of}`} rows=${rows.map((r) => ({ name: name(r), value: r.epoch_micro_usd, text: usdFine(r.epoch_micro_usd), note: r.cheapest ? cheapest(answer) : '', good: r.cheapest }))}/></section>
   </div>`;
 }
 

@@ -56,7 +56,7 @@ async function scaling(page, id) {
   await page.keyboard.press('Enter');
   ok(await until(10, async () => (await page.locator('#times .limit').count()) === 2), 'a deadline is a mark in the times');
   const late = (await get(`/campaigns/${id}/scaling?group=train&metric=images_per_second&deadline=2h`)).rows;
-  equal([late.map((r) => r.in_time), (await cells(page, '#scaling')).map((r) => r[8])], [[false, true], ['too late', 'cheapest']], 'which run is too late and which is the cheapest in time is said');
+  equal([late.map((r) => r.in_time), (await cells(page, '#scaling')).map((r) => r[8])], [[false, true], ['too late', 'cheapest in time']], 'which run is too late and which is the cheapest in time is said');
   ok((await page.textContent('#costs')).includes('cheapest') && (await page.textContent('#times')).includes('too late'), 'beside the bars, too');
   equal(await page.textContent('.command code'), `drover scaling ${id} --group train --metric images_per_second --deadline 2h`, 'and the command that says the same');
   await axe(page, 'a scaling table');
