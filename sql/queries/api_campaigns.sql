@@ -122,8 +122,8 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
             'types', (SELECT json_agg(json_build_object('type', t.type, 'limit', q.limit_n, 'own_limit', o.limit_n,
                     'held', coalesce(l.held, 0), 'others', coalesce(l.foreign_n, 0),
                     'price', (SELECT musd_per_hour FROM price WHERE instance_type = t.type)) ORDER BY t.i)
-                FROM jsonb_array_elements(c.spec->'stages') d
-                CROSS JOIN LATERAL jsonb_array_elements_text(d->'instance_type') WITH ORDINALITY t (type, i)
+                FROM jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
+                CROSS JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(d->'instance_type') WHEN 'array' THEN d->'instance_type' END) WITH ORDINALITY t (type, i)
                 LEFT JOIN quota q ON q.instance_type = t.type
                     AND q.market = CASE WHEN d->>'spot' = 'true' THEN 'spot' ELSE 'on_demand' END
                 LEFT JOIN slots l ON l.instance_type = t.type

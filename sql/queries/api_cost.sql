@@ -37,14 +37,14 @@ FROM (SELECT y.cause, sum(y.n)::bigint AS n, sum(y.seconds)::bigint AS seconds, 
 -- name: api_cost_phases
 -- $1 campaign bigint
 SELECT g.name, coalesce(x.n, 0), coalesce(x.measured, 0), coalesce(x.keeps, false),
-    coalesce(json_array_length((d.stage->'instance_type')::json), 1) = 1,
+    CASE jsonb_typeof(d.stage->'instance_type') WHEN 'array' THEN jsonb_array_length(d.stage->'instance_type') ELSE 1 END = 1,
     coalesce(x.job_s, 0), coalesce(x.job_musd, 0), coalesce(x.warm_s, 0), coalesce(x.warm_musd, 0),
     coalesce(d.stage ? 'endpoint', false), coalesce(d.stage ? 'filesystem', false), coalesce(m.seconds, 0), coalesce(m.spent_musd, 0),
     coalesce(x.p1, 0), coalesce(x.p2, 0), coalesce(x.p3, 0), coalesce(x.p4, 0), coalesce(x.p5, 0), coalesce(x.p6, 0), coalesce(x.p7, 0), coalesce(x.p8, 0), coalesce(x.p9, 0),
     coalesce(x.p10, 0), coalesce(x.p11, 0), coalesce(x.p12, 0), coalesce(x.p13, 0), coalesce(x.p14, 0), coalesce(x.p15, 0), coalesce(x.p16, 0), coalesce(x.p17, 0), coalesce(x.p18, 0)
 FROM stage g JOIN campaign c ON c.id = g.campaign_id
 LEFT JOIN money m ON m.level = 'stage' AND m.ref_id = g.id
-LEFT JOIN LATERAL (SELECT e AS stage FROM jsonb_array_elements(c.spec->'stages') e WHERE e->>'name' = g.name LIMIT 1) d ON true
+LEFT JOIN LATERAL (SELECT e AS stage FROM jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) e WHERE e->>'name' = g.name LIMIT 1) d ON true
 LEFT JOIN (SELECT y.stage_id, sum(y.n)::bigint AS n, sum(y.measured)::bigint AS measured, bool_or(y.keeps) AS keeps,
         sum(y.job_s)::bigint AS job_s, sum(y.job_musd)::bigint AS job_musd, sum(y.warm_s)::bigint AS warm_s,
         sum(y.warm_musd)::bigint AS warm_musd,

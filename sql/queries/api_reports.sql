@@ -101,7 +101,7 @@ WITH month AS MATERIALIZED (
         ELSE ($1 || '-01')::timestamp END AS first) m),
 billed AS (
     SELECT c.id, p.name AS project, c.name, CASE WHEN $4::text = '' THEN p.name ELSE (SELECT x->>1
-        FROM jsonb_array_elements(c.spec->'tags') x WHERE x->>0 = $4 LIMIT 1) END AS of
+        FROM jsonb_array_elements(CASE jsonb_typeof(c.spec->'tags') WHEN 'array' THEN c.spec->'tags' END) x WHERE x->>0 = $4 LIMIT 1) END AS of
     FROM month m JOIN campaign c ON c.created_at < m.ends JOIN campaign_run r ON r.campaign_id = c.id
     JOIN project p ON p.id = c.project_id
     WHERE (r.ended_at IS NULL OR r.ended_at >= m.first - interval '8 days'
@@ -121,7 +121,7 @@ ranked AS (
     SELECT *, row_number() OVER (PARTITION BY of ORDER BY musd DESC, id) AS nth FROM campaigns),
 tags AS (
     SELECT DISTINCT x->>0 AS key FROM campaigns b JOIN campaign c ON c.id = b.id
-    CROSS JOIN LATERAL jsonb_array_elements(c.spec->'tags') x ORDER BY 1 LIMIT 50)
+    CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(c.spec->'tags') WHEN 'array' THEN c.spec->'tags' END) x ORDER BY 1 LIMIT 50)
 SELECT json_build_object('month', m.name, 'from_at', m.first, 'to_at', m.ends, 'tag', nullif($4, ''),
     'tags', coalesce((SELECT json_agg(key ORDER BY key) FROM tags), '[]'::json),
     'micro_usd', coalesce((SELECT sum(musd) FROM campaigns), 0)::bigint, 'groups', coalesce((

@@ -235,6 +235,17 @@ def check_large(t, a):
     t.eq(len(a.get("/v1/campaigns/c-3/timeline")[1]["attempts"]), 9000, "9,000 attempts are one answer")
 
 
+def check_unreadable(t, a):
+    """A spec that somebody changed by hand spoils no answer, neither its own campaign's nor one about all."""
+    kept = a.sql("SELECT spec::text FROM campaign WHERE id = 1")
+    paths = [f"/v1/campaigns/{c}{x}" for c in ("c-1", "c-2") for x in ("", "/cost?by=phase", "/cost?by=type", "/failures", "/parts", "/timeline", "/burn")]
+    paths += ["/v1/campaigns", "/v1/bill?month=2026-10", "/v1/bill?month=2026-10&tag=team", "/v1/billable", "/v1/doctor", "/v1/quotas"]
+    for bad in ("5", '{"stages": 5, "tags": {"a": 1}}', '{"stages": [5, {"name": "download", "instance_type": 7, "subnets": "x", "endpoint": 1}], "tags": [1, []]}'):
+        a.sql(f"UPDATE campaign SET spec = '{bad}' WHERE id = 1")
+        t.eq({p: s for p in paths if (s := a.get(p)[0]) >= 500}, {}, f"spec {bad[:20]}: nothing fails")
+    a.sql(f"UPDATE campaign SET spec = $spec${kept}$spec$ WHERE id = 1")
+
+
 def run(t, pg):
     rng = random.Random(14)
     a = Api(pg)
@@ -255,6 +266,7 @@ def run(t, pg):
         check_billable(t, a)
         for path in ("timeline", "throughput", "yield", "burn"):
             t.eq(a.get(f"/v1/campaigns/c-99/{path}")[0], 404, f"{path} of no campaign: 404")
+        check_unreadable(t, a)
         a.sql("INSERT INTO archive (campaign_id) VALUES (2)")
         t.eq([a.get(f"/v1/campaigns/c-2/{p}")[0] for p in ("timeline", "throughput", "yield", "cost?by=type", "burn")], [410] * 4 + [200], "of an archived campaign the money is left")
     finally:
