@@ -137,6 +137,25 @@ static void check_sample(const struct rows *r, int i, uint8_t *const y[2], uint8
     }
 }
 
+/* As into rows of its own; the last block still sees the one before it as it was. */
+static void in_place(const struct rows *r, bool want, uint8_t out[4][W_MAX])
+{
+    for (int v = 0; v < 2; v++) {
+        static struct rows own;
+        uint8_t colour[2][W_MAX] = {0};
+        own = *r;
+        own.g.y[0] = own.y[0];
+        own.g.y[1] = own.y[1];
+        uint8_t *const y[2] = {own.y[0], own.y[r->g.y_n - 1]};
+        uint8_t *const c[2] = {colour[0], colour[1]};
+        assert_int_equal(gamut_pick(v == 1)->clip(&own.g, y, c), want);
+        for (int i = 0; want && i < r->g.y_n; i++) {
+            assert_memory_equal(own.y[i], out[i], (size_t)r->g.w);
+        }
+        assert_memory_equal(colour, out[2], sizeof colour);
+    }
+}
+
 static void check(const struct rows *r)
 {
     uint8_t out[2][4][W_MAX];
@@ -150,6 +169,7 @@ static void check(const struct rows *r)
     }
     assert_int_equal(any[0], any[1]);
     assert_memory_equal(out[0], out[1], sizeof out[0]);
+    in_place(r, any[0], out[0]);
     if (!any[0]) {
         memcpy(out[0][0], r->y[0], W_MAX);
         memcpy(out[0][1], r->y[1], W_MAX);

@@ -8,6 +8,8 @@
 #include "worker_noise.h"
 #include <math.h>
 
+#define ROWS 9 /* more than are summed up at once */
+
 static void test_worker_resize__weights_add_up_and_stay_inside(void **state UNUSED)
 {
     static const enum resize_filter filters[] = {FILTER_NEAREST, FILTER_LINEAR, FILTER_CUBIC,
@@ -94,58 +96,58 @@ static void test_worker_resize__both_sets_of_loops_agree(void **state UNUSED)
 }
 
 /* To the last bit, so that pictures do not depend on how rows arrive. */
-static void test_worker_resize__two_rows_at_once_are_one_after_the_other(void **state UNUSED)
+static void test_worker_resize__rows_at_once_are_one_after_the_other(void **state UNUSED)
 {
-    static const float w[] = {0.37f, 0.41f};
+    static const float w[ROWS] = {0.37f, 0.41f, 0.11f, 0.03f, 0.29f, 0.17f, 0.23f, 0.07f, 0.31f};
     static const bool portable[] = {false, true};
-    struct image im = noise(300, 2, 1, 3);
-    const uint8_t *next = im.px + 300;
+    struct image im = noise(300, ROWS, 1, 3);
+    const uint8_t *rows[ROWS];
+    for (int k = 0; k < ROWS; k++) {
+        rows[k] = im.px + (ptrdiff_t)k * 300;
+    }
     for (size_t v = 0; v < ARRAY_LEN(portable); v++) {
         const struct simd *s = simd_pick(portable[v]);
         for (size_t n = 1; n <= 300; n++) {
+            size_t rows_n = 1 + n % ROWS;
             float one[300] = {0};
-            float two[300] = {0};
-            s->set(one, im.px, w[0], n);
-            s->add(one, next, w[1], n);
-            s->set_two(two, im.px, next, w, n);
-            assert_memory_equal(one, two, sizeof one);
-            s->add(one, next, w[0], n);
-            s->add(one, im.px, w[1], n);
-            s->add_two(two, next, im.px, w, n);
-            assert_memory_equal(one, two, sizeof one);
+            float all[300] = {0};
+            for (int twice = 0; twice < 2; twice++) {
+                for (size_t k = 0; k < rows_n; k++) {
+                    (twice == 0 && k == 0 ? s->set : s->add)(one, rows[k], w[k], n);
+                }
+                s->sum(all, rows, w, rows_n, n, twice > 0);
+                assert_memory_equal(one, all, sizeof one);
+            }
         }
     }
     image_done(&im);
 }
 
-/* Through a resizer, in pairs that lie in one line, over two, or are copied or kept. */
-static void test_worker_resize__pairs_of_rows_make_the_same_picture(void **state UNUSED)
+/* Through a resizer, in strips that end within lines or with them, or are copied or kept. */
+static void test_worker_resize__strips_of_rows_make_the_same_picture(void **state UNUSED)
 {
     static const int heights[] = {1, 7, 19, 31, 39, 40, 77};
     struct image im = noise(90, 77, 1, 4);
+    const uint8_t *rows[77];
+    for (int y = 0; y < 77; y++) {
+        rows[y] = im.px + (ptrdiff_t)y * 90;
+    }
     for (size_t i = 0; i < ARRAY_LEN(heights); i++) {
-        for (int first = 0; first < 2; first++) {
+        struct image want;
+        assert_true(resize_to(&im, 30, heights[i], FILTER_AUTO, &want));
+        for (int strip = 1; strip <= 17; strip++) {
             struct image out;
-            struct image want;
             assert_true(image_alloc(30, heights[i], 1, &out));
-            assert_true(resize_to(&im, 30, heights[i], FILTER_AUTO, &want));
             struct resizer *r = resizer_new(90, 77, 30, heights[i], FILTER_AUTO, &out, 0, 0);
             assert_non_null(r);
-            int y = 0;
-            for (; y < first; y++) {
-                resizer_row(r, im.px);
-            }
-            for (; y + 1 < 77; y += 2) {
-                resizer_two_rows(r, im.px + y * 90, im.px + (y + 1) * 90);
-            }
-            for (; y < 77; y++) {
-                resizer_row(r, im.px + y * 90);
+            for (int y = 0; y < 77; y += strip) {
+                resizer_rows(r, rows + y, MIN(strip, 77 - y));
             }
             assert_memory_equal(out.px, want.px, (size_t)(30 * heights[i]));
             resizer_free(r);
             image_done(&out);
-            image_done(&want);
         }
+        image_done(&want);
     }
     image_done(&im);
 }
@@ -278,8 +280,8 @@ int main(void)
         cmocka_unit_test(test_worker_resize__weights_add_up_and_stay_inside),
         cmocka_unit_test(test_worker_resize__area_is_the_mean_of_what_is_covered),
         cmocka_unit_test(test_worker_resize__both_sets_of_loops_agree),
-        cmocka_unit_test(test_worker_resize__two_rows_at_once_are_one_after_the_other),
-        cmocka_unit_test(test_worker_resize__pairs_of_rows_make_the_same_picture),
+        cmocka_unit_test(test_worker_resize__rows_at_once_are_one_after_the_other),
+        cmocka_unit_test(test_worker_resize__strips_of_rows_make_the_same_picture),
         cmocka_unit_test(test_worker_resize__over_and_undershoot_are_clamped),
         cmocka_unit_test(test_worker_resize__what_falls_outside_is_dropped),
         cmocka_unit_test(test_worker_resize__orientations),

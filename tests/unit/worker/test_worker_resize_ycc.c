@@ -106,7 +106,7 @@ static void to_bytes(const struct plane *in, struct bytes *ret)
     }
 }
 
-static const uint8_t *row_of(const struct bytes *p, int y)
+static uint8_t *row_of(struct bytes *p, int y)
 {
     return p->px + (ptrdiff_t)MIN(MAX(y, 0), p->h - 1) * p->w;
 }

@@ -511,22 +511,36 @@ INLINE bool exceeds_form(const struct gamut_rows *g, int sub_x, bool avx2)
     return false;
 }
 
+/* Brightness stays where it is when it is clipped in place. */
+static void copy_rows(const struct gamut_rows *g, int n, uint8_t *const y[2], uint8_t *const c[2])
+{
+    for (int i = 0; i < 2; i++) {
+        const uint8_t *from = g->y[MIN(i, g->y_n - 1)];
+        if (y[i] != from) {
+            memcpy(y[i], from, (size_t)g->w);
+        }
+        memcpy(c[i], g->c[i][1], (size_t)n);
+    }
+}
+
+/* The last block is examined first: it may overlap the one before, still unchanged then. */
 INLINE bool clip_form(const struct gamut_rows *g, int sub_x, int sub_y, bool avx2,
                       uint8_t *const y[2], uint8_t *const c[2])
 {
     int n = samples_of(g);
     int last = g->w / sub_x - N;
+    int last_at = (n - 1) / N * N;
     const struct gamut_levels *l = levels_of(g);
     struct places first;
     bool clipped = false;
     places_at(g, 0, sub_x, &first);
-    for (int at = 0; at < n; at += N) {
-        if (!exceeds_at(g, &first, at, last, sub_x, avx2, l)) {
+    bool end = exceeds_at(g, &first, last_at, last, sub_x, avx2, l);
+    for (int at = 0; at <= last_at; at += N) {
+        if (at == last_at ? !end : !exceeds_at(g, &first, at, last, sub_x, avx2, l)) {
             continue;
         }
-        for (int i = 0; !clipped && i < 2; i++) {
-            memcpy(y[i], g->y[MIN(i, g->y_n - 1)], (size_t)g->w);
-            memcpy(c[i], g->c[i][1], (size_t)n);
+        if (!clipped) {
+            copy_rows(g, n, y, c);
         }
         clipped = true;
         clip_at(g, at, n, sub_x, sub_y, avx2, l, y, c);

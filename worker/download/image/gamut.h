@@ -20,7 +20,8 @@ struct gamut {
     const char *name;
     /* Whether RGB would clip a pixel by more than GAMUT_TOLERATED levels. */
     bool (*exceeds)(const struct gamut_rows *g);
-    /* Write the rows with such pixels clipped; false: there are none and nothing was written. */
+    /* Write the rows with such pixels clipped; false: there are none and nothing was written. y may
+     * be those of g (with one row twice the same); c may not, as the next rows need them. */
     bool (*clip)(const struct gamut_rows *g, uint8_t *const y[2], uint8_t *const c[2]);
 };
 /* The best version for this processor; portable: the other one, for tests. */

@@ -70,8 +70,8 @@ struct plane_form {   /* a picture as Y, Cb, Cr planes, colours as in JPEG (BT.6
 
 /* Some rows of a picture in planes. Colour planes have the sides divided by sub, rounded up. */
 struct plane_strip {
-    int rows; /* of brightness: a multiple of sub_y unless the picture ends */
-    const uint8_t *y[STRIP_ROWS_MAX];
+    int rows;                   /* of brightness: a multiple of sub_y unless the picture ends */
+    uint8_t *y[STRIP_ROWS_MAX]; /* the receiver may change them */
     /* The row above the strip, its own, the row below; at an edge of the picture its own again. */
     const uint8_t *c[COLOURS][STRIP_ROWS_MAX + 2];
 };

@@ -5,6 +5,8 @@
 #include "resize.h"
 #include <math.h>
 
+#define ROWS_KEPT 12 /* that are summed up at once */
+
 struct resizer {
     const struct simd *simd;
     struct resize_weights across, down;
@@ -155,40 +157,27 @@ static void line_done(struct resizer *r)
     r->line_i++;
 }
 
-static void row_added(struct resizer *r, const uint8_t *row)
+/* Each line takes all of its rows at once. The last row of a line may be the first of the next. */
+static void rows_added(struct resizer *r, const uint8_t *const *rows, int n)
 {
+    int end = r->row_i + n;
     while (r->line_i < r->h) {
         const struct simd_taps *t = &r->down.at[r->line_i];
-        int k = r->row_i - t->start;
-        if (k < 0) {
+        int from = MAX(r->row_i, t->start);
+        int to = MIN(end, t->start + t->n);
+        if (from >= to) {
             break;
         }
-        (k == 0 ? r->simd->set : r->simd->add)(r->line, row, t->w[k], r->row_n);
-        if (k < t->n - 1) {
+        int k = from - t->start;
+        r->simd->sum(r->line, rows + n - (end - from), t->w + k, (size_t)(to - from), r->row_n,
+                     k > 0);
+        if (to < t->start + t->n) {
             break;
         }
         line_done(r);
+        r->row_i = to - 1;
     }
-}
-
-/* Both rows at once while they belong to the same line. */
-static void two_rows_added(struct resizer *r, const uint8_t *row, const uint8_t *next)
-{
-    const struct simd_taps *t = r->line_i < r->h ? &r->down.at[r->line_i] : NULL;
-    int k = t != NULL ? r->row_i - t->start : -1;
-    if (k < 0 || k + 1 >= t->n) {
-        row_added(r, row);
-        r->row_i++;
-        row_added(r, next);
-    } else {
-        (k == 0 ? r->simd->set_two : r->simd->add_two)(r->line, row, next, t->w + k, r->row_n);
-        r->row_i++;
-        if (k + 1 == t->n - 1) {
-            line_done(r);
-            row_added(r, next);
-        }
-    }
-    r->row_i++;
+    r->row_i = end;
 }
 
 static const uint8_t *kept_row(const struct resizer *r, int i)
@@ -204,15 +193,14 @@ static void row_kept(struct resizer *r, const uint8_t *row)
         if (r->row_i < t->start + t->n - 1) {
             break;
         }
-        int k = 0;
-        for (; k + 1 < t->n; k += 2) {
-            (k == 0 ? r->simd->set_two : r->simd->add_two)(r->line, kept_row(r, t->start + k),
-                                                           kept_row(r, t->start + k + 1), t->w + k,
-                                                           r->row_n);
-        }
-        if (k < t->n) {
-            (k == 0 ? r->simd->set : r->simd->add)(r->line, kept_row(r, t->start + k), t->w[k],
-                                                   r->row_n);
+        for (int k = 0; k < t->n;) {
+            const uint8_t *rows[ROWS_KEPT];
+            int some = MIN(t->n - k, ROWS_KEPT);
+            for (int i = 0; i < some; i++) {
+                rows[i] = kept_row(r, t->start + k + i);
+            }
+            r->simd->sum(r->line, rows, t->w + k, (size_t)some, r->row_n, k > 0);
+            k += some;
         }
         line_done(r);
     }
@@ -228,21 +216,23 @@ void resizer_row(struct resizer *r, const uint8_t *row)
         if (out != NULL) {
             memcpy(out, row + (size_t)from * channels, (size_t)(to - from) * channels);
         }
+        r->row_i++;
     } else if (r->kept != NULL) {
         row_kept(r, row);
+        r->row_i++;
     } else {
-        row_added(r, row);
+        rows_added(r, &row, 1);
     }
-    r->row_i++;
 }
 
-void resizer_two_rows(struct resizer *r, const uint8_t *row, const uint8_t *next)
+void resizer_rows(struct resizer *r, const uint8_t *const *rows, int n)
 {
-    if (r->copy || r->kept != NULL) {
-        resizer_row(r, row);
-        resizer_row(r, next);
-    } else {
-        two_rows_added(r, row, next);
+    if (!r->copy && r->kept == NULL) {
+        rows_added(r, rows, n);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        resizer_row(r, rows[i]);
     }
 }
 

@@ -22,8 +22,8 @@ struct resizer *resizer_new_beside(const struct resizer *first, struct image *ou
 void resizer_free(struct resizer *r);
 /* Pass the next row from the top; call in_h times. */
 void resizer_row(struct resizer *r, const uint8_t *row);
-/* The same as passing one after the other, in less time. */
-void resizer_two_rows(struct resizer *r, const uint8_t *row, const uint8_t *next);
+/* The same as passing n rows one after the other, in less time. */
+void resizer_rows(struct resizer *r, const uint8_t *const *rows, int n);
 
 /* New picture of w x h. */
 bool resize_to(const struct image *im, int w, int h, enum resize_filter filter,

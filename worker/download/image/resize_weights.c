@@ -38,6 +38,18 @@ static float *weights_of(struct resize_weights *t, int i)
     return t->weights + (t->at[i].w - t->weights);
 }
 
+/* Leave no room between weights that nothing needs. */
+static void pack(struct resize_weights *t, int n)
+{
+    size_t blocks = ((size_t)t->n_max + SIMD_PAD - 1) / SIMD_PAD;
+    for (int i = 0; blocks < t->blocks && i < n; i++) {
+        float *to = t->weights + (size_t)i * blocks * SIMD_PAD;
+        memmove(to, t->at[i].w, blocks * SIMD_PAD * sizeof *to);
+        t->at[i].w = to;
+    }
+    t->blocks = blocks;
+}
+
 /* Distribute a pixel's weight to its samples; w is that of sample `start`. */
 static void give(const struct resize_weights_cells *c, int pixel, float weight, int start, float *w)
 {
@@ -85,7 +97,7 @@ bool resize_weights_make_cells(const struct resize_weights_cells *c, double gain
         taken = MAX(taken, stop - start);
     }
     ret->n_max = taken;
-    ret->blocks = ((size_t)taken + SIMD_PAD - 1) / SIMD_PAD;
+    pack(ret, c->n);
     return true;
 }
 

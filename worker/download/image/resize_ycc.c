@@ -55,7 +55,7 @@ struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit)
     struct resize_ycc *p = xcalloc(1, sizeof *p);
     p->fit = *fit;
     p->gamut = gamut_pick(false);
-    p->clipped = xcalloc(2 + COLOURS, (size_t)fit->w);
+    p->clipped = xcalloc(COLOURS, (size_t)fit->w);
     p->w = fit->canvas_w;
     p->h = fit->canvas_h;
     int w = (p->w + BLOCK - 1) / BLOCK * BLOCK;
@@ -121,25 +121,23 @@ static bool is_suspect(const struct resize_ycc *p, const struct plane_strip *s)
 
 void resize_ycc_strip(struct resize_ycc *p, const struct plane_strip *s)
 {
-    size_t w = (size_t)p->fit.w;
-    uint8_t *const y[2] = {p->clipped, p->clipped + w};
-    uint8_t *const c[COLOURS] = {p->clipped + 2 * w, p->clipped + 3 * w};
+    uint8_t *const c[COLOURS] = {p->clipped, p->clipped + p->fit.w};
+    int sub_y = p->fit.form.sub_y;
     bool suspect = is_suspect(p, s);
     p->strip_exceeded = false;
-    for (int i = 0; i * p->fit.form.sub_y < s->rows; i++) {
-        struct gamut_rows g = rows_at(p, s, i);
-        bool clipped = suspect && p->gamut->clip(&g, y, c);
-        p->strip_exceeded = p->strip_exceeded || clipped;
-        const uint8_t *const *rows = clipped ? (const uint8_t *const *)y : g.y;
-        if (g.y_n == 2) {
-            resizer_two_rows(p->resizer[0], rows[0], rows[1]);
-        } else {
-            resizer_row(p->resizer[0], rows[0]);
+    for (int i = 0; i * sub_y < s->rows; i++) {
+        bool clipped = false;
+        if (suspect) {
+            struct gamut_rows g = rows_at(p, s, i);
+            uint8_t *const y[2] = {s->y[i * sub_y], s->y[i * sub_y + g.y_n - 1]};
+            clipped = p->gamut->clip(&g, y, c);
         }
+        p->strip_exceeded = p->strip_exceeded || clipped;
         for (int k = 0; k < COLOURS; k++) {
-            resizer_row(p->resizer[1 + k], clipped ? c[k] : g.c[k][1]);
+            resizer_row(p->resizer[1 + k], clipped ? c[k] : s->c[k][1 + i]);
         }
     }
+    resizer_rows(p->resizer[0], (const uint8_t *const *)s->y, s->rows);
     p->strip_i++;
 }
 

@@ -22,14 +22,14 @@ struct resize_ycc {
     struct resize_ycc_fit fit;
     struct resizer *resizer[PLANES];
     const struct gamut *gamut;
-    uint8_t *clipped;    /* clipped[2 + COLOURS][w]: rows after clipping */
+    uint8_t *clipped;    /* clipped[COLOURS][w]: rows of colour after clipping */
     int strip_i;         /* of the next strip */
     bool strip_exceeded; /* the last one had pixels to clip */
 };
 /* NULL when memory is short. */
 struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit);
 void resize_ycc_free(struct resize_ycc *p);
-/* The next strip from the top. */
+/* The next strip from the top; its brightness is clipped in place. */
 void resize_ycc_strip(struct resize_ycc *p, const struct plane_strip *s);
 /* Call after the last strip. */
 void resize_ycc_finish(struct resize_ycc *p);

@@ -9,7 +9,9 @@
 struct simd_taps { /* of one output pixel */
     int start;
     int n;
-    const float *w; /* w[n], zeros up to a multiple of SIMD_PAD, the same for all of a line */
+    /* w[n], zeros up to a multiple of SIMD_PAD that is the same for all of a line; those of the
+     * next pixel follow */
+    const float *w;
 };
 struct simd {
     const char *name;
@@ -17,9 +19,10 @@ struct simd {
     void (*set)(float *line, const uint8_t *row, float w, size_t n);
     /* line[i] += w * row[i] */
     void (*add)(float *line, const uint8_t *row, float w, size_t n);
-    /* The same with two rows, of weights w[0] and w[1], at once. */
-    void (*set_two)(float *line, const uint8_t *row, const uint8_t *next, const float *w, size_t n);
-    void (*add_two)(float *line, const uint8_t *row, const uint8_t *next, const float *w, size_t n);
+    /* Set or add the weighted sum of rows_n rows, at least one: to the last bit the same as one
+     * after the other. */
+    void (*sum)(float *line, const uint8_t *const *rows, const float *w, size_t rows_n, size_t n,
+                bool add);
     /* n output pixels of a line, rounded and clamped. blocks: vectors of SIMD_PAD weights that each
      * may have, all of which are read, and as many floats of the line from its start on. offset:
      * added to each. */
