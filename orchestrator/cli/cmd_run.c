@@ -21,8 +21,9 @@ static const char *figure(double v, char buf[static TEXT_N])
 
 static char *verdict(const struct cli *cli, const json_t *row)
 {
+    (void)cli;
     if (json_is_true(json_object_get(row, "cheapest"))) {
-        return xstrdup(cli->opt.deadline != NULL ? "cheapest in time" : "cheapest");
+        return xstrdup("cheapest");
     }
     return xstrdup(json_is_true(json_object_get(row, "in_time")) ? "" : "too late");
 }
@@ -107,6 +108,9 @@ int cmd_scaling(struct cli *cli)
                                            jstr(r.json, "metric"), (long long)jint(r.json, "epoch"))
                                : xstrdup("the time of whole runs");
     text_print(cli, head, what);
+    if (cli->opt.deadline != NULL) {
+        say("cheapest: of those that need no more than %s", cli->opt.deadline);
+    }
     list_table(cli, l, rows);
     size_t i;
     json_t *v;

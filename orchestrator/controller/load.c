@@ -351,8 +351,8 @@ static bool read_versions(struct controller *c, void *arg, struct err *err)
            (c->state.strays_n == 0 || strays_read(c, err)) &&
            (c->state.resource_strays_n == 0 || resource_strays_read(c, err)) &&
            (c->state.pools_n == 0 || pool_ends_read(c, err)) &&
-           ((c->state.endpoints_n == 0 && !c->state.tries_unread) || endpoints_read(c, err)) &&
-           ((c->state.filesystems_n == 0 && !c->state.tries_unread) || filesystems_read(c, err)) &&
+           (c->state.endpoints_n == 0 || endpoints_read(c, err)) &&
+           (c->state.filesystems_n == 0 || filesystems_read(c, err)) &&
            view_versions(c->store, &v->v, &v->n, err);
 }
 
@@ -388,7 +388,6 @@ bool view_refresh(struct controller *c)
         free(v.v);
         return c->leading;
     }
-    c->state.tries_unread = false;
     for (size_t i = 0; i < v.n && c->leading; i++) {
         look_at(c, &v.v[i]);
     }
@@ -399,6 +398,20 @@ bool view_refresh(struct controller *c)
         if (rows_spec_due(&c->state, lc, clock_boot_us())) {
             reread_spec(c, lc);
         }
+    }
+    return c->leading;
+}
+
+static bool read_tries(struct controller *c, void *arg, struct err *err)
+{
+    (void)arg;
+    return endpoints_read(c, err) && filesystems_read(c, err);
+}
+
+bool view_tries(struct controller *c)
+{
+    if (c->state.tries_unread && leader_tx(c, read_tries, NULL)) {
+        c->state.tries_unread = false;
     }
     return c->leading;
 }

@@ -51,7 +51,7 @@ static bool look(struct controller *c)
     attempts_reread(c);
     prices_tick(c);
     stage_history_tick(&c->state, clock_boot_us());
-    return skip_done_tick(c) && operations_tick(c) && endpoint_intents_tick(c) &&
+    return skip_done_tick(c) && operations_tick(c) && view_tries(c) && endpoint_intents_tick(c) &&
            filesystem_intents_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
 }
 
