@@ -142,8 +142,10 @@ static void run_watched(struct loop *loop, const struct service_manager *service
     loop_timer_free(w.timer);
 }
 
+/* credentials: of mail; borrowed. */
 static bool start_notices(const struct daemon_settings *s, const char *conninfo,
-                          const struct api_status *status, struct notices **ret, struct err *err)
+                          const char *credentials, const struct api_status *status,
+                          struct notices **ret, struct err *err)
 {
     const struct notices_config cfg = {.conninfo = conninfo,
                                        .status = status,
@@ -152,7 +154,12 @@ static bool start_notices(const struct daemon_settings *s, const char *conninfo,
                                        .stuck_us = s->notice_stuck_us,
                                        .retry_us = s->webhook_retry_us,
                                        .timeout_us = s->webhook_timeout_us,
-                                       .user_agent = "droverd/" DROVER_VERSION};
+                                       .user_agent = "droverd/" DROVER_VERSION,
+                                       .mail = {.url = s->smtp_url,
+                                                .from = s->smtp_from,
+                                                .credentials = credentials,
+                                                .ca_file = s->smtp_ca_file,
+                                                .public_url = s->public_url}};
     return notices_start(&cfg, ret, err);
 }
 
@@ -199,9 +206,12 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
     AUTO_FREE char *token_file =
         s->token_file[0] != '\0' ? xstrdup(s->token_file) : token_path_default();
     AUTO_FREE char *client_secret = NULL;
+    AUTO_FREE char *mail_credentials = NULL;
     AUTO_FREE char *redirect_url = xasprintf("%s/login/oidc/callback", s->public_url);
-    if (!settings_read_secret(s->oidc_client_secret_file, &client_secret, err)) {
-        return err_wrap(err, "oidc_client_secret_file");
+    if (!(settings_read_secret(s->oidc_client_secret_file, &client_secret, err) ||
+          err_wrap(err, "oidc_client_secret_file")) ||
+        !settings_mail(s, &mail_credentials, err)) {
+        return false;
     }
     struct api_config ac = {
         .listen = listen,
@@ -220,6 +230,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
         .streams_per_token = (int)s->streams_per_token,
         .streams_per_address = (int)s->streams_per_address,
         .secure_cookie = s->secure_cookie || strncmp(s->public_url, "https:", 6) == 0,
+        .mail = s->smtp_url[0] != '\0',
         .sign_in = settings_sign_in(s, redirect_url, client_secret)};
     bool ok = loop_new(&loop, err) && loop_signal(loop, SIGTERM, on_signal, loop, err) &&
               loop_signal(loop, SIGINT, on_signal, loop, err) && bridge_new(&bridge, err) &&
@@ -228,7 +239,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
         ac.defaults.region = controller_region(controller);
     }
     ok = ok && api_start(&ac, bridge, &api, err) &&
-         start_notices(s, conninfo, &status, &notices, err) &&
+         start_notices(s, conninfo, mail_credentials, &status, &notices, err) &&
          listing_thread_start(conninfo, &status, bridge, &listings, err) &&
          write_port(o->port_file, api_port(api), err);
     if (ok) {

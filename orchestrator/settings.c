@@ -5,11 +5,13 @@
 #include "common/cleanup.h"
 #include "common/version.h"
 #include "core/protocol/protocol.h"
+#include "notices/mail.h"
 #include <errno.h>
 #include <stdio.h>
 
 #define SECRET_MAX     4096
 #define PUBLIC_URL_MAX 200
+#define SMTP_URL_MAX   300
 #define AT(field)      offsetof(struct daemon_settings, field)
 
 const struct config_row settings_rows[] = {
@@ -24,7 +26,8 @@ const struct config_row settings_rows[] = {
     {"secure_cookie", "DROVER_SECURE_COOKIE", CONFIG_BOOL, "false", 0, 0, AT(secure_cookie),
      "browsers reach us by https: mark the session cookie Secure"},
     {"public_url", "DROVER_PUBLIC_URL", CONFIG_STR, "", 0, 0, AT(public_url),
-     "where browsers reach us, for the provider of logins: https://drover.example.com"},
+     "where browsers reach us, for links in mail and the provider of logins: "
+     "https://drover.example.com"},
     {"oidc_issuer", "DROVER_OIDC_ISSUER", CONFIG_STR, "", 0, 0, AT(oidc_issuer),
      "provider of logins by OpenID Connect, as its discovery document says it; empty: none. Its "
      "redirect address is public_url/login/oidc/callback"},
@@ -129,10 +132,20 @@ const struct config_row settings_rows[] = {
     {"webhook_allow_net", "DROVER_WEBHOOK_ALLOW_NET", CONFIG_STR, "", 0, 0, AT(webhook_allow_net),
      "private addresses that webhooks may reach, ADDR[/LEN]:PORT by commas: 10.1.2.0/24:443"},
     {"webhook_timeout_us", "DROVER_WEBHOOK_TIMEOUT_US", CONFIG_I64, "10000000", 100000, 60000000,
-     AT(webhook_timeout_us), "how long a webhook may take to answer"},
+     AT(webhook_timeout_us), "how long a webhook, or the server of mail, may take to answer"},
     {"webhook_retry_us", "DROVER_WEBHOOK_RETRY_US", CONFIG_I64, "5000000", 1000, 60000000,
      AT(webhook_retry_us),
      "pause after a first failed delivery; the later ones are 6 to 10,080 times as long"},
+    {"smtp_url", "DROVER_SMTP_URL", CONFIG_STR, "", 0, 0, AT(smtp_url),
+     "server that sends notices by mail: smtps://mail.example.com:465, or "
+     "smtp://mail.example.com:587 "
+     "that has to offer STARTTLS; empty: no mail"},
+    {"smtp_from", "DROVER_SMTP_FROM", CONFIG_STR, "", 0, 0, AT(smtp_from),
+     "address the mail is from: drover@example.com"},
+    {"smtp_credentials_file", "DROVER_SMTP_CREDENTIALS_FILE", CONFIG_SECRET_FILE, "", 0, 0,
+     AT(smtp_credentials_file), "file with USER:PASSWORD for smtp_url; empty: none are asked for"},
+    {"smtp_ca_file", "DROVER_SMTP_CA_FILE", CONFIG_STR, "", 0, 0, AT(smtp_ca_file),
+     "certificates that may vouch for smtp_url's; empty: the system's"},
 };
 
 const size_t settings_rows_n = ARRAY_LEN(settings_rows);
@@ -253,6 +266,47 @@ static bool check_logins(const struct daemon_settings *s, struct err *err)
                    "oidc_issuer needs public_url, oidc_client_id and oidc_role_claim");
 }
 
+/* smtps://HOST[:PORT] or smtp://HOST[:PORT]. */
+static bool is_smtp_url(const char *url)
+{
+    struct str rest = str_of(url);
+    bool ok = str_starts(rest, "smtp://") || str_starts(rest, "smtps://");
+    const char *host = ok ? strstr(url, "://") + 3 : "";
+    return ok && host[0] != '\0' && strlen(url) <= SMTP_URL_MAX &&
+           strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]") ==
+               strlen(host);
+}
+
+static bool check_mail(const struct daemon_settings *s, struct err *err)
+{
+    if (s->smtp_url[0] == '\0') {
+        return true;
+    }
+    if (!is_smtp_url(s->smtp_url)) {
+        return err_set(err, ERR_INVALID,
+                       "smtp_url '%.80s': write smtps://mail.example.com:465 or "
+                       "smtp://mail.example.com:587; user and password stand in "
+                       "smtp_credentials_file",
+                       strchr(s->smtp_url, '@') == NULL ? s->smtp_url : "smtp://...@...");
+    }
+    return mail_address_ok(str_of(s->smtp_from)) ||
+           err_set(err, ERR_INVALID,
+                   "smtp_from '%.80s': smtp_url needs an address like drover@example.com",
+                   s->smtp_from);
+}
+
+bool settings_mail(const struct daemon_settings *s, char **ret_credentials, struct err *err)
+{
+    *ret_credentials = NULL;
+    if (s->smtp_url[0] != '\0' &&
+        !settings_read_secret(s->smtp_credentials_file, ret_credentials, err)) {
+        return err_wrap(err, "smtp_credentials_file");
+    }
+    return *ret_credentials == NULL ||
+           (strchr(*ret_credentials, ':') != NULL && strpbrk(*ret_credentials, "\r\n") == NULL) ||
+           err_set(err, ERR_INVALID, "smtp_credentials_file: write one line USER:PASSWORD");
+}
+
 bool settings_check(const struct daemon_settings *s, struct err *err)
 {
     enum log_level level;
@@ -288,7 +342,7 @@ bool settings_check(const struct daemon_settings *s, struct err *err)
     struct addr_rules rules;
     bool ok = proxies_new(s->trusted_proxies, &proxies, err);
     proxies_free(proxies);
-    return ok && check_logins(s, err) &&
+    return ok && check_logins(s, err) && check_mail(s, err) &&
            (addr_parse_rules(str_of(s->webhook_allow_net), &rules, err) ||
             err_wrap(err, "webhook_allow_net"));
 }

@@ -10,6 +10,7 @@ struct daemon_settings {
     char *database_url, *listen, *token_file, *job_prefix, *role_arn, *worker_image, *bucket;
     char *prices_file, *discount, *log_level, *spool_dir, *trusted_proxies, *webhook_allow_net;
     char *events_queue_url;
+    char *smtp_url, *smtp_from, *smtp_credentials_file, *smtp_ca_file;
     char *public_url, *oidc_issuer, *oidc_client_id, *oidc_client_secret_file, *oidc_name;
     char *sso_socket, *sso_user_header, *sso_groups_header;
     char *oidc_scopes, *oidc_role_claim, *oidc_projects_claim, *oidc_allow_net, *login_roles;
@@ -34,6 +35,10 @@ struct sign_in_config settings_sign_in(const struct daemon_settings *s, const ch
 /* The secret in a file without white space around it, which the caller frees; NULL when file is "".
  * ERR_IO, ERR_INVALID. */
 bool settings_read_secret(const char *file, char **ret, struct err *err) MUST_CHECK;
+/* The credentials of smtp_url, "USER:PASSWORD", which the caller frees; NULL: none. ERR_IO,
+ * ERR_INVALID. */
+bool settings_mail(const struct daemon_settings *s, char **ret_credentials,
+                   struct err *err) MUST_CHECK;
 /* What is paid of AWS' list prices, in parts of a million: 1,000,000 without a discount;
  * settings_check has checked it. */
 int64_t settings_paid_ppm(const struct daemon_settings *s);

@@ -1,7 +1,7 @@
-/* HTTP client: a curl multi handle on a loop. One request struct, one callback, bounded bodies,
- * HTTP/1.1, no redirects, reused connections. http_proxy is honoured except for this machine.
- * http_new makes the process ignore SIGPIPE unless a handler is set, because OpenSSL writes with
- * write(2). */
+/* HTTP client, which also sends mail: a curl multi handle on a loop. One request struct, one
+ * callback, bounded bodies, HTTP/1.1, no redirects, reused connections. http_proxy is honoured
+ * except for this machine. http_new makes the process ignore SIGPIPE unless a handler is set,
+ * because OpenSSL writes with write(2). */
 #pragma once
 #include "buf.h"
 #include "loop.h"
@@ -14,9 +14,21 @@ struct http_header {
     const char *name;
     const char *value;
 };
+/* Where a mail goes, by SMTP over TLS. Everything is copied. */
+struct http_mail {
+    const char *from;
+    const char *const *to; /* to[to_n]; when the server refuses one, none gets it */
+    size_t to_n;
+    const char *user, *password; /* NULL: none; said under TLS only */
+    const char *ca_file;         /* certificates that may vouch for it; NULL: the system's */
+};
 struct http_request {
     const char *method; /* "GET", "PUT", ... */
     const char *url;
+    /* Not NULL: the body is a message of RFC 5322 for the server smtps://HOST[:PORT], or
+     * smtp://HOST[:PORT] that has to offer STARTTLS. No headers and no proxy. The reply's status is
+     * that of the server's last answer, its headers are the server's lines. */
+    const struct http_mail *mail;
     const struct http_header *headers; /* headers[headers_n]; copied */
     size_t headers_n;
     struct str body; /* copied unless body_take or body_borrow is set */

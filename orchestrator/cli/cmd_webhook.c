@@ -141,8 +141,12 @@ static int webhook_add(struct cli *cli, const char *name, const char *url)
     if (cli->out == OUT_NAME) {
         (void)puts(jstr(r.json, "id"));
     } else if (!print_machine(cli, r.json, NULL)) {
-        (void)printf("%s added\n%s\n", jstr(r.json, "id"), jstr(r.json, "secret"));
-        say("this is the only time its secret is shown: the receiver checks signatures with it");
+        (void)printf("%s added\n", jstr(r.json, "id"));
+        if (!jnull(r.json, "secret")) { /* of mail */
+            (void)printf("%s\n", jstr(r.json, "secret"));
+            say("this is the only time its secret is shown: the receiver checks signatures with "
+                "it");
+        }
         say("next: drover webhook test %s", jstr(r.json, "id"));
     }
     return EXIT_OK;

@@ -10,7 +10,7 @@
 #include "common/http.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include <curl/curl.h>
+#include "http_mail.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -47,6 +47,7 @@ struct http_req {
     struct curl_slist *headers;
     char *url;
     char *body; /* NULL when borrowed */
+    struct http_mail_state mail;
     bool repeatable;
     int written_n; /* number of times curl was about to write the request */
     bool (*may_send)(void *ctx);
@@ -107,6 +108,7 @@ static void req_free(struct http_req *r)
         curl_easy_cleanup(r->easy);
     }
     curl_slist_free_all(r->headers);
+    curl_slist_free_all(r->mail.to);
     free(r->url);
     free(r->body);
     buf_done(&r->reply.headers);
@@ -155,6 +157,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
         buf_reset(&r->reply.headers);
         return line.n;
     }
+    http_mail_line(r->easy, &r->mail, line);
     buf_add_str(&r->reply.headers, line);
     if (r->reply.headers.overflow) {
         r->stopped = STOP_TOO_LARGE;
@@ -370,6 +373,10 @@ static void set_body(struct http_req *r, const struct http_request *q)
     bool head = strcmp(q->method, "HEAD") == 0;
     bool bodyless = q->body.n == 0 && (get || head || strcmp(q->method, "DELETE") == 0);
     r->repeatable = get || head;
+    if (q->mail != NULL) {
+        http_mail_body(r->easy, &r->mail, p, q->body.n);
+        return;
+    }
     if (!bodyless) {
         (void)curl_easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.n);
         (void)curl_easy_setopt(r->easy, CURLOPT_POSTFIELDS, p != NULL ? p : "");
@@ -407,7 +414,7 @@ static bool set_options(struct http_req *r, const struct http_request *q)
     SET(URL, r->url);
     SET(PRIVATE, r);
     SET(ERRORBUFFER, r->error);
-    SET(PROTOCOLS_STR, "http,https");
+    SET(PROTOCOLS_STR, q->mail != NULL ? "smtp,smtps" : "http,https");
     SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(FOLLOWLOCATION, 0L);
     SET(PATH_AS_IS, 1L);
@@ -415,10 +422,10 @@ static bool set_options(struct http_req *r, const struct http_request *q)
     SET(QUICK_EXIT, 1L); /* do not wait for the resolver's thread: the loop renews a lease */
     SET(TCP_KEEPALIVE, 1L);
     SET(CAPATH, NULL); /* otherwise the CA bundle is parsed again for every connection (16 ms) */
-    if (r->h->ca_file != NULL) {
+    if (r->h->ca_file != NULL && q->mail == NULL) { /* it vouches for AWS */
         SET(CAINFO, r->h->ca_file);
     }
-    if (is_local(r->url) || r->may_connect != NULL) {
+    if (is_local(r->url) || r->may_connect != NULL || q->mail != NULL) {
         SET(PROXY, "");
     }
     SET(OPENSOCKETFUNCTION, r->may_connect != NULL ? on_open : NULL);
@@ -438,6 +445,7 @@ static bool set_options(struct http_req *r, const struct http_request *q)
     SET(WRITEFUNCTION, on_body);
     SET(WRITEDATA, r);
 #undef SET
+    ok = ok && (q->mail == NULL || http_mail_options(e, &r->mail, q->mail));
     return ok || err_set(&r->reply.err, ERR_INVALID, "curl takes no request for '%s'", r->url);
 }
 
@@ -502,7 +510,7 @@ struct http_req *http_send(struct http *h, const struct http_request *q, http_cb
     buf_init(&r->reply.body, q->reply_max);
     ASSERT(r->easy != NULL); /* out of memory */
     set_body(r, q);
-    if (!set_options(r, q) || !set_headers(r, q)) {
+    if (!set_options(r, q) || (q->mail == NULL && !set_headers(r, q))) {
         curl_easy_cleanup(TAKE(r->easy));
     }
     if (r->easy == NULL || h->in_curl > 0) {
@@ -531,67 +539,4 @@ bool http_req_sent(const struct http_req *r)
 size_t http_in_flight(const struct http *h)
 {
     return h->n;
-}
-
-struct str http_reply_header(const struct http_reply *r, const char *name)
-{
-    struct str rest = buf_str(&r->headers);
-    while (rest.n > 0) {
-        struct str value = str_split(&rest, '\n');
-        struct str key = str_split(&value, ':');
-        if (str_ieq_cstr(key, name)) {
-            return str_trim(value);
-        }
-    }
-    return (struct str){"", 0};
-}
-
-struct http_fetch {
-    struct http_reply reply;
-    bool done;
-};
-
-static void on_fetched(void *ctx, const struct http_reply *reply)
-{
-    struct http_fetch *f = ctx;
-    struct buf headers = BUF_INIT(reply->headers.max);
-    struct buf body = BUF_INIT(reply->body.max);
-    buf_add_str(&headers, buf_str(&reply->headers));
-    buf_add_str(&body, buf_str(&reply->body));
-    f->reply = *reply;
-    f->reply.headers = headers;
-    f->reply.body = body;
-    f->done = true;
-}
-
-bool http_fetch(const struct http_request *req, struct http_reply *ret, struct err *err)
-{
-    struct loop *l = NULL;
-    struct http *h = NULL;
-    struct http_fetch f = {0};
-    bool ok = loop_new(&l, err) && http_new(l, &h, err);
-    if (ok) {
-        (void)http_send(h, req, on_fetched, &f);
-        while (!f.done) {
-            loop_run_once(l, -1);
-        }
-        if (f.reply.ok) {
-            *ret = f.reply;
-        } else {
-            if (err != NULL) {
-                *err = f.reply.err;
-            }
-            http_reply_done(&f.reply);
-            ok = false;
-        }
-    }
-    http_free(h);
-    loop_free(l);
-    return ok;
-}
-
-void http_reply_done(struct http_reply *r)
-{
-    buf_done(&r->headers);
-    buf_done(&r->body);
 }

@@ -179,14 +179,15 @@ static void say_test(struct message_words *w, const json_t *facts UNUSED)
 static const struct message_kind {
     const char *kind, *type;
     void (*say)(struct message_words *w, const json_t *facts);
+    const char *page; /* of the dashboard, when it is about no campaign */
 } kinds[] = {
-    {"test", "test", say_test},
-    {"held", "campaign.held", say_held},
-    {"budget", "budget.reached", say_budget},
-    {"failed", "parts.failed", say_failed},
-    {"done", "campaign.done", say_done},
-    {"stuck", "campaign.stuck", say_stuck},
-    {"lost", "jobs.lost", say_lost},
+    {"test", "test", say_test, "/webhooks"},
+    {"held", "campaign.held", say_held, "/"},
+    {"budget", "budget.reached", say_budget, "/projects"},
+    {"failed", "parts.failed", say_failed, "/"},
+    {"done", "campaign.done", say_done, "/"},
+    {"stuck", "campaign.stuck", say_stuck, "/"},
+    {"lost", "jobs.lost", say_lost, "/"},
 };
 
 static void write_json(const struct message *m, const struct message_words *w, const json_t *facts,
@@ -284,6 +285,28 @@ static void write_teams(const struct message_words *w, struct buf *ret)
     json_out_end_object(&o);
 }
 
+/* The title is a line of the text, too: who shows a subject may cut it. */
+static void write_email(const struct message *m, const struct message_words *w, const char *page,
+                        const json_t *facts, struct buf *ret)
+{
+    const char *campaign = text_of(facts, "campaign");
+    AUTO_BUF struct buf text = BUF_INIT(MESSAGE_BYTES_MAX);
+    buf_addf(&text, "%s\n\n%s\n\n%s\n", buf_cstr(&w->title), buf_cstr(&w->text),
+             buf_cstr(&w->command));
+    if (m->mail->public_url[0] != '\0' && str_starts(str_of(campaign), "c-")) {
+        buf_addf(&text, "%s/c/%s\n", m->mail->public_url, campaign + 2);
+    } else if (m->mail->public_url[0] != '\0') {
+        buf_addf(&text, "%s%s\n", m->mail->public_url, page);
+    }
+    const struct mail mail = {.id = m->mail->id,
+                              .from = m->mail->from,
+                              .to = m->mail->to,
+                              .at_us = m->at_us,
+                              .subject = buf_cstr(&w->title),
+                              .text = buf_cstr(&text)};
+    mail_write(&mail, ret);
+}
+
 static const struct message_kind *kind_of(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -310,6 +333,8 @@ bool message_write(const struct message *m, const char *format, struct buf *ret,
         write_slack(&w, ret);
     } else if (strcmp(format, "teams") == 0) {
         write_teams(&w, ret);
+    } else if (strcmp(format, "email") == 0) {
+        write_email(m, &w, kind->page, facts, ret);
     } else {
         write_json(m, &w, facts, ret);
     }

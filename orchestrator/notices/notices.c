@@ -28,6 +28,7 @@
 #define HOLD_MARGIN_US (5 * USEC_PER_SEC)
 #define ANSWER_MAX     2048
 #define FACTS_MAX      MESSAGE_BYTES_MAX
+#define LINE_TEXT_MAX  200 /* of what a mail server said */
 
 /* Pauses after each failed try, in retry_us: 5 s, 30 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h. After
  * the last, in 31 h, it is given up. */
@@ -38,7 +39,7 @@ struct sending { /* a delivery under way */
     struct sending *next;
     struct http_req *req;
     int64_t id, tries;
-    bool test;
+    bool test, mail;
     char refused[ADDR_TEXT_BYTES]; /* the address that may not be reached; "": none */
 };
 struct notices {
@@ -86,9 +87,31 @@ static bool discard(void *ctx UNUSED, struct str data UNUSED)
     return true;
 }
 
+/* "answered 550: 5.1.1 nobody of that name". */
+static void mail_problem_text(const struct http_reply *reply, struct buf *b)
+{
+    char code[16];
+    struct str rest = buf_str(&reply->headers), reason = STR("");
+    if (reply->status < 400) { /* the last answer was not the reason */
+        buf_add_cstr(b, reply->err.message);
+        return;
+    }
+    (void)snprintf(code, sizeof code, "%d", reply->status);
+    while (rest.n > 0) { /* an answer to QUIT may follow */
+        struct str line = str_trim(str_split(&rest, '\n'));
+        reason = str_starts(line, code) ? line : reason;
+    }
+    buf_addf(b, "answered %s", code);
+    if (reason.n > 4) {
+        buf_addf(b, ": %.*s", (int)MIN(reason.n - 4, LINE_TEXT_MAX), reason.p + 4);
+    }
+}
+
 static void problem_text(const struct sending *s, const struct http_reply *reply, struct buf *b)
 {
-    if (reply->status >= 100) {
+    if (s->mail) {
+        mail_problem_text(reply, b);
+    } else if (reply->status >= 100) {
         buf_addf(b, "answered %d", reply->status);
         if (!reply->ok) {
             buf_addf(b, ", then: %s", reply->err.message);
@@ -110,9 +133,9 @@ static void write_result(struct notices *n, const struct delivery_result *r)
     }
 }
 
-static void failed(struct notices *n, const struct sending *s, struct delivery_result *r)
+static void failed(struct notices *n, struct delivery_result *r, bool final)
 {
-    bool last = s->test || r->tries > (int64_t)ARRAY_LEN(pauses);
+    bool last = final || r->tries > (int64_t)ARRAY_LEN(pauses);
     r->state = last ? "failed" : "waiting";
     r->again_us = last ? 0 : n->cfg.retry_us * pauses[r->tries - 1];
     metric_add(METRIC_WEBHOOK_FAILURES, 1);
@@ -120,16 +143,24 @@ static void failed(struct notices *n, const struct sending *s, struct delivery_r
               LF_I("tries", r->tries), LF_S("reason", r->problem));
 }
 
+/* Of this mail; what is said before it, and that credentials are needed (530), is of the settings,
+ * which an operator mends. */
+static bool mail_refused(const struct http_reply *reply)
+{
+    return reply->sent && reply->status >= 500 && reply->status != 530;
+}
+
 static void on_answer(void *ctx, const struct http_reply *reply)
 {
     struct sending *s = ctx;
     struct notices *n = s->n;
     AUTO_BUF struct buf problem = BUF_INIT(1024);
-    struct delivery_result r = {.id = s->id,
-                                .tries = s->tries,
-                                .state = "delivered",
-                                .status = reply->status,
-                                .took_us = reply->duration_us};
+    struct delivery_result r = {
+        .id = s->id,
+        .tries = s->tries,
+        .state = "delivered",
+        .status = s->mail && !reply->ok && reply->status < 400 ? 0 : reply->status,
+        .took_us = reply->duration_us};
     bool good = reply->ok && reply->status >= 200 && reply->status < 300;
     if (!good) {
         problem_text(s, reply, &problem);
@@ -137,11 +168,52 @@ static void on_answer(void *ctx, const struct http_reply *reply)
     r.problem = buf_cstr(&problem);
     metric_add(METRIC_WEBHOOK_DELIVERIES, good);
     if (!good) {
-        failed(n, s, &r);
+        failed(n, &r, s->test || (s->mail && mail_refused(reply)));
     }
     write_result(n, &r);
     sending_free(s);
     loop_timer_set(n->timer, 0); /* the next one of this webhook */
+}
+
+static void send_request(struct notices *n, const struct webhook_delivery *d,
+                         const struct http_request *request)
+{
+    struct sending *s = xcalloc(1, sizeof *s);
+    *s = (struct sending){.n = n,
+                          .next = n->sendings,
+                          .id = d->id,
+                          .tries = d->tries,
+                          .mail = request->mail != NULL,
+                          .test = strcmp(d->kind, "test") == 0};
+    n->sendings = s;
+    n->sendings_n++;
+    s->req = http_send(n->http, request, on_answer, s);
+}
+
+static void send_mail(struct notices *n, const struct webhook_delivery *d,
+                      const struct mail_addresses *addresses, struct str body)
+{
+    const struct mail_server *server = &n->cfg.mail;
+    const char *to[MAIL_ADDRESSES_MAX];
+    struct str password = str_of(server->credentials);
+    AUTO_FREE char *user = str_dup(str_split(&password, ':'));
+    for (size_t i = 0; i < addresses->n; i++) {
+        to[i] = addresses->text[i];
+    }
+    const struct http_mail mail = {.from = server->from,
+                                   .to = to,
+                                   .to_n = addresses->n,
+                                   .user = server->credentials != NULL ? user : NULL,
+                                   .password = password.p,
+                                   .ca_file = server->ca_file[0] != '\0' ? server->ca_file : NULL};
+    const struct http_request request = {.method = "PUT",
+                                         .url = server->url,
+                                         .mail = &mail,
+                                         .body = body,
+                                         .reply_max = ANSWER_MAX,
+                                         .connect_timeout_us = n->cfg.timeout_us,
+                                         .timeout_us = n->cfg.timeout_us};
+    send_request(n, d, &request);
 }
 
 static void send_message(struct notices *n, const struct webhook_delivery *d, struct str body)
@@ -165,15 +237,16 @@ static void send_message(struct notices *n, const struct webhook_delivery *d, st
                                          .timeout_us = n->cfg.timeout_us,
                                          .may_connect = may_connect,
                                          .on_data = discard};
-    struct sending *s = xcalloc(1, sizeof *s);
-    *s = (struct sending){.n = n,
-                          .next = n->sendings,
-                          .id = d->id,
-                          .tries = d->tries,
-                          .test = strcmp(d->kind, "test") == 0};
-    n->sendings = s;
-    n->sendings_n++;
-    s->req = http_send(n->http, &request, on_answer, s);
+    send_request(n, d, &request);
+}
+
+/* The end of a try before anything was sent. final: it is not tried again. */
+static void not_sent(struct notices *n, const struct webhook_delivery *d, const char *problem,
+                     bool final)
+{
+    struct delivery_result r = {.id = d->id, .tries = d->tries, .problem = problem};
+    failed(n, &r, final || strcmp(d->kind, "test") == 0);
+    write_result(n, &r);
 }
 
 static void on_delivery(void *ctx, const struct webhook_delivery *d)
@@ -181,14 +254,24 @@ static void on_delivery(void *ctx, const struct webhook_delivery *d)
     struct notices *n = ctx;
     struct err err = ERR_INIT;
     AUTO_BUF struct buf body = BUF_INIT(4 * MESSAGE_BYTES_MAX);
-    const struct message m = {.kind = d->kind, .at_us = d->at_us, .facts_json = d->facts_json};
-    if (message_write(&m, d->format, &body, &err)) {
+    bool email = strcmp(d->format, "email") == 0;
+    struct mail_addresses to;
+    AUTO_FREE char *id = xasprintf("%s.d-%" PRId64, d->message_id, d->id);
+    const struct message_envelope envelope = {
+        .id = id, .from = n->cfg.mail.from, .to = &to, .public_url = n->cfg.mail.public_url};
+    const struct message m = {
+        .kind = d->kind, .at_us = d->at_us, .facts_json = d->facts_json, .mail = &envelope};
+    if (email && n->cfg.mail.url[0] == '\0') {
+        not_sent(n, d, "droverd's setting smtp_url names no server of mail", false);
+    } else if ((email && !mail_addresses_read(d->url, &to, &err)) ||
+               !message_write(&m, d->format, &body, &err)) {
+        log_event(LOG_ERROR, "webhook_not_written", LF_I("delivery", d->id), LF_ERR(&err));
+        not_sent(n, d, err.message, true);
+    } else if (email) {
+        send_mail(n, d, &to, buf_str(&body));
+    } else {
         send_message(n, d, buf_str(&body));
-        return;
     }
-    log_event(LOG_ERROR, "webhook_not_written", LF_I("delivery", d->id), LF_ERR(&err));
-    write_result(n, &(struct delivery_result){
-                        .id = d->id, .tries = d->tries, .state = "failed", .problem = err.message});
 }
 
 /* NULL: there is none, or it is too long: the notice goes without it. The caller frees it. */

@@ -1,4 +1,5 @@
-/* The notifier: a thread of droverd that tells people what happened, by webhooks. It works while
+/* The notifier: a thread of droverd that tells people what happened, by webhooks and
+ * mail. It works while
  * this droverd leads, on a connection, a loop and an HTTP client of its own, so that no receiver
  * and no lock of its rows can delay the leader.
  *
@@ -9,11 +10,21 @@
  * 3. One delivery is under way for each webhook, DELIVERIES_MAX in all; at most QUEUE_MAX wait for
  *    one.
  * 4. No transaction is open while a receiver is waited for.
- * 5. Addresses are checked when the connection is opened, after the name was resolved. */
+ * 5. Addresses are checked when the connection is opened, after the name was resolved. The mail
+ *    server is the operator's: it may be anywhere, and gets credentials under TLS only.
+ * 6. What a mail server refuses for good (5xx) is not sent again; what it does not take now is. */
 #pragma once
 #include "common/addr.h"
 #include "status.h"
 
+struct mail_server {
+    const char
+        *url; /* smtps://HOST[:PORT] or smtp://HOST[:PORT], with STARTTLS; "": there is none */
+    const char *from;        /* address of the sender */
+    const char *credentials; /* "USER:PASSWORD"; NULL: none */
+    const char *ca_file;     /* certificates that may vouch for it; "": the system's */
+    const char *public_url;  /* of the dashboard, for links; "": there are none */
+};
 struct notices_config {
     const char *conninfo;
     const struct api_status *status;
@@ -23,6 +34,7 @@ struct notices_config {
     int64_t retry_us;        /* the first pause after a failure; see notices.c for the others */
     int64_t timeout_us;      /* of one delivery */
     const char *user_agent;
+    struct mail_server mail;
 };
 struct notices;
 bool notices_start(const struct notices_config *cfg, struct notices **ret,

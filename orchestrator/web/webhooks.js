@@ -16,21 +16,28 @@ const LOOKS = { delivered: 'succeeded', failed: 'failed', failing: 'held', waiti
 const State = ({ of }) => html`<span class=${`state st-${LOOKS[of] || 'new'}`}>${of || 'nothing sent'}</span>`;
 
 function Fields({ of }) {
-  const secret = of && of.format !== 'json'; // the address is shown without its path
+  const secret = of && ['slack', 'teams'].includes(of.format); // the address is shown without its path
   return html`<label>Name <input name="name" required maxlength="64" value=${of?.name} placeholder="on call" autocomplete="off"/></label>
     <label class="volume">Address <input name="url" type="url" required=${!secret} maxlength="2048"
-      value=${secret ? '' : of?.url} placeholder=${secret ? `as it is: ${of.url}` : 'https://hooks.example.com/drover'} autocomplete="off"/></label>
+      value=${secret ? '' : of?.url} placeholder=${secret ? `as it is: ${of.url}` : 'https://hooks.example.com/drover or mailto:a@example.com,b@example.com'} autocomplete="off"/></label>
     <fieldset class="kinds"><legend>Told when</legend>${Object.entries(KINDS).map(([k, what]) =>
       html`<label class="check" key=${k}><input type="checkbox" name="kinds" value=${k} checked=${!of || of.kinds.includes(k)}/> ${what}</label>`)}</fieldset>
-    <div class="fields"><label>Format <select name="format">${['json', 'slack', 'teams'].map((f) => html`<option key=${f} value=${f} selected=${f === (of?.format || 'json')}>${f}</option>`)}</select></label>
+    <div class="fields"><label>Format <select name="format">${['json', 'slack', 'teams', 'email'].map((f) => html`<option key=${f} value=${f} selected=${f === (of?.format || 'json')}>${f}</option>`)}</select></label>
       <label>Quiet hours, UTC <input name="quiet" value=${of?.quiet} pattern="[0-9]{2}:[0-9]{2}-[0-9]{2}:[0-9]{2}" placeholder="22:00-07:00" autocomplete="off"/></label>
       ${!of && html`<label>Project <input name="project" placeholder="every one" value=${me().projects?.split(',')[0]} autocomplete="off"/></label>`}</div>`;
 }
 
-const read = (form) => ({ name: form.get('name'), url: form.get('url'), format: form.get('format'), kinds: form.getAll('kinds'), quiet: form.get('quiet') || null });
+// mailto: and the format email go together, whatever is selected.
+function formatOf(form) {
+  if (form.get('url').startsWith('mailto:')) return 'email';
+  return form.get('url') && form.get('format') === 'email' ? 'json' : form.get('format');
+}
+
+const read = (form) => ({ name: form.get('name'), url: form.get('url'), format: formatOf(form), kinds: form.getAll('kinds'), quiet: form.get('quiet') || null });
 
 const fresh = (onClose) => html`<${Form} title="New webhook" action="Add" onClose=${onClose}
-  made=${(w) => ({ title: `${w.id} added`, show: html`<${Secret} text=${w.secret}><p class="muted">The receiver checks signatures with it. Then press Test.</p><//>` })}
+  made=${(w) => ({ title: `${w.id} added`, show: w.secret ? html`<${Secret} text=${w.secret}><p class="muted">The receiver checks signatures with it. Then press Test.</p><//>`
+    : html`<p>Mail goes to ${w.url.slice(7).replaceAll(',', ', ')}. Press Test to see whether it arrives.</p>` })}
   send=${(form) => {
     const { quiet, ...body } = read(form);
     return postOnce('/webhooks', { ...body, ...(quiet ? { quiet } : {}), ...(form.get('project') ? { project: form.get('project') } : {}) });
@@ -103,13 +110,13 @@ export function Webhooks({ setLive }) {
   });
   const again = act(async (d) => { await postOnce(`/webhooks/${at.log}/deliveries/${d.id}:resend`); return `${d.id} is sent once more.`; });
   const edit = act(async (w) => setForm(change(await getTagged(`/webhooks/${w.id}`), close)));
-  return html`<main><${SettingsHead} here="/webhooks" title="Webhooks" text="Whom drover tells when a campaign needs somebody: a program, Slack or Teams.">
+  return html`<main><${SettingsHead} here="/webhooks" title="Webhooks" text="Whom drover tells when a campaign needs somebody: a program, Slack, Teams or people by mail.">
       <${Act} needs="admin" class="primary" id="new-webhook" onClick=${() => setForm(fresh(close))}>New webhook…<//><//>
     <p class="notice" role="status" id="notice">${notice}</p><${Trouble} problem=${trouble}/><${Trouble} problem=${problem} data=${data}/>
     ${!sees && html`<${Closed} needs="admins" what="Webhooks"/>`}
     ${sees && data && html`<section class="card wide" aria-label="webhooks">${data.webhooks.length > 0
       ? html`<${Table} list=${data.webhooks} log=${at.log} onLog=${(log) => go({ log })} onTest=${test} onChange=${edit} ask=${setAsked}/>`
-      : html`<div id="nothing"><h2>Nobody is told yet</h2><p>A webhook posts a signed message to an address when a campaign is held, fails, ends or nears its budget. Press New webhook, or use a shell:</p>
+      : html`<div id="nothing"><h2>Nobody is told yet</h2><p>A webhook posts a signed message to an address, or a mail to mailto:a@example.com, when a campaign is held, fails, ends or nears its budget. Press New webhook, or use a shell:</p>
         <${Command} text="drover webhook add oncall https://hooks.example.com/drover --on held,failed"/></div>`}</section>
     ${data.log && html`<${Log} of=${data.webhooks.find((w) => w.id === at.log)} deliveries=${data.log} onResend=${again}/>`}`}
     ${form}

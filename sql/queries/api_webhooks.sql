@@ -1,11 +1,12 @@
--- Webhooks and what was sent to them.
+-- Webhooks and what was sent to them. One whose url is mailto: has the format email; its column format says json, a word that
+-- the release before knows.
 
 -- name: api_webhook_new
 -- At most 100 webhooks; no row: there are as many.
 -- $1 name text, $2 url text, $3 format text, $4 kinds text[], $5 project text or NULL: every one, $6 secret bytea, $7 by text,
 -- quiet hours: $8 from bigint or NULL, $9 until bigint or NULL
 INSERT INTO webhook (name, url, format, kinds, project_id, secret, created_by, quiet_from, quiet_until)
-SELECT $1::text, $2::text, $3::text, $4::text[], (SELECT id FROM project WHERE name = $5::text), $6::bytea, $7::text, $8::bigint, $9::bigint
+SELECT $1::text, $2::text, CASE $3::text WHEN 'email' THEN 'json' ELSE $3::text END, $4::text[], (SELECT id FROM project WHERE name = $5::text), $6::bytea, $7::text, $8::bigint, $9::bigint
 WHERE (SELECT count(*) FROM webhook) < 100 RETURNING id;
 
 -- name: api_webhook_project
@@ -21,7 +22,7 @@ SELECT EXISTS (SELECT FROM project WHERE name = $1::text);
 -- A JSON list, newest first. $1 webhook bigint or 0: all, $2 projects text or '': those of every one, too
 SELECT coalesce(json_agg(json_build_object('id', 'w-' || w.id, 'name', w.name,
     'url', CASE w.format WHEN 'json' THEN w.url ELSE substring(w.url FROM '^https?://[^/?]+') || '/...' END,
-    'format', w.format, 'kinds', w.kinds, 'project', p.name, 'quiet', to_char(w.quiet_from * interval '1 minute', 'HH24:MI')
+    'format', CASE WHEN w.url LIKE 'mailto:%' THEN 'email' ELSE w.format END, 'kinds', w.kinds, 'project', p.name, 'quiet', to_char(w.quiet_from * interval '1 minute', 'HH24:MI')
         || '-' || to_char(w.quiet_until * interval '1 minute', 'HH24:MI'), 'created_by', w.created_by, 'created_at', w.created_at,
     'waiting', (SELECT count(*) FROM webhook_delivery d WHERE d.webhook_id = w.id AND d.state = 'waiting'),
     'failed', (SELECT count(*) FROM webhook_delivery d WHERE d.webhook_id = w.id AND d.state = 'failed'),
@@ -40,7 +41,7 @@ SELECT json_build_array(name, url, format, kinds, quiet_from, quiet_until)::text
 -- name: api_webhook_change
 -- $1 webhook bigint, $2 name text or NULL, $3 url text or NULL, $4 format text or NULL, $5 kinds text[] or NULL,
 -- quiet hours: $6 change them? boolean, $7 from bigint or NULL, $8 until bigint or NULL
-UPDATE webhook SET name = coalesce($2::text, name), url = coalesce($3::text, url), format = coalesce($4::text, format),
+UPDATE webhook SET name = coalesce($2::text, name), url = coalesce($3::text, url), format = coalesce(CASE $4::text WHEN 'email' THEN 'json' ELSE $4::text END, format),
     kinds = coalesce($5::text[], kinds), quiet_from = CASE WHEN $6::boolean THEN $7::bigint ELSE quiet_from END,
     quiet_until = CASE WHEN $6::boolean THEN $8::bigint ELSE quiet_until END
 WHERE id = $1::bigint;

@@ -125,6 +125,24 @@ async function webhooks(page) {
   await page.click('#confirm');
   await page.waitForSelector('#nothing');
   equal((await get('/webhooks')).webhooks, [], 'a webhook is removed');
+  await page.click('#new-webhook');
+  await page.fill('[name=name]', 'people');
+  await page.fill('[name=url]', 'mailto:a@example.com,b@example.com');
+  await page.click('#form-go');
+  await page.waitForSelector('#form-done');
+  equal(await page.textContent('dialog [role=status]'), 'Mail goes to a@example.com, b@example.com. Press Test to see whether it arrives.', 'of mail no secret is shown');
+  await page.click('#form-done');
+  await closed(page);
+  await page.click('[data-test]');
+  ok(await until(30, async () => (await rows(page, '#deliveries'))[0]?.[1] === 'failed'), 'the log says that its server is not there', await page.textContent('main'));
+  await page.click('[data-change]');
+  await page.selectOption('[name=format]', 'json');
+  await page.uncheck('[value=lost]');
+  await submit(page);
+  equal((await get('/webhooks')).webhooks.map((h) => [h.format, h.url, h.kinds.length]), [['email', 'mailto:a@example.com,b@example.com', 5]], 'mail stays mail, whatever format is selected');
+  await page.click('#webhooks button.danger');
+  await page.click('#confirm');
+  await page.waitForSelector('#nothing');
   server.close();
 }
 

@@ -75,7 +75,7 @@ def world(a):
     tokens = {role: a.post("/v1/tokens", {"name": role, "role": role})[1]["token"] for role in ROLES[1:]}
     spare = [a.post("/v1/tokens", {"name": "spare", "role": "viewer"})[1]["id"] for _ in range(4)]
     for i in range(6):
-        a.post("/v1/webhooks", {"name": f"hook {i}", "url": "https://example.com/secret", "format": ("json", "slack", "teams")[i % 3], **({"project": "default"} if i % 2 else {})})
+        a.post("/v1/webhooks", {"name": f"hook {i}", **({"url": "mailto:a@example.com"} if i == 4 else {"url": "https://example.com/secret", "format": ("json", "slack", "teams")[i % 3]}), **({"project": "default"} if i % 2 else {})})
         a.post(f"/v1/webhooks/w-{i + 1}/test", {})
     a.sql("UPDATE webhook_delivery SET state = 'failed', tries = 9, status = 500, problem = 'answered 500', tried_at = clock_timestamp(), ended_at = clock_timestamp() WHERE id = 1")
     for _ in range(40):

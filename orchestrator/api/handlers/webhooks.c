@@ -6,6 +6,7 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "api/server/scope.h"
+#include "api/server/server_state.h"
 #include "common/hash.h"
 #include "common/rng.h"
 #include "store/pg/tx.h"
@@ -88,6 +89,25 @@ static bool quiet_read(const char *text, int64_t *ret_from, int64_t *ret_until, 
            err_set(err, ERR_INVALID, "quiet: '%s' are no hours; write 22:00-07:00", text);
 }
 
+/* The format that goes with url (NULL: with the one there is). asked NULL: none is asked for,
+ * and it stays as it was where it may. */
+static bool format_of(const struct api_req *r, const char *url, const char *asked, const char *was,
+                      const char **ret, struct err *err)
+{
+    bool was_mail = strcmp(was, "email") == 0;
+    bool mail = url != NULL ? str_starts(str_of(url), "mailto:") : was_mail;
+    *ret = asked != NULL ? asked : mail ? "email" : was_mail ? "json" : was;
+    if (mail && url != NULL && !r->api->cfg.mail) {
+        return err_set(err, ERR_INVALID,
+                       "url: mail needs a server that sends it: droverd's setting smtp_url");
+    }
+    return mail == (strcmp(*ret, "email") == 0) ||
+           err_set(err, ERR_INVALID,
+                   mail ? "format: what is sent to mailto: has the format email, not %s"
+                        : "format: %s goes to an address like mailto:a@example.com",
+                   *ret);
+}
+
 /* How many there are of `kinds`; 0 without it. */
 static size_t kinds_read(const json_t *body, const char *ret[static WEBHOOK_KINDS_MAX])
 {
@@ -103,13 +123,14 @@ static size_t kinds_read(const json_t *body, const char *ret[static WEBHOOK_KIND
 
 static bool webhook_read(const struct api_req *r, struct apidb_webhook_new *w, struct err *err)
 {
-    const json_t *body = req_json(r), *format = json_object_get(body, "format");
+    const json_t *body = req_json(r);
     w->name = json_string_value(json_object_get(body, "name"));
     w->url = json_string_value(json_object_get(body, "url"));
-    w->format = format != NULL ? json_string_value(format) : "json";
     w->project = json_string_value(json_object_get(body, "project"));
     w->by = r->who.token_id;
-    if (!quiet_read(json_string_value(json_object_get(body, "quiet")), &w->quiet_from,
+    if (!format_of(r, w->url, json_string_value(json_object_get(body, "format")), "json",
+                   &w->format, err) ||
+        !quiet_read(json_string_value(json_object_get(body, "quiet")), &w->quiet_from,
                     &w->quiet_until, err)) {
         return false;
     }
@@ -141,7 +162,7 @@ static json_t *without_path(const json_t *webhook)
     return ret;
 }
 
-/* The secret is in this answer and nowhere else that people see. */
+/* The secret of signatures is in this answer and nowhere else that people see. */
 bool webhooks_post(struct api_req *r, struct err *err)
 {
     uint8_t secret[SECRET_BYTES];
@@ -163,10 +184,15 @@ bool webhooks_post(struct api_req *r, struct err *err)
         !tx_commit(tx, err)) {
         return false;
     }
-    str_base64(&text, secret, sizeof secret);
+    if (strcmp(w.format, "email") == 0) {
+        buf_add_cstr(&text, "null"); /* mail is not signed */
+    } else {
+        buf_add_cstr(&text, "\"whsec_");
+        str_base64(&text, secret, sizeof secret);
+        buf_add_cstr(&text, "\"");
+    }
     ASSERT(rows.n > 4); /* "[{...}]" */
-    buf_addf(&r->out, "{\"secret\":\"whsec_%s\",%.*s\n", buf_cstr(&text), (int)rows.n - 3,
-             rows.p + 2);
+    buf_addf(&r->out, "{\"secret\":%s,%.*s\n", buf_cstr(&text), (int)rows.n - 3, rows.p + 2);
     reply_header(r, MHD_HTTP_HEADER_LOCATION, "/v1/webhooks/w-%lld", (long long)id);
     return reply_out(r, 201);
 }
@@ -192,6 +218,21 @@ static bool audit_change(struct api_req *r, int64_t id, const struct buf *rows, 
                             was_json, asked, err);
 }
 
+/* c->format becomes what goes with the address. */
+static bool change_format(struct api_req *r, const struct buf *rows, struct apidb_webhook_change *c,
+                          struct err *err)
+{
+    AUTO_JSON json_t *list = json_loads(buf_cstr(rows), 0, NULL);
+    const char *was = json_string_value(json_object_get(json_array_get(list, 0), "format"));
+    const char *format;
+    ASSERT(was != NULL);
+    if (!format_of(r, c->url, c->format, was, &format, err)) {
+        return false;
+    }
+    c->format = arena_printf(&r->arena, "%s", format);
+    return true;
+}
+
 bool webhook_patch(struct api_req *r, struct err *err)
 {
     int64_t id = req_id(r, 0);
@@ -210,8 +251,9 @@ bool webhook_patch(struct api_req *r, struct err *err)
     }
     AUTO_TX struct store *tx = r->db;
     return tx_begin(tx, TX_WRITE, err) && webhook_seen(r, id, err) && if_match(r, id, err) &&
-           apidb_webhooks(tx, id, "", &rows, err) && apidb_webhook_change(tx, id, &c, err) &&
-           audit_change(r, id, &rows, err) && tx_commit(tx, err) && shown(r, id, err);
+           apidb_webhooks(tx, id, "", &rows, err) && change_format(r, &rows, &c, err) &&
+           apidb_webhook_change(tx, id, &c, err) && audit_change(r, id, &rows, err) &&
+           tx_commit(tx, err) && shown(r, id, err);
 }
 
 bool webhook_delete(struct api_req *r, struct err *err)

@@ -38,6 +38,7 @@ struct api_config {
     int64_t bodies_max;          /* bytes of request bodies in memory; 0: 64 MiB */
     int64_t rate_per_s, burst;   /* requests per token; rate 0: no limit */
     bool secure_cookie;          /* browsers reach the server by https */
+    bool mail;                   /* there is a server of mail: mailto: is taken */
     struct sign_in_config sign_in;
 };
 struct api;

@@ -53,7 +53,8 @@ def fill(a):
     a.objects("data", [f"meta/part-{i:05d}.snappy.parquet" for i in range(12)])
     a.objects("data", ["more/part-0.parquet"])
     assert a.submit(spec(top="budget: 900 USD"))[0] == 201
-    for name, more in (("on call", {"kinds": ["held", "failed"]}), ("team", {"format": "slack", "project": "default", "quiet": "22:00-07:00"})):
+    for name, more in (("on call", {"kinds": ["held", "failed"]}), ("team", {"format": "slack", "project": "default", "quiet": "22:00-07:00"}),
+                       ("people", {"url": "mailto:a@example.com,b@example.com", "kinds": ["done"]})):
         assert a.post("/v1/webhooks", {"name": name, "url": "https://hooks.example.com/services/T0/B0/XXXX", **more})[0] == 201
     assert [a.post("/v1/webhooks/w-1/test", {})[0] for _ in range(2)] == [202, 202]
     a.sql("""UPDATE webhook_delivery SET state = CASE id WHEN 1 THEN 'failed' ELSE 'delivered' END, tries = 1, status = CASE id WHEN 1 THEN 0 ELSE 200 END,

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Notices by webhooks. Aim: people hear of what needs them: once, signed, in spite of receivers that fail or hang and of droverd that dies;
+"""Notices by webhooks and mail. Aim: people hear of what needs them: once, signed, in spite of receivers that fail or hang and of droverd that dies;
 and nothing private can be reached by one. Method: the real programs with real jobs; a receiver in Python that checks every signature with
-its own hmac; the database is only read.   (ONLY=word runs the cases whose name has it)"""
+its own hmac, a mail server in Python whose mails `email` reads; the database is only read, but for a name that the API would not take.
+(ONLY=word runs the cases whose name has it)"""
 import base64
 import datetime
 import hashlib
@@ -17,11 +18,12 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import PROGRAMS, Tap, bin_of, patience, postgres, wait_for
+from kit import PROGRAMS, Tap, bin_of, patience, postgres, smtp, wait_for
 from kit.stack import Stack
 
 tap = Tap()
 COLLECT_US, TRIES = 8000000, 9
+PASSWORD = "pass:word of mail"
 
 
 def stage(command, parts=1):
@@ -91,7 +93,7 @@ def signed(m, secret):
 
 
 def add(s, path, kinds=None, **more):
-    url = path if "://" in path else f"http://127.0.0.1:{s.receiver.port}{path}"
+    url = path if ":" in path else f"http://127.0.0.1:{s.receiver.port}{path}"
     return s.api("POST", "/webhooks", {"name": path[:60], "url": url, **({"kinds": kinds} if kinds else {}), **more})
 
 
@@ -110,9 +112,9 @@ def drover(s, *args):
     return subprocess.run([bin_of("release") + "/drover", *args], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
 
 
-def restart(s, **env):
+def restart(s, aws_ca="", **env):
     s.kill("droverd0")
-    s.start_droverd(0, {f"DROVER_{k.upper()}": str(v) for k, v in env.items()})
+    s.start_droverd(0, {**({"AWS_CA_BUNDLE": aws_ca} if aws_ca else {}), **{f"DROVER_{k.upper()}": str(v) for k, v in env.items()}})
 
 
 def case_commands(s):
@@ -338,6 +340,97 @@ def case_hanging(s):
     for h in [*hooks, ok]:
         s.api("DELETE", f"/webhooks/{h['id']}")
     s.receiver.let_go.set()
+
+
+def mail_settings(s, server, password=PASSWORD, **more):
+    with open(s.dir + "/smtp-credentials", "w") as f:
+        f.write(f"drover:{password}\n")
+    return {"smtp_url": server.url, "smtp_from": "drover@example.org", "smtp_credentials_file": f.name, "smtp_ca_file": s.certificate[0],
+            "public_url": "http://drover.example.org", **more}
+
+
+def case_mail(s):
+    """To people by a server that offers STARTTLS and wants a password."""
+    post = lambda url, **more: s.raw("POST", "/v1/webhooks", json.dumps({"name": "x", "url": url, **more}).encode(), {"Content-Type": "application/json"})[:2]  # noqa: E731
+    status, without = post("mailto:a@example.com")
+    tap.ok(status == 422 and b"smtp_url" in without, "without a server of mail mailto: is refused, with the setting's name", without)
+    s.certificate = smtp.certificate(s.dir)
+    server = smtp.Server(s.certificate, users={"drover": PASSWORD})
+    restart(s, **mail_settings(s, server))
+    wrong = [post("mailto:" + x)[0] for x in ("", "a", "a@", "@b", "a@b c", "a@b,", "a@b?bcc=c@d", "a@b%0d%0aBcc:c@d", "<a@b>", "a@b\r\nRCPT TO:<c@d>", "a@b@c", "ä@b", "a@" + 190 * "b", ",".join(11 * ["a@b"]))]
+    wrong += [post("mailto:a@b", format="json")[0], post("http://example.com/", format="email")[0]]
+    tap.eq(wrong, [422] * 16, "addresses that are none, too many of them, and formats that do not go with them are refused")
+    made = drover(s, "webhook", "add", "on call", "mailto:a@example.com,b@example.com")
+    hook = s.api("GET", "/webhooks")["webhooks"][0]
+    tap.ok(made.returncode == 0 and "secret" not in made.stdout + made.stderr and [hook["format"], hook["url"]] == ["email", "mailto:a@example.com,b@example.com"], "webhook add mailto: needs no format and has no secret", (made, hook))
+    tested = drover(s, "webhook", "test", hook["id"])
+    tap.ok(tested.returncode == 0 and "delivered: answered 250" in tested.stdout, "webhook test says what came of it", (tested, log_of(s, hook)))
+    mail = server.of("a")[0]
+    d = log_of(s, hook)[0]
+    tap.eq([mail.sender, mail.to, mail["From"], mail["To"], mail["Subject"], mail["Message-ID"], mail["Auto-Submitted"], mail.parsed.get_content_type(), mail.parsed.get_content_charset(), len(server.mails)],
+           ["drover@example.org", ["a@example.com", "b@example.com"], "drover <drover@example.org>", "a@example.com, b@example.com", "a test of this webhook",
+            f"<{d['message_id']}.{d['id']}@example.org>", "auto-generated", "text/plain", "utf-8", 1], "one mail with its envelope and headers")
+    tap.ok(abs(mail["Date"].datetime.timestamp() - time.time()) < 300 and mail.text().splitlines() == ["a test of this webhook", "", "It works: drover's notices arrive here.", "", "drover webhook", "http://drover.example.org/webhooks"],
+           "its date, and a text that leads to the dashboard", (mail["Date"], mail.text()))
+    seen = [(tls, line.split()[0]) for tls, line in server.said]
+    tap.ok(seen[:2] == [(False, "EHLO"), (False, "STARTTLS")] and all(tls for tls, _ in seen[2:]) and (True, "AUTH") in seen and seen[-1] == (True, "QUIT"), "credentials and mail are said under TLS only", seen)
+    hooks = {to: add(s, f"mailto:{to}@example.com", ["failed", "done"]) for to in ("ok", "later", "never", "spam", "mute")}
+    cid = s.submit(stage('[fail, "broken"]', 7))
+    s.sql(f"UPDATE campaign SET name = E'größere Läufe 日本語日本語 =?utf-8?q?x?=\\r\\nBcc: c@example.com\\r\\n\\r\\nx' WHERE id = {cid[2:]}")  # the API takes letters and digits only
+    name = "größere Läufe 日本語日本語 =?utf-8?q?x?=  Bcc: c@example.com    x"
+    wait_for(lambda: s.ended(cid), 60, "the end")
+    wait_for(lambda: len(server.of("ok")) == 2 and all(x["state"] != "waiting" for h in hooks.values() for x in log_of(s, h)), 60, "the mails")
+    done = next(m for m in server.of("ok") if m["Subject"].endswith(" failed") and "parts of" not in m["Subject"])
+    failed = next(m for m in server.of("ok") if "parts of" in m["Subject"])
+    tap.ok(failed["Subject"] == f"7 parts of {name} {cid} failed" and "größere Läufe 日本語日本語 =?utf-8?q?x?=" in failed.text() and f"drover failures {cid}" in failed.text() and failed.text().splitlines()[-1] == f"http://drover.example.org/c/{cid[2:]}"
+           and all(len(line) <= 78 for line in failed.data.split(b"\r\n")) and failed.data.isascii() and not failed.parsed.defects and "Bcc" not in failed.parsed and all(", ".join(m.to) == m["To"] for m in server.mails), "seven failures are one mail, and a name of several lines is one in its subject", (failed, failed["Subject"]))
+    tap.ok(done["Subject"] == f"{name} {cid} failed" and "0 parts done, 7 failed" in done.text(), "and the end is one", (done["Subject"], done.text()))
+    tries = {to: sorted((x["state"], x["tries"], x["status"], x["problem"]) for x in log_of(s, h)) for to, h in hooks.items()}
+    tap.eq(tries, {"ok": [("delivered", 1, 250, None)] * 2, "later": [("delivered", 4, 250, None)] * 2, "mute": [("delivered", 1, 250, None)] * 2,
+                   "never": [("failed", 1, 550, "answered 550: 5.1.1 nobody of that name")] * 2, "spam": [("failed", 1, 554, "answered 554: 5.7.1 we do not want it")] * 2},
+           "4xx is tried again, 5xx is final, and nobody waits for an answer to QUIT")
+    by_id = {}
+    for m in server.of("later"):
+        by_id.setdefault(m["Message-ID"], []).append(m.data)
+    tap.ok(sorted(len(x) for x in by_id.values()) == [4, 4] and all(len(set(x)) == 1 for x in by_id.values()), "each try has the same Message-ID and bytes", by_id)
+    tap.eq(len({m["Message-ID"] for m in server.mails}), 11, "and each delivery its own")
+    took = max(x["took_microseconds"] for x in log_of(s, hooks["mute"]))
+    tap.ok(took < 4000000, f"without an answer to QUIT one takes {took / 1e6:.1f} s")
+    there = drover(s, "webhook", "set", hook["id"], f"http://127.0.0.1:{s.receiver.port}/was-mail", "-o", "json")
+    back = drover(s, "webhook", "set", hook["id"], "mailto:back@example.com", "--quiet-hours", "00:00-23:59", "-o", "json")
+    tap.eq([json.loads(x.stdout)["format"] for x in (there, back)], ["json", "email"], "webhook set leads from mail to a program and back")
+    tap.ok(tried(s, hook)["state"] == "delivered" and len(server.of("back")) == 1, "a test goes to the new address")
+    with open(s.dir + "/droverd0.log") as f:
+        tap.ok(PASSWORD not in f.read(), "the password is not in the log")
+    for h in [hook, *hooks.values()]:
+        s.api("DELETE", f"/webhooks/{h['id']}")
+
+
+def case_mail_servers(s):
+    """A server without TLS gets nothing; what an operator can mend is tried again."""
+    s.certificate = smtp.certificate(s.dir)
+    plain, server = smtp.Server(s.certificate, "plain", {"drover": PASSWORD}), smtp.Server(s.certificate, "smtps", {"drover": PASSWORD})
+    restart(s, **mail_settings(s, plain))
+    hook = add(s, "mailto:a@example.com", ["done"])
+    d = tried(s, hook)
+    tap.ok(d["state"] == "failed" and "TLS" in d["problem"] and d["status"] is None and {line.split()[0] for _, line in plain.said} <= {"EHLO", "STARTTLS", "QUIT"}, "a server without STARTTLS hears neither credentials nor mail", (d, plain.said))
+    restart(s, s.certificate[0], **mail_settings(s, server, smtp_ca_file=""))
+    d = tried(s, hook)
+    tap.ok(d["state"] == "failed" and "certificate" in d["problem"] and not server.said, "nor does one whose certificate nobody vouches for, but for AWS", (d, server.said))
+    restart(s, **mail_settings(s, server, "of-last-year", webhook_retry_us=20000))
+    cid = s.submit(stage('[sleep, "0"]'))
+    waits = wait_for(lambda: next((x for x in log_of(s, hook) if x["campaign"] == cid and x["tries"] > 2 and x["problem"]), None), 60, "the third try")
+    tap.ok(waits["state"] == "waiting" and waits["problem"] == "answered 535: 5.7.8 wrong name or password" and not server.mails, "a wrong password is tried again", waits)
+    restart(s, **mail_settings(s, server))
+    wait_for(lambda: server.of("a"), 30, "the mail")
+    wait_for(lambda: log_of(s, hook)[0]["state"] == "delivered", 30, "that it is written down")
+    tap.ok([m["Message-ID"] for m in server.mails] == [f"<{waits['message_id']}.{waits['id']}@example.org>"] and all(tls for tls, _ in server.said), "and delivered by TLS from the start, once it is right", server.mails)
+    restart(s)
+    tap.ok("smtp_url" in tried(s, hook)["problem"], "without a server the log names the setting")
+    s.api("DELETE", f"/webhooks/{hook['id']}")
+    start = lambda **env: subprocess.run([s.bin + "/droverd"], env={**os.environ, **env, "DROVER_DATABASE_URL": "x"}, capture_output=True, text=True, check=False)  # noqa: E731
+    wrong = [start(DROVER_SMTP_URL=url, DROVER_SMTP_FROM=sender) for url, sender in (("http://x", "a@b"), ("smtp://u:hidden@x", "a@b"), ("smtp://x/y", "a@b"), ("smtps://x", ""), ("smtps://x", "a@b\nc"))]
+    tap.ok(all(w.returncode != 0 and "smtp_" in w.stderr and "hidden" not in w.stderr for w in wrong), "settings that are wrong stop the start", wrong)
 
 
 def case_private(s):

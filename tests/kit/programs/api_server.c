@@ -164,6 +164,7 @@ int main(int argc, char **argv)
         return 2;
     }
     struct api_config cfg = {.conninfo = argv[1],
+                             .mail = true,
                              .token_file = argv[2],
                              .status = &status,
                              .version = "test",

@@ -1,0 +1,16 @@
+/* How curl is told to send a mail; see http_mail in common/http.h. */
+#pragma once
+#include "common/http.h"
+#include <curl/curl.h>
+
+struct http_mail_state { /* of one transfer; zeroed at first */
+    struct curl_slist *to;
+    const char *body; /* borrowed; what is left of it */
+    size_t body_n;
+    bool said; /* the server asked for the message */
+};
+bool http_mail_options(CURL *easy, struct http_mail_state *s,
+                       const struct http_mail *mail) MUST_CHECK;
+void http_mail_body(CURL *easy, struct http_mail_state *s, const char *body, size_t n);
+/* Called for each line of the server; also for those of HTTP, where it does nothing. */
+void http_mail_line(CURL *easy, struct http_mail_state *s, struct str line);
