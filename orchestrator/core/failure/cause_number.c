@@ -142,6 +142,7 @@ enum cause cause_by_http_status(const struct folded *f)
                                          "returned",
                                          "responded with",
                                          "returned error",
+                                         "request failed",
                                          "awaiting response...",
                                          "too many"};
     static const char *const behind[] = {" client error", " server error"};

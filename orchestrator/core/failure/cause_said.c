@@ -143,6 +143,20 @@ static bool only_informs(struct str t)
     return informs;
 }
 
+/* What frameworks cancel because something else has failed tells neither what nor that somebody
+ * wanted it. */
+static bool is_aftermath(struct str t)
+{
+    static const char *const parts[] = {"cancelled because Stage ", "RecvAsync is cancelled",
+                                        "SendAsync is cancelled"};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (str_find(t, str_of(parts[i])) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What was written over is gone: "\r 10 %\r 20 %". */
 static struct str last_written(struct str t)
 {
@@ -272,7 +286,7 @@ void cause_said(struct str text, struct said *ret)
     bool boxed = false;
     ret->n = ret->raised_n = 0;
     ret->raised_in = CAUSE_UNKNOWN;
-    ret->maps_rows = false;
+    ret->maps_rows = ret->asserts = false;
     while (rest.n > 0) {
         struct str path;
         struct str line = last_written(str_split(&rest, '\n'));
@@ -285,6 +299,7 @@ void cause_said(struct str text, struct said *ret)
         } else if (read_frame(line, &frame, &path)) {
             ret->raised_in = cause_of_module(path);
             ret->maps_rows = ret->maps_rows || is_row_mapper(path);
+            ret->asserts = false;
             inside = true;
             continue;
         } else if (is_other_frame(line)) {
@@ -293,13 +308,14 @@ void cause_said(struct str text, struct said *ret)
                                  : ret->raised_in;
             continue;
         } else if ((inside && is_code(line, &frame)) || (boxed && is_box(str_trim(line)))) {
+            ret->asserts = ret->asserts || str_starts(str_trim(line), "assert ");
             continue;
         } else if (frame.open && line.n >= frame.mark_n &&
                    memcmp(line.p, frame.mark, frame.mark_n) == 0) {
             size_t skip = frame.mark_n + blanks(line, frame.mark_n);
             line = (struct str){line.p + skip, line.n - skip};
         }
-        if (rest.n + ret->n > 0 && only_informs(line)) { /* not alone */
+        if ((rest.n + ret->n > 0 && only_informs(line)) /* not alone */ || is_aftermath(line)) {
             continue;
         }
         if (inside && !start && is_raised(line)) {

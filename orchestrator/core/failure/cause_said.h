@@ -13,6 +13,7 @@ struct said {
                                             the last ones; borrowed from s */
     enum cause raised_in;                /* what the library of the innermost frame fails of */
     bool maps_rows;                      /* raised while a library went through the rows of data */
+    bool asserts;                        /* the innermost frame is at an assertion */
     char s[CAUSE_TEXT_MAX + 1];
 };
 /* The length of the colour of a terminal at the beginning of t, 0 when there is none. */

@@ -95,7 +95,8 @@ static bool complains(const struct folded *f)
         "~incorrect", "~unexpected",  "~required", "~exceeds",  "~empty",      "ensure",
         "~expected",  "~expecting",   "~but",      "unrecogni", "recognised",  "~broken",
         "~unseen",    "inconsistent", "duplicate", "premature", "~has to be",  "~contains",
-        "~require",   "conflict",     "refused",   "reject",    "denied",      "~illegal"};
+        "~require",   "conflict",     "refused",   "reject",    "denied",      "~illegal",
+        "malformed",  "~differ"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         if (cause_has(f, words[i])) {
             return true;
@@ -193,6 +194,11 @@ static enum cause by_signs(const struct folded *f)
     }
     for (size_t i = 0; i < ARRAY_LEN(before) && c == CAUSE_UNKNOWN; i++) {
         c = before[i](f);
+    }
+    if (c == CAUSE_UNKNOWN && named == CAUSE_NETWORK) {
+        /* who answers with a status was reached; 400 is said of a broken answer, too */
+        c = cause_by_http_status(f);
+        c = c == CAUSE_BAD_REQUEST ? CAUSE_UNKNOWN : c;
     }
     c = c == CAUSE_UNKNOWN ? named : c;
     for (size_t i = 0; i < ARRAY_LEN(behind) && c == CAUSE_UNKNOWN; i++) {
@@ -319,6 +325,9 @@ struct cause_text cause_of_text(struct str text)
     }
     if (cause_has_exception(&f) && !ret.killed) {
         return of_exception(&f, &said);
+    }
+    if (said.asserts && !ret.killed) { /* a traceback that was cut before its exception */
+        return (struct cause_text){.cause = CAUSE_USER_CODE, .by = CAUSE_BY_EXCEPTION};
     }
     ret.by = CAUSE_BY_NOTHING;
     ret.cause = ret.killed || !complains(&f) ? CAUSE_UNKNOWN : by_subject(&f);

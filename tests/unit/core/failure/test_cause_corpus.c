@@ -187,6 +187,16 @@ static void test_cause_corpus__fresh_texts(void **state)
     assert_share(&f, 272, 780);
 }
 
+static void test_cause_corpus__texts_spread_over_kinds(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_spread.tsv", &f);
+    print_figures("texts spread over kinds", &f);
+    /* The aim, 950, is not reached: 59 of 70 when measured. Raise it, never lower it. */
+    assert_share(&f, 258, 840);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -197,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_cause_corpus__texts_of_public_issues),
         cmocka_unit_test(test_cause_corpus__texts_of_later_waves),
         cmocka_unit_test(test_cause_corpus__fresh_texts),
+        cmocka_unit_test(test_cause_corpus__texts_spread_over_kinds),
     };
     return cmocka_run_group_tests_name("cause_corpus", tests, NULL, NULL);
 }
