@@ -144,11 +144,12 @@ static bool only_informs(struct str t)
 }
 
 /* What frameworks cancel because something else has failed tells neither what nor that somebody
- * wanted it. */
+ * wanted it; what a library got round tells nothing either. */
 static bool is_aftermath(struct str t)
 {
     static const char *const parts[] = {"cancelled because Stage ", "RecvAsync is cancelled",
-                                        "SendAsync is cancelled"};
+                                        "SendAsync is cancelled", "mkdir -p failed for path ",
+                                        "Matplotlib created a temporary "};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         if (str_find(t, str_of(parts[i])) >= 0) {
             return true;

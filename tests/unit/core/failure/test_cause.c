@@ -271,6 +271,29 @@ static void test_cause__words_count_where_they_stand(void **state)
     assert_rows(rows, ARRAY_LEN(rows));
 }
 
+/* An answer with a status came from somebody; 400 is also said of a broken answer. */
+static void test_cause__a_status_says_that_the_service_was_reached(void **state)
+{
+    (void)state;
+    assert_cause(of_failed("CommError: Error uploading run: returned error 503"), INTERNAL);
+    assert_cause(of_failed("CommError: Error uploading run: returned error 404"), BAD_INPUT);
+    assert_cause(of_failed("CommError: Error uploading run: returned error 400"), NETWORK);
+    assert_cause(of_failed("CommError: Error uploading run"), NETWORK);
+    assert_cause(of_failed("Request failed [503]."), INTERNAL);
+    assert_cause(of_failed("Step failed [503]."), UNKNOWN);
+}
+
+static void test_cause__a_traceback_cut_before_its_exception_tells_by_its_assert(void **state)
+{
+    (void)state;
+    assert_cause(of_failed("  File \"a.py\", line 3, in f\n"
+                           "    assert n == 4"),
+                 USER_CODE);
+    assert_cause(of_failed("  File \"a.py\", line 3, in f\n"
+                           "    n = g(4)"),
+                 UNKNOWN);
+}
+
 static void test_cause__our_workers_words_stand_alone(void **state)
 {
     static const char *const rows[][2] = {
@@ -491,6 +514,8 @@ int main(void)
         cmocka_unit_test(test_cause__what_stands_around_the_words_is_not_read),
         cmocka_unit_test(test_cause__a_chain_is_read_from_its_end),
         cmocka_unit_test(test_cause__words_count_where_they_stand),
+        cmocka_unit_test(test_cause__a_status_says_that_the_service_was_reached),
+        cmocka_unit_test(test_cause__a_traceback_cut_before_its_exception_tells_by_its_assert),
         cmocka_unit_test(test_cause__our_workers_words_stand_alone),
         cmocka_unit_test(test_cause__our_workers_word_wins),
         cmocka_unit_test(test_cause__exit_codes_speak_when_words_do_not),
