@@ -95,7 +95,25 @@ static void test_worker_resize__both_sets_of_loops_agree(void **state UNUSED)
     image_done(&im);
 }
 
-/* To the last bit, so that pictures do not depend on how rows arrive. */
+/* Is a product rounded only once it is added? Else 3 + 3 * 2^-23 is rounded to 3 + 4 * 2^-23. */
+static bool fuses(const struct simd *s)
+{
+    static const uint8_t three = 3;
+    float line = -3.0f;
+    s->add(&line, &three, 0x1.000002p0f, 1);
+    return line < 0x1p-21f;
+}
+
+/* To the last bit, so that pictures do not depend on how rows arrive. A build that is not optimized,
+ * as for sanitizers, fuses where the loops say so and not elsewhere: there to a thousandth. */
+static void same_line(const float *one, const float *all, size_t n, bool exact)
+{
+    for (size_t i = 0; i < n; i++) {
+        float off = fabsf(one[i] - all[i]);
+        assert_true(exact ? memcmp(&one[i], &all[i], sizeof *one) == 0 : off < 1e-3f);
+    }
+}
+
 static void test_worker_resize__rows_at_once_are_one_after_the_other(void **state UNUSED)
 {
     static const float w[ROWS] = {0.37f, 0.41f, 0.11f, 0.03f, 0.29f, 0.17f, 0.23f, 0.07f, 0.31f};
@@ -107,6 +125,7 @@ static void test_worker_resize__rows_at_once_are_one_after_the_other(void **stat
     }
     for (size_t v = 0; v < ARRAY_LEN(portable); v++) {
         const struct simd *s = simd_pick(portable[v]);
+        bool exact = portable[v] || s == simd_pick(true) || fuses(s);
         for (size_t n = 1; n <= 300; n++) {
             size_t rows_n = 1 + n % ROWS;
             float one[300] = {0};
@@ -116,7 +135,7 @@ static void test_worker_resize__rows_at_once_are_one_after_the_other(void **stat
                     (twice == 0 && k == 0 ? s->set : s->add)(one, rows[k], w[k], n);
                 }
                 s->sum(all, rows, w, rows_n, n, twice > 0);
-                assert_memory_equal(one, all, sizeof one);
+                same_line(one, all, ARRAY_LEN(one), exact);
             }
         }
     }
