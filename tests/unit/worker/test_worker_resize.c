@@ -104,8 +104,8 @@ static bool fuses(const struct simd *s)
     return line < 0x1p-21f;
 }
 
-/* To the last bit, so that pictures do not depend on how rows arrive. A build that is not optimized,
- * as for sanitizers, fuses where the loops say so and not elsewhere: there to a thousandth. */
+/* To the last bit, so that pictures do not depend on how rows arrive. Without optimization, as for
+ * sanitizers, only the loops that ask for it fuse: there to a thousandth. */
 static void same_line(const float *one, const float *all, size_t n, bool exact)
 {
     for (size_t i = 0; i < n; i++) {

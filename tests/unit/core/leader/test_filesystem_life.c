@@ -4,7 +4,6 @@
  * follows, from an intent or from a row as a new leader reads it. */
 #include "core/leader/filesystem_intent.h"
 #include "core/leader/filesystem_use.h"
-#include "core/leader/parking.h"
 #include "core/money/cost.h"
 #include "leader_world.h"
 
@@ -544,27 +543,6 @@ static void test_filesystem_life__a_cancelled_campaign_stops_its_jobs_first(void
     leader_world_done(&l.w);
 }
 
-/* What a campaign that cannot be read would have to know of its earlier file systems stays. */
-static void test_filesystem_life__an_ended_one_stays_while_its_campaign_is_unread(void **state)
-{
-    (void)state;
-    struct life l;
-    memset(&l, 0, sizeof l);
-    world(&l);
-    struct filesystem_row row = intent();
-    row.campaign_id = 8; /* not in memory */
-    row.state = FILESYSTEM_DELETED;
-    (void)leader_take_filesystems(&l.w.s, &row, 1, BOOT);
-    const struct parking_subject who = PARKING_CAMPAIGN(8);
-    (void)parking_failed(&l.w.s, &who, TX_REFUSED, BOOT);
-    leader_filesystems_forget(&l.w.s);
-    assert_int_equal(l.w.s.filesystems_n, 1);
-    parking_drop(&l.w.s, 8); /* nobody's */
-    leader_filesystems_forget(&l.w.s);
-    assert_int_equal(l.w.s.filesystems_n, 0);
-    leader_world_done(&l.w);
-}
-
 static void test_filesystem_life__storage_is_billed_by_begun_hours(void **state)
 {
     (void)state;
@@ -592,7 +570,6 @@ int main(void)
         cmocka_unit_test(test_filesystem_life__a_new_leader_looks_before_it_makes),
         cmocka_unit_test(test_filesystem_life__ttl_over_while_nobody_led_ends_first),
         cmocka_unit_test(test_filesystem_life__is_due_once_its_earlier_tries_are_known),
-        cmocka_unit_test(test_filesystem_life__an_ended_one_stays_while_its_campaign_is_unread),
         cmocka_unit_test(test_filesystem_life__absence_is_proven_after_the_signature_window),
         cmocka_unit_test(test_filesystem_life__failures_end_it_with_their_words),
         cmocka_unit_test(test_filesystem_life__a_clock_ahead_of_aws_ends_none),
