@@ -4,6 +4,7 @@
  * follows, from an intent or from a row as a new leader reads it. */
 #include "core/leader/filesystem_intent.h"
 #include "core/leader/filesystem_use.h"
+#include "core/leader/parking.h"
 #include "core/money/cost.h"
 #include "leader_world.h"
 
@@ -543,6 +544,18 @@ static void test_filesystem_life__a_cancelled_campaign_stops_its_jobs_first(void
     leader_world_done(&l.w);
 }
 
+static void test_filesystem_life__an_ended_one_is_known_to_an_unread_campaign(void **state UNUSED)
+{
+    struct life l;
+    life_init(&l);
+    l.f->row.state = FILESYSTEM_DELETED;
+    l.f->row.campaign_id = 8; /* not in memory */
+    (void)parking_failed(&l.w.s, &PARKING_CAMPAIGN(8), TX_REFUSED, BOOT);
+    leader_filesystems_forget(&l.w.s);
+    assert_int_equal(l.w.s.filesystems_n, 1);
+    leader_world_done(&l.w);
+}
+
 static void test_filesystem_life__storage_is_billed_by_begun_hours(void **state)
 {
     (void)state;
@@ -570,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_filesystem_life__a_new_leader_looks_before_it_makes),
         cmocka_unit_test(test_filesystem_life__ttl_over_while_nobody_led_ends_first),
         cmocka_unit_test(test_filesystem_life__is_due_once_its_earlier_tries_are_known),
+        cmocka_unit_test(test_filesystem_life__an_ended_one_is_known_to_an_unread_campaign),
         cmocka_unit_test(test_filesystem_life__absence_is_proven_after_the_signature_window),
         cmocka_unit_test(test_filesystem_life__failures_end_it_with_their_words),
         cmocka_unit_test(test_filesystem_life__a_clock_ahead_of_aws_ends_none),

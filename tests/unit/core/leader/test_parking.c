@@ -1,7 +1,6 @@
 /* Aim: who waits for the database's sake, for how long, and who does not. Method: a state made by
  * hand, failures one after the other, the clock as a parameter. */
 #include "core/leader/endpoint_life.h"
-#include "core/leader/filesystem_life.h"
 #include "core/leader/parking.h"
 #include "leader_world.h"
 
@@ -316,23 +315,6 @@ static void test_parking__an_ended_endpoint_is_known_while_its_campaign_is_not_r
     leader_world_done(&w);
 }
 
-static void test_parking__an_ended_file_system_is_known_while_its_campaign_is_not_read(void **state)
-{
-    (void)state;
-    struct leader_world w;
-    const struct parking_subject who = PARKING_CAMPAIGN(4711);
-    const struct filesystem_row row = {.id = 5, .campaign_id = 4711, .state = FILESYSTEM_DELETED};
-    leader_world_init(&w);
-    (void)leader_take_filesystems(&w.s, &row, 1, BOOT);
-    (void)parking_failed(&w.s, &who, TX_REFUSED, BOOT);
-    leader_filesystems_forget(&w.s);
-    assert_int_equal(w.s.filesystems_n, 1);
-    parking_drop(&w.s, 4711);
-    leader_filesystems_forget(&w.s);
-    assert_int_equal(w.s.filesystems_n, 0);
-    leader_world_done(&w);
-}
-
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -349,8 +331,6 @@ int main(void)
         cmocka_unit_test(test_parking__a_wish_is_tried_at_once),
         cmocka_unit_test(test_parking__waiting_parts_say_that_they_are_locked),
         cmocka_unit_test(test_parking__who_is_told),
-        cmocka_unit_test(
-            test_parking__an_ended_file_system_is_known_while_its_campaign_is_not_read),
         cmocka_unit_test(test_parking__an_ended_endpoint_is_known_while_its_campaign_is_not_read),
         cmocka_unit_test(test_parking__reports_wait_with_a_locked_campaign),
     };
