@@ -1,5 +1,5 @@
 // What a page says when there is nothing to show: an address that leads nowhere, the first run, a droverd that is silent.
-import { URL_, axe, equal, ok, shot, until } from './kit.mjs';
+import { URL_, axe, equal, goOn, ok, shot, until } from './kit.mjs';
 
 async function lost(page) {
   const r = await page.goto(`${URL_}/nothing/here`);
@@ -45,7 +45,7 @@ async function silent(page) {
   ok(/stale · as of \d\d:\d\d:\d\d/.test(said), 'after 20 s the page says since when it is stale', said);
   await shot(page, 'silent');
   await page.unrouteAll({ behavior: 'wait' });
-  for (const route of held) await route.continue().catch(() => {});
+  for (const route of held) await goOn(route);
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // the stream is opened again, the poll not waited for
   ok(await until(20, async () => (await page.textContent('#live')) === '● live'), 'and is live again with the next byte');
 }

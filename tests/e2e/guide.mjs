@@ -1,6 +1,6 @@
 // Campaigns that are held, stuck or cannot run: the page says what happened and has a button that mends it, whatever the
 // length of names and reasons; limits change with a preview, once, also when the reply is lost.
-import { URL_, api, axe, equal, get, ok, shot, timed, until } from './kit.mjs';
+import { URL_, api, axe, equal, get, goOn, ok, shot, timed, until } from './kit.mjs';
 
 const SPEC = process.env.SPEC;
 const LONG = 'ValueError: shard 00017 is broken at byte 1048576 '.repeat(10);
@@ -30,7 +30,7 @@ async function tooWide(page) {
 async function held(page, id) {
   const real = (json) => ({ ...json, name: NAME, state: 'held', reason: `stage download: ${LONG}`, waits_for: null, guidance: [GUIDANCE.breaker, GUIDANCE.gate, GUIDANCE.parked], parked: 1 });
   await page.route(`**/v1/campaigns/${id}`, async (route) => {
-    if (route.request().method() !== 'GET') return route.continue();
+    if (route.request().method() !== 'GET') return goOn(route);
     const r = await route.fetch({ maxRetries: 2 });
     return route.fulfill({ response: r, json: real(await r.json()) });
   });
@@ -85,7 +85,7 @@ async function limits(page, id) {
   await shot(page, 'limits', false);
   let lost = 0;
   await page.route(`**/v1/campaigns/${id}`, async (route) => {
-    if (route.request().method() !== 'PATCH' || lost++ > 0) return route.continue();
+    if (route.request().method() !== 'PATCH' || lost++ > 0) return goOn(route);
     await route.fetch();
     return route.abort();
   });

@@ -1,6 +1,6 @@
 // Text from outside stays text: hostile part names and failure reasons through the real system, then every string of every
 // answer replaced by one that would run if it were ever taken for markup.
-import { URL_, api, axe, equal, get, ok, please, shot, timed, until } from './kit.mjs';
+import { URL_, api, axe, equal, get, goOn, ok, please, shot, timed, until } from './kit.mjs';
 
 const SPEC = process.env.SPEC;
 export const MARKUP = '<img src=x onerror="window.__xss=1"><script>window.__xss=1</script><a href="javascript:window.__xss=1">x</a>';
@@ -56,7 +56,7 @@ async function unspoil(page) {
 async function spoil(page, text) {
   await page.route('**/v1/**', async (route) => {
     const path = new URL(route.request().url()).pathname;
-    if (/\/events$/.test(path)) return route.continue().catch(() => {});
+    if (/\/events$/.test(path)) return goOn(route);
     const began = Date.now();
     const waits = (what) => underWay.set(route, `${path} ${what}`);
     try {
@@ -67,7 +67,7 @@ async function spoil(page, text) {
       await route.fulfill({ response: r, json });
     } catch (e) {
       waits('continue');
-      await route.continue().catch(() => {});
+      await goOn(route);
       if (/already handled|closed|disposed/i.test(e.message)) return; // the page that asked may be gone
       console.log(`# lost: ${path} after ${Date.now() - began} ms: ${e.message.split('\n')[0]}`);
       console.log(`# sockets: ${JSON.stringify(await please('connections'))}`);

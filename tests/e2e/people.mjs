@@ -1,6 +1,6 @@
 // Several people: tokens and sessions, webhooks, projects, the audit of all that, and what a viewer and a token of one project see.
 import { createServer } from 'node:http';
-import { URL_, TOKEN, api, axe, equal, get, logIn, ok, shot, until } from './kit.mjs';
+import { URL_, TOKEN, api, axe, equal, get, goOn, logIn, ok, shot, until } from './kit.mjs';
 import { MARKUP, intruders, poison } from './hostile.mjs';
 
 const ID = TOKEN.split('.')[0];
@@ -184,7 +184,7 @@ async function audit(page, ops) {
   await page.waitForSelector('#audit');
   await page.goto(`${URL_}/audit?action=x9`);
   ok(await until(10, async () => (await page.textContent('[role=alert]')).length > 5), 'what is no action is said');
-  await page.route('**/v1/audit?*', async (route) => route.continue({ url: route.request().url().replace('page_size=50', 'page_size=3') }));
+  await page.route('**/v1/audit?*', (route) => goOn(route, { url: route.request().url().replace('page_size=50', 'page_size=3') }));
   await page.goto(`${URL_}/audit`);
   await page.waitForSelector('#audit');
   const newest = (await rows(page, '#audit')).map((r) => r.slice(1));

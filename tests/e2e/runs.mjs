@@ -1,6 +1,6 @@
 // Training runs on the pages of scaling and of comparisons: real runs on one host and on two, what the pages say against what the
 // API says, the addresses, the keyboard, and what they say when there is nothing to show.
-import { URL_, api, axe, equal, get, ok, shot, timed, until } from './kit.mjs';
+import { URL_, api, axe, equal, get, goOn, ok, shot, timed, until } from './kit.mjs';
 import { MARKUP, intruders, poison } from './hostile.mjs';
 
 const STEPS = 20;
@@ -179,7 +179,7 @@ async function nothing(page) {
 // Every string of every answer is markup: it stays text on both pages.
 async function poisoned(page, id) {
   await page.route('**/v1/**', async (route) => {
-    if (/\/events$/.test(new URL(route.request().url()).pathname)) return route.continue();
+    if (/\/events$/.test(new URL(route.request().url()).pathname)) return goOn(route);
     const r = await route.fetch({ maxRetries: 2 });
     return route.fulfill({ response: r, json: poison(await r.json(), '', MARKUP) });
   });
