@@ -5,6 +5,7 @@ import { setWho } from './role.js';
 
 const REPEATS = 4;
 const REPEAT_MS = 500;
+const READ_MS = 30000; // droverd gives up a read after 25 s; one without any answer would keep its page from the next
 let csrf = null;
 let onOut = () => {};
 let heard = Date.now();
@@ -42,6 +43,7 @@ async function answer(path, init) {
 // { r, text, value }: the answer, its text, and what that is as JSON.
 async function call(method, path, body, headers = {}) {
   const init = { method, headers: { accept: 'application/json', ...headers }, credentials: 'same-origin' };
+  if (method === 'GET') init.signal = AbortSignal.timeout(READ_MS);
   if (csrf && method !== 'GET') init.headers['X-Drover-CSRF'] = csrf;
   if (body !== undefined) {
     init.headers['content-type'] ||= 'application/json';

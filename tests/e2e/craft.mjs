@@ -50,8 +50,23 @@ async function silent(page) {
   ok(await until(20, async () => (await page.textContent('#live')) === '● live'), 'and is live again with the next byte');
 }
 
+// One read is never answered. It is given up, and the next one brings the page; the 30 s are one second here.
+async function unanswered(page) {
+  const mine = await page.context().newPage();
+  await mine.addInitScript(() => {
+    const { timeout } = AbortSignal;
+    AbortSignal.timeout = (ms) => timeout.call(AbortSignal, ms / 30);
+  });
+  let held = 0;
+  await mine.route('**/v1/campaigns?*', (route) => (held++ === 0 ? null : goOn(route)));
+  await mine.goto(URL_);
+  ok(await until(30, async () => held > 1 && (await mine.$('#new')) && !(await mine.$('[role=alert]'))), 'a read that nothing answers does not keep the page from the next', held);
+  await mine.close();
+}
+
 export async function craft(page) {
   await lost(page);
   await first(page);
   await silent(page);
+  await unanswered(page);
 }

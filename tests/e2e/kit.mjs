@@ -48,7 +48,7 @@ export async function until(seconds, f) {
 }
 
 // Lets a request that a check looked at go on. One that cannot, since its page went meanwhile, is given up: the page that is there asks again.
-export const goOn = (route, change) => route.continue(change).catch(() => route.abort().catch(() => {}));
+export const goOn = (route) => route.continue().catch(() => route.abort().catch(() => {}));
 
 // Asks dashboard.py for something outside the browser.
 const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
