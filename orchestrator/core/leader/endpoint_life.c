@@ -296,15 +296,15 @@ static void gone_one(struct live_endpoint *e)
     e->next_us = 0;
 }
 
-/* A Create may still be on its way. None is signed once all three are known to exist or the
- * deletion has begun. */
+/* A Create may still be on its way, or what was made is not readable yet. None is signed once all
+ * three are known to exist or the deletion has begun. */
 static bool may_come_again(const struct live_endpoint *e, const struct endpoint_fact *f,
                            usec_t now_us, int64_t boot_us)
 {
     bool all = e->row.made == HOSTING_KIND_COUNT;
+    bool made = (int)f->call.kind < e->row.made && !e->delete_taken;
     const struct late_create late = {e->signed_us, all ? e->row.created_us : e->row.deleting_us,
-                                     f->window_us,
-                                     all && f->call.kind == HOSTING_ENDPOINT && !e->delete_taken};
+                                     f->window_us, made};
     return late_create_possible(&late, now_us, boot_us);
 }
 
@@ -365,7 +365,7 @@ static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f)
     e->described_us = 0; /* look at once */
     if (f->said == ENDPOINT_SAID_YES) {
         e->delete_taken = true;
-    } else if (f->said != ENDPOINT_SAID_ABSENT) {
+    } else {
         e->there = false; /* seen once more before the next try */
     }
 }

@@ -147,6 +147,29 @@ static void test_endpoint_life__absence_is_proven_after_the_signature_window(voi
     leader_world_done(&l.w);
 }
 
+/* A model or a config that was made a moment ago may be unreadable, too: it is not left behind. */
+static void test_endpoint_life__absence_of_a_model_just_made_is_no_proof(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, ON(C, M, YES), SAW(C, G, NO, "ThrottlingException"));
+    begins_to_go(&l);
+    PLAY(&l, ON(L, E, ABSENT), ON(L, G, ABSENT), ON(L, M, ABSENT), ON(L, M, YES), ON(D, M, YES),
+         TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    anew(&l); /* and what a person deletes at the same time is looked at until it can be believed */
+    PLAY(&l, ON(C, M, YES), SAW(C, G, NO, "ThrottlingException"));
+    begins_to_go(&l);
+    PLAY(&l, ON(L, E, ABSENT), ON(L, G, ABSENT), ON(L, M, YES), ON(D, M, ABSENT));
+    usec_t since = l.now_us;
+    for (int i = 0; i < 200 && l.e->row.state != ENDPOINT_DELETED; i++) {
+        PLAY(&l, ON(L, M, ABSENT));
+    }
+    assert_int_equal(l.e->row.state, ENDPOINT_DELETED);
+    assert_in_range(l.now_us - since, 55 * SEC, 70 * SEC);
+    leader_world_done(&l.w);
+}
+
 static void test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be(void **state)
 {
     (void)state;
@@ -173,7 +196,7 @@ static void test_endpoint_life__a_delete_that_was_not_taken_is_sent_again(void *
     PLAY(&l, SAW(L, E, YES, "InService"), ON(D, E, NOTHING), SAW(L, E, YES, "InService"),
          ON(D, E, YES), SAW(L, E, YES, "InService"), ON(D, E, YES), ON(L, E, ABSENT), ON(L, G, YES),
          SAW(D, G, NO, "Oh"), ON(L, G, YES), ON(D, G, YES), ON(L, G, YES), ON(D, G, YES),
-         ON(L, G, ABSENT), ON(L, M, ABSENT));
+         ON(L, G, ABSENT), ON(L, M, YES), ON(D, M, YES), ON(L, M, ABSENT));
     assert_int_equal(l.e->row.state, ENDPOINT_DELETED);
     assert_true(l.last.end.estimated); /* its Deleting was not seen */
     assert_true(l.last.end.billable_s > 0);
@@ -347,6 +370,7 @@ static void test_endpoint_life__an_answer_that_was_not_written_is_met_again(void
     assert_int_equal(l.last.news, ENDPOINT_OVER);
     leader_endpoint_not_written(l.e, l.boot_us);
     assert_int_equal(l.e->row.state, ENDPOINT_DELETING);
+    pass(&l, 60 * SEC); /* by now what was made is readable */
     PLAY(&l, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
     leader_world_done(&l.w);
 }
@@ -418,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_life__a_new_leader_looks_before_it_makes),
         cmocka_unit_test(test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first),
         cmocka_unit_test(test_endpoint_life__absence_is_proven_after_the_signature_window),
+        cmocka_unit_test(test_endpoint_life__absence_of_a_model_just_made_is_no_proof),
         cmocka_unit_test(test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be),
         cmocka_unit_test(test_endpoint_life__a_delete_that_was_not_taken_is_sent_again),
         cmocka_unit_test(test_endpoint_life__refusals_wait_or_fail),
