@@ -13,12 +13,23 @@
 #define LATE_US     (100 * USEC_PER_MSEC)
 #define FREED_BYTES (1u << 20) /* enough bytes for a wake */
 #define HANDED_LOW  (8u << 20) /* decoders may run out of work */
+/* Bodies that a decoding process works on for a tenth to a fifth of a second. While so much waits
+ * for it, three times as much is held at most: memory that is touched for the first time costs
+ * more than to wait for a body, and what was just received is still in the cache. */
+#define PLENTY_BYTES ((size_t)4 << 20)
+#define HELD_FACTOR  3
 
 void fetch_wake(struct fetch *f, bool always)
 {
     if (always || f->idle) {
         loop_wake(f->io.loop);
     }
+}
+
+static size_t bytes_max(const struct fetch *f)
+{
+    size_t held = f->handed < f->plenty ? PIPELINE_BODIES_BYTES_MAX : HELD_FACTOR * f->plenty;
+    return MIN(held, PIPELINE_BODIES_BYTES_MAX);
 }
 
 void fetch_release(struct fetch *f, size_t n)
@@ -28,8 +39,7 @@ void fetch_release(struct fetch *f, size_t n)
     size_t freed = atomic_fetch_add(&f->freed, n) + n;
     ASSERT(before >= n && handed >= n);
     /* Do not wake it for each body: the next tick sees it. */
-    if ((f->full || before > PIPELINE_BODIES_BYTES_MAX / 2) &&
-        (freed >= FREED_BYTES || handed < HANDED_LOW)) {
+    if ((f->full || before > bytes_max(f) / 2) && (freed >= FREED_BYTES || handed < HANDED_LOW)) {
         f->freed = 0;
         loop_wake(f->io.loop);
     }
@@ -61,6 +71,7 @@ bool fetch_new(struct pipeline *run, int fetch_thread, struct fetch_shared *shar
     (void)snprintf(f->user_agent, sizeof f->user_agent,
                    "Mozilla/5.0 (compatible; drover-worker/1.0; image dataset download%s%.100s)",
                    token[0] != '\0' ? "; " : "", token);
+    f->plenty = PLENTY_BYTES * (size_t)MAX(run->o->processes_count / run->fetch_threads_n, 1);
     f->active_max = run->transfers / run->fetch_threads_n +
                     (fetch_thread < run->transfers % run->fetch_threads_n ? 1 : 0);
     f->transfers_n = f->active_max * FETCH_YIELDING_FACTOR;
@@ -208,8 +219,8 @@ static bool has_slot(const struct fetch *f)
 static bool has_room(const struct fetch *f)
 {
     size_t coming = (size_t)(f->active - f->yielding) * (f->mean_body / 2);
-    return f->bytes < PIPELINE_BODIES_BYTES_MAX &&
-           (f->active == f->yielding || f->bytes + coming < PIPELINE_BODIES_BYTES_MAX);
+    size_t most = bytes_max(f);
+    return f->bytes < most && (f->active == f->yielding || f->bytes + coming < most);
 }
 
 static bool take_rows(struct fetch *f)

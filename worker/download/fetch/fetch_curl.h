@@ -25,6 +25,7 @@ struct fetch {
     _Atomic size_t bytes;        /* bodies held by any stage */
     size_t mean_body;            /* moving average */
     _Atomic size_t handed;       /* of these, complete ones that decoders will release */
+    size_t plenty;               /* so much of these keeps the decoders busy for long */
     _Atomic size_t freed;        /* released since the last wake */
     _Atomic bool idle;
     _Atomic bool full;        /* the byte budget is used up */
