@@ -142,9 +142,18 @@ static void run_watched(struct loop *loop, const struct service_manager *service
     loop_timer_free(w.timer);
 }
 
-/* credentials: of mail; borrowed. */
+/* credentials: borrowed. */
+static struct mail_server mail_server_of(const struct daemon_settings *s, const char *credentials)
+{
+    return (struct mail_server){.url = s->smtp_url,
+                                .from = s->smtp_from,
+                                .credentials = credentials,
+                                .ca_file = s->smtp_ca_file};
+}
+
+/* conninfo, mail: borrowed. */
 static bool start_notices(const struct daemon_settings *s, const char *conninfo,
-                          const char *credentials, const struct api_status *status,
+                          const struct mail_server *mail, const struct api_status *status,
                           struct notices **ret, struct err *err)
 {
     const struct notices_config cfg = {.conninfo = conninfo,
@@ -155,11 +164,8 @@ static bool start_notices(const struct daemon_settings *s, const char *conninfo,
                                        .retry_us = s->webhook_retry_us,
                                        .timeout_us = s->webhook_timeout_us,
                                        .user_agent = "droverd/" DROVER_VERSION,
-                                       .mail = {.url = s->smtp_url,
-                                                .from = s->smtp_from,
-                                                .credentials = credentials,
-                                                .ca_file = s->smtp_ca_file,
-                                                .public_url = s->public_url}};
+                                       .mail = *mail,
+                                       .public_url = s->public_url};
     return notices_start(&cfg, ret, err);
 }
 
@@ -230,7 +236,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
         .streams_per_token = (int)s->streams_per_token,
         .streams_per_address = (int)s->streams_per_address,
         .secure_cookie = s->secure_cookie || strncmp(s->public_url, "https:", 6) == 0,
-        .mail = s->smtp_url[0] != '\0',
+        .mail = mail_server_of(s, mail_credentials),
         .sign_in = settings_sign_in(s, redirect_url, client_secret)};
     bool ok = loop_new(&loop, err) && loop_signal(loop, SIGTERM, on_signal, loop, err) &&
               loop_signal(loop, SIGINT, on_signal, loop, err) && bridge_new(&bridge, err) &&
@@ -239,7 +245,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
         ac.defaults.region = controller_region(controller);
     }
     ok = ok && api_start(&ac, bridge, &api, err) &&
-         start_notices(s, conninfo, mail_credentials, &status, &notices, err) &&
+         start_notices(s, conninfo, &ac.mail, &status, &notices, err) &&
          listing_thread_start(conninfo, &status, bridge, &listings, err) &&
          write_port(o->port_file, api_port(api), err);
     if (ok) {

@@ -14,20 +14,26 @@ struct http_header {
     const char *name;
     const char *value;
 };
-/* Where a mail goes, by SMTP over TLS. Everything is copied. */
+/* A server that takes mail, by SMTP over TLS. */
+struct mail_server {
+    const char
+        *url; /* smtps://HOST[:PORT] or smtp://HOST[:PORT], with STARTTLS; "": there is none */
+    const char *from;        /* address of the sender */
+    const char *credentials; /* "USER:PASSWORD", said under TLS only; NULL: none */
+    const char *ca_file;     /* certificates that may vouch for it; "": the system's */
+};
+/* Everything is copied. */
 struct http_mail {
-    const char *from;
+    const struct mail_server *server;
     const char *const *to; /* to[to_n]; when the server refuses one, none gets it */
-    size_t to_n;
-    const char *user, *password; /* NULL: none; said under TLS only */
-    const char *ca_file;         /* certificates that may vouch for it; NULL: the system's */
+    size_t to_n;           /* 0: nothing is sent; it is asked whether a mail would be taken */
 };
 struct http_request {
     const char *method; /* "GET", "PUT", ... */
     const char *url;
-    /* Not NULL: the body is a message of RFC 5322 for the server smtps://HOST[:PORT], or
-     * smtp://HOST[:PORT] that has to offer STARTTLS. No headers and no proxy. The reply's status is
-     * that of the server's last answer, its headers are the server's lines. */
+    /* Not NULL: the body is a message of RFC 5322 for this server, whose address is also `url`. No
+     * headers and no proxy. The reply's status is that of the server's last answer, its headers are
+     * the server's lines, and its error has what the server said. */
     const struct http_mail *mail;
     const struct http_header *headers; /* headers[headers_n]; copied */
     size_t headers_n;

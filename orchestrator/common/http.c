@@ -240,6 +240,8 @@ static void reply_error(struct http_req *r, CURLcode rc)
     if (r->stopped == STOP_TOO_LARGE) {
         (void)err_set(e, ERR_TOO_LARGE, "the answer is larger than %zu bytes",
                       r->reply.headers.overflow ? r->reply.headers.max : r->reply.body.max);
+    } else if (http_mail_error(&r->mail, r->reply.status, buf_str(&r->reply.headers), e)) {
+        return;
     } else if (r->stopped != STOP_NONE) {
         (void)err_set(e, stops[r->stopped].code, "%s", stops[r->stopped].text);
     } else {

@@ -2,8 +2,11 @@
  * to end with the transfer, whose options say how long. */
 #include "http_mail.h"
 #include "common/base.h"
+#include "common/cleanup.h"
 
-#define QUIT_S 1L
+#define QUIT_S        1L
+#define ASK_S         5L /* for each answer when nothing is sent */
+#define LINE_TEXT_MAX 200
 
 /* The type is curl's. */
 static size_t on_read(char *p, size_t size, size_t n, void *ctx)
@@ -18,23 +21,33 @@ static size_t on_read(char *p, size_t size, size_t n, void *ctx)
 
 bool http_mail_options(CURL *e, struct http_mail_state *s, const struct http_mail *mail)
 {
+    const struct mail_server *server = mail->server;
+    struct str password = str_of(server->credentials);
+    AUTO_FREE char *user = str_dup(str_split(&password, ':'));
+    AUTO_FREE char *ask = xasprintf("MAIL FROM:<%s>", server->from);
     bool ok = true;
 #define SET(opt, v) ok = ok && curl_easy_setopt(e, CURLOPT_##opt, (v)) == CURLE_OK
     for (size_t i = 0; i < mail->to_n; i++) {
         s->to = curl_slist_append(s->to, mail->to[i]);
     }
-    ASSERT(s->to != NULL);
+    s->on = true;
     SET(USE_SSL, (long)CURLUSESSL_ALL);
-    SET(MAIL_FROM, mail->from);
-    SET(MAIL_RCPT, s->to);
     SET(FRESH_CONNECT, 1L);
     SET(FORBID_REUSE, 1L);
-    if (mail->user != NULL) {
-        SET(USERNAME, mail->user);
-        SET(PASSWORD, mail->password);
+    if (s->to != NULL) {
+        SET(MAIL_FROM, server->from);
+        SET(MAIL_RCPT, s->to);
+        SET(UPLOAD, 1L);
+    } else {
+        SET(CUSTOMREQUEST, ask);
+        SET(SERVER_RESPONSE_TIMEOUT, ASK_S);
     }
-    if (mail->ca_file != NULL) {
-        SET(CAINFO, mail->ca_file);
+    if (server->credentials != NULL) {
+        SET(USERNAME, user);
+        SET(PASSWORD, password.p);
+    }
+    if (server->ca_file[0] != '\0') {
+        SET(CAINFO, server->ca_file);
     }
 #undef SET
     return ok;
@@ -44,7 +57,6 @@ void http_mail_body(CURL *e, struct http_mail_state *s, const char *body, size_t
 {
     s->body = body;
     s->body_n = n;
-    (void)curl_easy_setopt(e, CURLOPT_UPLOAD, 1L);
     (void)curl_easy_setopt(e, CURLOPT_READFUNCTION, on_read);
     (void)curl_easy_setopt(e, CURLOPT_READDATA, s);
     (void)curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)n);
@@ -54,8 +66,26 @@ void http_mail_body(CURL *e, struct http_mail_state *s, const char *body, size_t
  * time for that. */
 void http_mail_line(CURL *e, struct http_mail_state *s, struct str line)
 {
-    if (s->to != NULL && (s->said || str_starts(line, "4") || str_starts(line, "5"))) {
+    if (s->on && (s->said || str_starts(line, "4") || str_starts(line, "5"))) {
         (void)curl_easy_setopt(e, CURLOPT_SERVER_RESPONSE_TIMEOUT, QUIT_S);
     }
     s->said = s->said || str_starts(line, "354");
+}
+
+bool http_mail_error(const struct http_mail_state *s, int status, struct str lines, struct err *ret)
+{
+    char code[16];
+    struct str reason = STR("");
+    if (!s->on || status < 400) {
+        return false;
+    }
+    (void)snprintf(code, sizeof code, "%d", status);
+    while (lines.n > 0) { /* an answer to QUIT may follow */
+        struct str line = str_trim(str_split(&lines, '\n'));
+        reason = str_starts(line, code) ? line : reason;
+    }
+    bool said = reason.n > 4;
+    (void)err_set(ret, ERR_NETWORK, "answered %s%s%.*s", code, said ? ": " : "",
+                  said ? (int)MIN(reason.n - 4, LINE_TEXT_MAX) : 0, said ? reason.p + 4 : "");
+    return true;
 }

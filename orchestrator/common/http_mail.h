@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 
 struct http_mail_state { /* of one transfer; zeroed at first */
+    bool on;             /* the transfer is a mail */
     struct curl_slist *to;
     const char *body; /* borrowed; what is left of it */
     size_t body_n;
@@ -14,3 +15,7 @@ bool http_mail_options(CURL *easy, struct http_mail_state *s,
 void http_mail_body(CURL *easy, struct http_mail_state *s, const char *body, size_t n);
 /* Called for each line of the server; also for those of HTTP, where it does nothing. */
 void http_mail_line(CURL *easy, struct http_mail_state *s, struct str line);
+/* "answered 550: 5.1.1 nobody of that name", of the server's lines; false when its last answer was
+ * not the reason. */
+bool http_mail_error(const struct http_mail_state *s, int status, struct str lines,
+                     struct err *ret);

@@ -28,7 +28,6 @@
 #define HOLD_MARGIN_US (5 * USEC_PER_SEC)
 #define ANSWER_MAX     2048
 #define FACTS_MAX      MESSAGE_BYTES_MAX
-#define LINE_TEXT_MAX  200 /* of what a mail server said */
 
 /* Pauses after each failed try, in retry_us: 5 s, 30 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h. After
  * the last, in 31 h, it is given up. */
@@ -87,30 +86,10 @@ static bool discard(void *ctx UNUSED, struct str data UNUSED)
     return true;
 }
 
-/* "answered 550: 5.1.1 nobody of that name". */
-static void mail_problem_text(const struct http_reply *reply, struct buf *b)
-{
-    char code[16];
-    struct str rest = buf_str(&reply->headers), reason = STR("");
-    if (reply->status < 400) { /* the last answer was not the reason */
-        buf_add_cstr(b, reply->err.message);
-        return;
-    }
-    (void)snprintf(code, sizeof code, "%d", reply->status);
-    while (rest.n > 0) { /* an answer to QUIT may follow */
-        struct str line = str_trim(str_split(&rest, '\n'));
-        reason = str_starts(line, code) ? line : reason;
-    }
-    buf_addf(b, "answered %s", code);
-    if (reason.n > 4) {
-        buf_addf(b, ": %.*s", (int)MIN(reason.n - 4, LINE_TEXT_MAX), reason.p + 4);
-    }
-}
-
 static void problem_text(const struct sending *s, const struct http_reply *reply, struct buf *b)
 {
     if (s->mail) {
-        mail_problem_text(reply, b);
+        buf_add_cstr(b, reply->err.message);
     } else if (reply->status >= 100) {
         buf_addf(b, "answered %d", reply->status);
         if (!reply->ok) {
@@ -195,17 +174,10 @@ static void send_mail(struct notices *n, const struct webhook_delivery *d,
 {
     const struct mail_server *server = &n->cfg.mail;
     const char *to[MAIL_ADDRESSES_MAX];
-    struct str password = str_of(server->credentials);
-    AUTO_FREE char *user = str_dup(str_split(&password, ':'));
     for (size_t i = 0; i < addresses->n; i++) {
         to[i] = addresses->text[i];
     }
-    const struct http_mail mail = {.from = server->from,
-                                   .to = to,
-                                   .to_n = addresses->n,
-                                   .user = server->credentials != NULL ? user : NULL,
-                                   .password = password.p,
-                                   .ca_file = server->ca_file[0] != '\0' ? server->ca_file : NULL};
+    const struct http_mail mail = {.server = server, .to = to, .to_n = addresses->n};
     const struct http_request request = {.method = "PUT",
                                          .url = server->url,
                                          .mail = &mail,
@@ -258,7 +230,7 @@ static void on_delivery(void *ctx, const struct webhook_delivery *d)
     struct mail_addresses to;
     AUTO_FREE char *id = xasprintf("%s.d-%" PRId64, d->message_id, d->id);
     const struct message_envelope envelope = {
-        .id = id, .from = n->cfg.mail.from, .to = &to, .public_url = n->cfg.mail.public_url};
+        .id = id, .from = n->cfg.mail.from, .to = &to, .public_url = n->cfg.public_url};
     const struct message m = {
         .kind = d->kind, .at_us = d->at_us, .facts_json = d->facts_json, .mail = &envelope};
     if (email && n->cfg.mail.url[0] == '\0') {

@@ -15,16 +15,9 @@
  * 6. What a mail server refuses for good (5xx) is not sent again; what it does not take now is. */
 #pragma once
 #include "common/addr.h"
+#include "common/http.h"
 #include "status.h"
 
-struct mail_server {
-    const char
-        *url; /* smtps://HOST[:PORT] or smtp://HOST[:PORT], with STARTTLS; "": there is none */
-    const char *from;        /* address of the sender */
-    const char *credentials; /* "USER:PASSWORD"; NULL: none */
-    const char *ca_file;     /* certificates that may vouch for it; "": the system's */
-    const char *public_url;  /* of the dashboard, for links; "": there are none */
-};
 struct notices_config {
     const char *conninfo;
     const struct api_status *status;
@@ -35,6 +28,7 @@ struct notices_config {
     int64_t timeout_us;      /* of one delivery */
     const char *user_agent;
     struct mail_server mail;
+    const char *public_url; /* of the dashboard, for links; "": there are none */
 };
 struct notices;
 bool notices_start(const struct notices_config *cfg, struct notices **ret,

@@ -139,6 +139,9 @@ class Session:
             self.answer("530 5.7.0 say who you are")
             return
         self.sender, self.to = rest.removeprefix("FROM:<").partition(">")[0], []
+        if self.sender.startswith("bad@"):
+            self.answer("553 5.1.8 we do not know this sender")
+            return
         self.answer("250 ok")
 
     def do_rcpt(self, rest):

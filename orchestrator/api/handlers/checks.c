@@ -1,5 +1,5 @@
-/* What droverd's own account has and lacks: each check is good or says what to do. AWS is asked at
- * that moment, over the bridge. */
+/* What droverd's own account has and lacks, and its server of mail: each check is good or says what
+ * to do. AWS is asked at that moment, over the bridge; the server of mail is asked here. */
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
@@ -8,9 +8,11 @@
 #include "default_bucket.h"
 #include "store/api/subnets.h"
 
-#define CHECK_US   (10 * USEC_PER_SEC)
-#define SKEW_S_MAX 300
-#define ACCOUNT_N  16
+#define CHECK_US        (10 * USEC_PER_SEC)
+#define MAIL_US         (10 * USEC_PER_SEC)
+#define MAIL_ANSWER_MAX 2048
+#define SKEW_S_MAX      300
+#define ACCOUNT_N       16
 
 struct checks {
     struct api_req *r;
@@ -255,6 +257,51 @@ static void check_events(struct checks *c)
          NULL);
 }
 
+/* What mends it, by what was said. */
+static const char *mail_next(const char *why)
+{
+    static const char *const rows[][2] = {
+        {"answered 530", "set DROVER_SMTP_CREDENTIALS_FILE: a file with USER:PASSWORD"},
+        {"answered 535", "correct USER:PASSWORD in DROVER_SMTP_CREDENTIALS_FILE"},
+        {"answered 5", "correct DROVER_SMTP_FROM: deploy/mail.md"},
+        {"answered 4", "ask again later, or whoever runs the server"},
+        {"ertificate", "DROVER_SMTP_CA_FILE names certificates that vouch for it"},
+        {"STARTTLS", "use a server that offers STARTTLS, or smtps:// with its port"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strstr(why, rows[i][0]) != NULL) {
+            return rows[i][1];
+        }
+    }
+    return "correct DROVER_SMTP_URL, or let droverd's machine reach it";
+}
+
+/* The server is asked up to the sender; nothing is sent. */
+static void check_mail(struct checks *c)
+{
+    const struct mail_server *server = &req_config(c->r)->mail;
+    struct arena *arena = &c->r->arena;
+    const struct http_mail mail = {.server = server};
+    const struct http_request q = {.method = "PUT",
+                                   .url = server->url,
+                                   .mail = &mail,
+                                   .reply_max = MAIL_ANSWER_MAX,
+                                   .connect_timeout_us = MAIL_US,
+                                   .timeout_us = MAIL_US};
+    CLEANUP(http_reply_done)
+    struct http_reply reply = {0};
+    struct err why = ERR_INIT;
+    if (str_of(server->url).n == 0) {
+        note(c, "mail", true, "no server of mail is set: notices go to webhooks only",
+             "DROVER_SMTP_URL and DROVER_SMTP_FROM let droverd send mail: deploy/mail.md");
+    } else if (http_fetch(&q, &reply, &why)) {
+        note(c, "mail", true,
+             arena_printf(arena, "%s takes mail from %s", server->url, server->from), NULL);
+    } else {
+        note(c, "mail", false, arena_printf(arena, "%s: %s", server->url, why.message),
+             mail_next(why.message));
+    }
+}
+
 bool checks_get(struct api_req *r, struct err *err)
 {
     struct json_out w;
@@ -273,6 +320,7 @@ bool checks_get(struct api_req *r, struct err *err)
         }
         check_events(&c);
     }
+    check_mail(&c);
     json_out_end_array(&w);
     json_out_bool(&w, "ok", !c.bad);
     json_out_end_object(&w);

@@ -97,7 +97,7 @@ static bool format_of(const struct api_req *r, const char *url, const char *aske
     bool was_mail = strcmp(was, "email") == 0;
     bool mail = url != NULL ? str_starts(str_of(url), "mailto:") : was_mail;
     *ret = asked != NULL ? asked : mail ? "email" : was_mail ? "json" : was;
-    if (mail && url != NULL && !r->api->cfg.mail) {
+    if (mail && url != NULL && str_of(req_config(r)->mail.url).n == 0) {
         return err_set(err, ERR_INVALID,
                        "url: mail needs a server that sends it: droverd's setting smtp_url");
     }

@@ -5,6 +5,7 @@
 #pragma once
 #include "bridge.h"
 #include "common/err.h"
+#include "common/http.h"
 #include "common/units.h"
 #include "core/spec/spec.h"
 #include "core/spec/spec_parse.h"
@@ -38,7 +39,7 @@ struct api_config {
     int64_t bodies_max;          /* bytes of request bodies in memory; 0: 64 MiB */
     int64_t rate_per_s, burst;   /* requests per token; rate 0: no limit */
     bool secure_cookie;          /* browsers reach the server by https */
-    bool mail;                   /* there is a server of mail: mailto: is taken */
+    struct mail_server mail;     /* without one, url "" or NULL, mailto: is refused */
     struct sign_in_config sign_in;
 };
 struct api;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`drover doctor`. Aim: each line is good or says what to do: credentials, AWS's clock, region, role, bucket, image, subnets, queue of events, quotas, warm pools,
+"""`drover doctor`. Aim: each line is good or says what to do: credentials, AWS's clock, region, role, bucket, image, subnets, queue of events, server of mail, quotas, warm pools,
 each one broken by itself. Method: the real drover, droverd and drover-local; droverd is restarted with one thing wrong at a time.
 """
 import json
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, patience, wait_for
+from kit import Tap, patience, smtp, wait_for
 from kit.stack import KEY, SECRET, Stack
 
 ACCOUNT = "123456789012"
@@ -47,7 +47,7 @@ def check_good(s, tap):
     wait_for(lambda: any(q["limit"] is not None for q in s.api("GET", "/quotas")["quotas"]), 60, "the quotas", step=0.1)
     found, ok, status = s.checks()
     tap.ok(ok and status == 0 and all(c[0] for c in found.values()), "all is good", found)
-    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "subnets", "events", "database", "aws", "leader", "quotas", "warm pools", "prices", "parked"], "its lines")
+    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "subnets", "events", "mail", "database", "aws", "leader", "quotas", "warm pools", "prices", "parked"], "its lines")
     tap.eq((found["credentials"][1], found["region"][1], found["role"][1], found["bucket"][1], found["image"][1]),
            (f"arn:aws:iam::{ACCOUNT}:user/drover", "us-east-1", ROLE, "s3://drover-test", IMAGE + ":1"), "say what is there")
     tap.ok("iam:PassRole" in found["role"][2], "what cannot be tried beforehand is named", found["role"])
@@ -129,6 +129,40 @@ def check_events(s, tap):
     s.again()
 
 
+def check_mail(s, tap):
+    def line(**env):
+        s.again(**env)
+        found, ok, status = s.checks()
+        return found["mail"], ok and status == 0
+
+    def settings(server, password="right", **more):
+        with open(s.dir + "/smtp-credentials", "w") as f:
+            f.write(f"drover:{password}\n")
+        return {"DROVER_SMTP_URL": server.url, "DROVER_SMTP_FROM": "drover@example.org", "DROVER_SMTP_CREDENTIALS_FILE": f.name, "DROVER_SMTP_CA_FILE": certificate[0], **more}
+
+    tap.ok(s.checks()[0]["mail"][0] and "DROVER_SMTP_URL" in s.checks()[0]["mail"][2], "no server of mail is advice", s.checks()[0]["mail"])
+    certificate, users = smtp.certificate(s.dir), {"drover": "right"}
+    for mode in ("starttls", "smtps"):
+        server = smtp.Server(certificate, mode, users)
+        tap.eq(line(**settings(server)), ((True, f"{server.url} takes mail from drover@example.org", ""), True), f"a server that takes mail by {mode}")
+        tap.ok(not server.mails and {said.split()[0] for _, said in server.said} <= {"EHLO", "STARTTLS", "AUTH", "MAIL", "QUIT"} and all(tls for tls, said in server.said if said.startswith(("AUTH", "MAIL"))), "nothing is sent to it", server.said)
+    server = smtp.Server(certificate, users=users)
+
+    def bad(word, next_word, what, **env):
+        got, ok = line(**env)
+        tap.ok(not ok and not got[0] and word in got[1] and next_word in got[2], what, got)
+
+    bad("answered 535: 5.7.8 wrong name or password", "USER:PASSWORD", "a wrong password", **settings(server, "wrong"))
+    bad("answered 530: 5.7.0 say who you are", "DROVER_SMTP_CREDENTIALS_FILE", "a server that wants a password, and none is set", **settings(server, DROVER_SMTP_CREDENTIALS_FILE=""))
+    bad("answered 553: 5.1.8", "DROVER_SMTP_FROM", "a sender it does not take", **settings(server, DROVER_SMTP_FROM="bad@example.org"))
+    bad("certificate", "DROVER_SMTP_CA_FILE", "a certificate nobody vouches for", **settings(server, DROVER_SMTP_CA_FILE=""))
+    bad("STARTTLS", "STARTTLS", "a server without TLS", **settings(smtp.Server(certificate, "plain", users)))
+    bad("127.0.0.1", "DROVER_SMTP_URL", "no server there", **settings(server, DROVER_SMTP_URL="smtp://127.0.0.1:1"))
+    with open(s.dir + "/droverd0.log") as f:
+        tap.ok("right" not in f.read().replace("copyright", ""), "the password is not in the log")
+    s.again()
+
+
 def main():
     tap = Tap()
     with Doctor() as s:
@@ -136,6 +170,7 @@ def main():
         check_good(s, tap)
         check_subnets(s, tap)
         check_events(s, tap)
+        check_mail(s, tap)
         check_bad(s, tap)
         s.check_requests(tap)
     return tap.done()

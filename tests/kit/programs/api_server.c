@@ -163,20 +163,21 @@ int main(int argc, char **argv)
     if (argc < 4) {
         return 2;
     }
-    struct api_config cfg = {.conninfo = argv[1],
-                             .mail = true,
-                             .token_file = argv[2],
-                             .status = &status,
-                             .version = "test",
-                             .rate_per_s = env_number("API_RATE"),
-                             .connections = (int)env_number("API_CONNECTIONS"),
-                             .bodies_max = env_number("API_BODIES_MAX"),
-                             .streams_per_address = (int)env_number("API_STREAMS_PER_ADDRESS"),
-                             .trusted_proxies = getenv("API_TRUSTED_PROXIES"),
-                             .defaults = {.role = "arn:aws:iam::111122223333:role/test",
-                                          .worker_image = "worker:test",
-                                          .bucket = "s3://b",
-                                          .region = "us-east-1"}};
+    struct api_config cfg = {
+        .conninfo = argv[1],
+        .mail = {.url = "smtp://127.0.0.1:1", .from = "drover@example.com", .ca_file = ""},
+        .token_file = argv[2],
+        .status = &status,
+        .version = "test",
+        .rate_per_s = env_number("API_RATE"),
+        .connections = (int)env_number("API_CONNECTIONS"),
+        .bodies_max = env_number("API_BODIES_MAX"),
+        .streams_per_address = (int)env_number("API_STREAMS_PER_ADDRESS"),
+        .trusted_proxies = getenv("API_TRUSTED_PROXIES"),
+        .defaults = {.role = "arn:aws:iam::111122223333:role/test",
+                     .worker_image = "worker:test",
+                     .bucket = "s3://b",
+                     .region = "us-east-1"}};
     atomic_store(&status.db_ok, true);
     atomic_store(&status.creates_per_s_u, env_number("API_CREATES_PER_S") * 1000000);
     if (!migrate_run(argv[1], NULL, &err) || !bridge_new(&b, &err) ||
