@@ -25,7 +25,7 @@ struct mail_server {
 /* Everything is copied. */
 struct http_mail {
     const struct mail_server *server;
-    const char *const *to; /* to[to_n]; when the server refuses one, none gets it */
+    const char *const *to; /* to[to_n]; one that is refused keeps it from no other */
     size_t to_n;           /* 0: nothing is sent; it is asked whether a mail would be taken */
 };
 struct http_request {
@@ -65,6 +65,7 @@ struct http_reply {
     bool sent;
     int status;
     struct buf headers; /* raw lines "Name: value\r\n" */
+    size_t mail_at;     /* in `headers`: what the server said of the mail itself begins here */
     struct buf body;
     struct err err; /* why !ok: ERR_NETWORK, ERR_TIMEOUT, ERR_TOO_LARGE */
     int64_t duration_us;

@@ -242,7 +242,7 @@ static int test_result(struct cli *cli, const char *webhook, const json_t *d)
         (void)printf("delivered: answered %lld after %s\n", (long long)jint(d, "status"),
                      duration((double)jint(d, "took_microseconds") / USEC_PER_SEC, took));
     }
-    if (good) {
+    if (good && jnull(d, "problem")) {
         return EXIT_OK;
     }
     if (waits && jnull(d, "problem")) {
@@ -250,7 +250,11 @@ static int test_result(struct cli *cli, const char *webhook, const json_t *d)
                     "it still waits for its turn");
     }
     AUTO_FREE char *next = xasprintf("drover webhook deliveries %s", webhook);
-    return fail(EXIT_FAILED, next, "not delivered%s: %s", waits ? " yet" : "", jstr(d, "problem"));
+    return fail(EXIT_FAILED, next, "not delivered%s: %s",
+                waits  ? " yet"
+                : good ? " to everybody"
+                       : "",
+                jstr(d, "problem"));
 }
 
 /* POSTs to a path that queues a delivery, and waits for what comes of it. */

@@ -131,6 +131,7 @@ static int on_prereq(void *ctx, char *ip UNUSED, char *local UNUSED, int port UN
         r->stopped = STOP_MAY_SEND;
         return CURL_PREREQFUNC_ABORT;
     }
+    http_mail_begin(&r->mail, r->reply.headers.n);
     r->stopped = STOP_NONE; /* of another of its addresses */
     r->written_n++;
     return CURL_PREREQFUNC_OK;
@@ -254,6 +255,7 @@ static void finish(struct http_req *r, CURLcode rc)
     struct http_reply *p = &r->reply;
     p->duration_us = clock_mono_us() - r->started_us;
     p->sent = r->written_n > 0;
+    p->mail_at = r->mail.said_at;
     if (r->easy != NULL) {
         long status = 0;
         (void)curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);

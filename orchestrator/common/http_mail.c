@@ -31,12 +31,14 @@ bool http_mail_options(CURL *e, struct http_mail_state *s, const struct http_mai
         s->to = curl_slist_append(s->to, mail->to[i]);
     }
     s->on = true;
+    s->to_n = mail->to_n;
     SET(USE_SSL, (long)CURLUSESSL_ALL);
     SET(FRESH_CONNECT, 1L);
     SET(FORBID_REUSE, 1L);
     if (s->to != NULL) {
         SET(MAIL_FROM, server->from);
         SET(MAIL_RCPT, s->to);
+        SET(MAIL_RCPT_ALLLOWFAILS, 1L);
         SET(UPLOAD, 1L);
     } else {
         SET(CUSTOMREQUEST, ask);
@@ -62,14 +64,33 @@ void http_mail_body(CURL *e, struct http_mail_state *s, const char *body, size_t
     (void)curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)n);
 }
 
+void http_mail_begin(struct http_mail_state *s, size_t said_at)
+{
+    s->begun = true;
+    s->said_at = said_at;
+}
+
+/* Whether QUIT follows: an address that is refused ends nothing while there are others. */
+static bool is_over(struct http_mail_state *s, struct str line)
+{
+    bool bad = str_starts(line, "4") || str_starts(line, "5");
+    s->said = s->said || str_starts(line, "354");
+    if (s->begun && (line.n < 4 || line.p[3] != '-')) {
+        s->answers++;
+        s->taken += s->answers > 1 && !bad;
+    }
+    bool last = s->answers == s->to_n + 1 && s->taken == 0;
+    bool of_address = s->answers > 1 && s->answers <= s->to_n + 1;
+    return s->said || (bad && (!of_address || last));
+}
+
 /* curl waits for the answer to QUIT inside a call: a server that has said yes or no gets little
  * time for that. */
 void http_mail_line(CURL *e, struct http_mail_state *s, struct str line)
 {
-    if (s->on && (s->said || str_starts(line, "4") || str_starts(line, "5"))) {
+    if (s->on && is_over(s, line)) {
         (void)curl_easy_setopt(e, CURLOPT_SERVER_RESPONSE_TIMEOUT, QUIT_S);
     }
-    s->said = s->said || str_starts(line, "354");
 }
 
 bool http_mail_error(const struct http_mail_state *s, int status, struct str lines, struct err *ret)

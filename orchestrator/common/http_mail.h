@@ -8,10 +8,16 @@ struct http_mail_state { /* of one transfer; zeroed at first */
     struct curl_slist *to;
     const char *body; /* borrowed; what is left of it */
     size_t body_n;
-    bool said; /* the server asked for the message */
+    bool said;      /* the server asked for the message */
+    bool begun;     /* the session is open: what follows is about the mail itself */
+    size_t said_at; /* bytes of lines before */
+    size_t to_n;
+    size_t answers, taken; /* to MAIL and each RCPT; addresses that are taken */
 };
 bool http_mail_options(CURL *easy, struct http_mail_state *s,
                        const struct http_mail *mail) MUST_CHECK;
+/* Called before the mail begins, with how much the server has said. */
+void http_mail_begin(struct http_mail_state *s, size_t said_at);
 void http_mail_body(CURL *easy, struct http_mail_state *s, const char *body, size_t n);
 /* Called for each line of the server; also for those of HTTP, where it does nothing. */
 void http_mail_line(CURL *easy, struct http_mail_state *s, struct str line);

@@ -7,6 +7,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/loop.h"
+#include "mail_record.h"
 #include "message.h"
 #include "metrics.h"
 #include "signature.h"
@@ -18,27 +19,31 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define PASS_US        (500 * USEC_PER_MSEC)
-#define IDLE_US        (2 * USEC_PER_SEC) /* while there are no webhooks */
-#define WATCH_US       (2 * USEC_PER_SEC) /* between looks at budgets and stuck campaigns */
-#define FORGET_US      (600 * USEC_PER_SEC)
-#define EVENTS_MAX     5000
-#define QUEUE_MAX      1000
-#define DELIVERIES_MAX 32
-#define HOLD_MARGIN_US (5 * USEC_PER_SEC)
-#define ANSWER_MAX     2048
-#define FACTS_MAX      MESSAGE_BYTES_MAX
+#define PASS_US           (500 * USEC_PER_MSEC)
+#define IDLE_US           (2 * USEC_PER_SEC) /* while there are no webhooks */
+#define WATCH_US          (2 * USEC_PER_SEC) /* between looks at budgets and stuck campaigns */
+#define FORGET_US         (600 * USEC_PER_SEC)
+#define EVENTS_MAX        5000
+#define QUEUE_MAX         1000
+#define DELIVERIES_MAX    32
+#define HOLD_MARGIN_US    (5 * USEC_PER_SEC)
+#define ANSWER_MAX        2048
+#define FACTS_MAX         MESSAGE_BYTES_MAX
+#define PROBLEM_BYTES_MAX (8 * 1024)
 
 /* Pauses after each failed try, in retry_us: 5 s, 30 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h. After
  * the last, in 31 h, it is given up. */
 static const int64_t pauses[] = {1, 6, 60, 360, 1440, 3600, 7200, 10080};
 
-struct sending { /* a delivery under way */
+enum sending_end { SENDING_DELIVERED, SENDING_AGAIN, SENDING_REFUSED }; /* refused: for good */
+struct sending {                                                        /* a delivery under way */
     struct notices *n;
     struct sending *next;
     struct http_req *req;
     int64_t id, tries;
     bool test, mail;
+    struct mail_addresses to;      /* of a mail: whom this try is for */
+    json_t *record;                /* of a mail: mail_record.h */
     char refused[ADDR_TEXT_BYTES]; /* the address that may not be reached; "": none */
 };
 struct notices {
@@ -54,6 +59,12 @@ struct notices {
     bool started;
 };
 
+static void sending_done(struct sending *s)
+{
+    json_decref(s->record);
+    free(s);
+}
+
 static void sending_free(struct sending *s)
 {
     struct sending **at = &s->n->sendings;
@@ -62,7 +73,7 @@ static void sending_free(struct sending *s)
     }
     *at = s->next;
     s->n->sendings_n--;
-    free(s);
+    sending_done(s);
 }
 
 static bool may_connect(void *ctx, const struct sockaddr *address)
@@ -129,33 +140,66 @@ static bool mail_refused(const struct http_reply *reply)
     return reply->sent && reply->status >= 500 && reply->status != 530;
 }
 
+/* How it ends when the server answered for each address of a mail: who was refused for good keeps
+ * it from nobody else, and gets no further try. False: it did not come so far. */
+static bool mail_end(struct sending *s, const struct http_reply *reply, struct buf *problem,
+                     enum sending_end *ret)
+{
+    const struct buf *lines = &reply->headers;
+    const struct mail_try t = {.said = {lines->p + reply->mail_at, lines->n - reply->mail_at},
+                               .status = reply->status,
+                               .taken = reply->ok};
+    struct mail_addresses left;
+    if (!s->mail || !reply->sent || !mail_record_try(s->record, &s->to, &t, problem)) {
+        return false;
+    }
+    mail_addresses_left(&s->to, s->record, &left);
+    *ret = left.n > 0                   ? SENDING_AGAIN
+           : mail_record_has(s->record) ? SENDING_DELIVERED
+                                        : SENDING_REFUSED;
+    return true;
+}
+
+static enum sending_end sending_end(struct sending *s, const struct http_reply *reply,
+                                    struct buf *problem)
+{
+    enum sending_end end;
+    if (mail_end(s, reply, problem, &end)) {
+        return end;
+    }
+    if (reply->ok && reply->status >= 200 && reply->status < 300) {
+        return SENDING_DELIVERED;
+    }
+    problem_text(s, reply, problem);
+    return s->mail && mail_refused(reply) ? SENDING_REFUSED : SENDING_AGAIN;
+}
+
 static void on_answer(void *ctx, const struct http_reply *reply)
 {
     struct sending *s = ctx;
     struct notices *n = s->n;
-    AUTO_BUF struct buf problem = BUF_INIT(1024);
+    AUTO_BUF struct buf problem = BUF_INIT(PROBLEM_BYTES_MAX);
+    enum sending_end end = sending_end(s, reply, &problem);
+    AUTO_FREE char *record = s->mail ? json_text(s->record) : NULL;
     struct delivery_result r = {
         .id = s->id,
         .tries = s->tries,
         .state = "delivered",
         .status = s->mail && !reply->ok && reply->status < 400 ? 0 : reply->status,
         .took_us = reply->duration_us};
-    bool good = reply->ok && reply->status >= 200 && reply->status < 300;
-    if (!good) {
-        problem_text(s, reply, &problem);
-    }
     r.problem = buf_cstr(&problem);
-    metric_add(METRIC_WEBHOOK_DELIVERIES, good);
-    if (!good) {
-        failed(n, &r, s->test || (s->mail && mail_refused(reply)));
+    r.addresses_json = record;
+    metric_add(METRIC_WEBHOOK_DELIVERIES, end == SENDING_DELIVERED);
+    if (end != SENDING_DELIVERED) {
+        failed(n, &r, s->test || end == SENDING_REFUSED);
     }
     write_result(n, &r);
     sending_free(s);
     loop_timer_set(n->timer, 0); /* the next one of this webhook */
 }
 
-static void send_request(struct notices *n, const struct webhook_delivery *d,
-                         const struct http_request *request)
+static struct sending *send_request(struct notices *n, const struct webhook_delivery *d,
+                                    const struct http_request *request)
 {
     struct sending *s = xcalloc(1, sizeof *s);
     *s = (struct sending){.n = n,
@@ -167,10 +211,11 @@ static void send_request(struct notices *n, const struct webhook_delivery *d,
     n->sendings = s;
     n->sendings_n++;
     s->req = http_send(n->http, request, on_answer, s);
+    return s;
 }
 
 static void send_mail(struct notices *n, const struct webhook_delivery *d,
-                      const struct mail_addresses *addresses, struct str body)
+                      const struct mail_addresses *addresses, json_t *record, struct str body)
 {
     const struct mail_server *server = &n->cfg.mail;
     const char *to[MAIL_ADDRESSES_MAX];
@@ -185,7 +230,9 @@ static void send_mail(struct notices *n, const struct webhook_delivery *d,
                                          .reply_max = ANSWER_MAX,
                                          .connect_timeout_us = n->cfg.timeout_us,
                                          .timeout_us = n->cfg.timeout_us};
-    send_request(n, d, &request);
+    struct sending *s = send_request(n, d, &request);
+    s->to = *addresses;
+    s->record = record;
 }
 
 static void send_message(struct notices *n, const struct webhook_delivery *d, struct str body)
@@ -209,7 +256,7 @@ static void send_message(struct notices *n, const struct webhook_delivery *d, st
                                          .timeout_us = n->cfg.timeout_us,
                                          .may_connect = may_connect,
                                          .on_data = discard};
-    send_request(n, d, &request);
+    (void)send_request(n, d, &request);
 }
 
 /* The end of a try before anything was sent. final: it is not tried again. */
@@ -219,6 +266,30 @@ static void not_sent(struct notices *n, const struct webhook_delivery *d, const 
     struct delivery_result r = {.id = d->id, .tries = d->tries, .problem = problem};
     failed(n, &r, final || strcmp(d->kind, "test") == 0);
     write_result(n, &r);
+}
+
+/* To those who need it yet; what is sent once more after everybody had it goes to all. */
+static void on_mail(struct notices *n, const struct webhook_delivery *d,
+                    const struct mail_addresses *all, struct str body)
+{
+    struct err ignored = ERR_INIT;
+    struct mail_addresses left;
+    json_t *record = NULL;
+    if (!json_parse(str_of(d->addresses_json), PROBLEM_BYTES_MAX, &record, &ignored)) {
+        record = json_object();
+    }
+    mail_addresses_left(all, record, &left);
+    if (left.n == 0 && d->tries == 1) {
+        (void)json_object_clear(record);
+        left = *all;
+    }
+    if (left.n > 0) {
+        send_mail(n, d, &left, record, body);
+    } else { /* an address was taken out of the webhook meanwhile */
+        json_decref(record);
+        write_result(n, &(struct delivery_result){
+                            .id = d->id, .tries = d->tries, .state = "delivered", .problem = ""});
+    }
 }
 
 static void on_delivery(void *ctx, const struct webhook_delivery *d)
@@ -240,7 +311,7 @@ static void on_delivery(void *ctx, const struct webhook_delivery *d)
         log_event(LOG_ERROR, "webhook_not_written", LF_I("delivery", d->id), LF_ERR(&err));
         not_sent(n, d, err.message, true);
     } else if (email) {
-        send_mail(n, d, &to, buf_str(&body));
+        on_mail(n, d, &to, buf_str(&body));
     } else {
         send_message(n, d, buf_str(&body));
     }
@@ -419,7 +490,7 @@ void notices_stop(struct notices *n)
     for (struct sending *s = n->sendings, *next; s != NULL; s = next) {
         next = s->next;
         http_cancel(s->req); /* tried again by the next leader */
-        free(s);
+        sending_done(s);
     }
     http_free(n->http);
     loop_timer_free(n->timer);

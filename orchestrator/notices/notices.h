@@ -12,7 +12,8 @@
  * 4. No transaction is open while a receiver is waited for.
  * 5. Addresses are checked when the connection is opened, after the name was resolved. The mail
  *    server is the operator's: it may be anywhere, and gets credentials under TLS only.
- * 6. What a mail server refuses for good (5xx) is not sent again; what it does not take now is. */
+ * 6. What a mail server refuses for good (5xx) is not sent again; what it does not take now is. An
+ *    address that is refused keeps the mail from no other, and who has it gets no second one. */
 #pragma once
 #include "common/addr.h"
 #include "common/http.h"

@@ -27,7 +27,7 @@ SELECT coalesce(json_agg(json_build_object('id', 'w-' || w.id, 'name', w.name,
     'waiting', (SELECT count(*) FROM webhook_delivery d WHERE d.webhook_id = w.id AND d.state = 'waiting'),
     'failed', (SELECT count(*) FROM webhook_delivery d WHERE d.webhook_id = w.id AND d.state = 'failed'),
     'dropped', w.dropped,
-    'last', (SELECT CASE d.state WHEN 'waiting' THEN 'failing' ELSE d.state END FROM webhook_delivery d
+    'last', (SELECT CASE WHEN d.state = 'waiting' THEN 'failing' WHEN d.state = 'delivered' AND d.problem <> '' THEN 'partly' ELSE d.state END FROM webhook_delivery d
         WHERE d.webhook_id = w.id AND d.tries > 0 AND (d.state <> 'waiting' OR d.problem <> '') ORDER BY d.id DESC LIMIT 1))
     ORDER BY w.id DESC), '[]'::json)::text
 FROM webhook w LEFT JOIN project p ON p.id = w.project_id
@@ -61,9 +61,11 @@ WITH made AS (
 INSERT INTO webhook_delivery (webhook_id, notice_id) SELECT $1::bigint, id FROM made RETURNING id;
 
 -- name: api_delivery_resend
--- One that has ended is sent once more, from its first try on, under the same id. No row: it has not, or is not there.
+-- One that has ended is sent once more, from its first try on, under the same id; a mail that some addresses refused to all but those that have it.
+-- No row: it has not ended, or is not there.
 -- $1 webhook bigint, $2 delivery bigint
-UPDATE webhook_delivery SET state = 'waiting', tries = 0, next_at = clock_timestamp(), ended_at = NULL, status = 0, problem = ''
+UPDATE webhook_delivery SET state = 'waiting', tries = 0, next_at = clock_timestamp(), ended_at = NULL, status = 0, problem = '',
+    addresses = CASE WHEN problem = '' THEN '{}' ELSE (SELECT coalesce(jsonb_object_agg(a.key, a.value), '{}') FROM jsonb_each(addresses) a WHERE a.value = '""') END
 WHERE webhook_id = $1::bigint AND id = $2::bigint AND state <> 'waiting' RETURNING id;
 
 -- name: api_deliveries

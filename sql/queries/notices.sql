@@ -167,12 +167,13 @@ busy AS (
 UPDATE webhook_delivery d SET tries = d.tries + 1, tried_at = clock_timestamp()
 FROM next JOIN busy w ON w.id = next.webhook_id, notice n
 WHERE d.id = next.id AND n.id = d.notice_id
-RETURNING d.id, d.tries, w.url, CASE WHEN w.url LIKE 'mailto:%' THEN 'email' ELSE w.format END, w.secret, n.message_id, n.kind, n.at, n.facts::text
+RETURNING d.id, d.tries, w.url, CASE WHEN w.url LIKE 'mailto:%' THEN 'email' ELSE w.format END, w.secret, n.message_id, n.kind, n.at, n.facts::text, d.addresses::text
 
 -- name: delivery_done
 -- What came of that try; nothing when it is another's by now. :again microseconds until the next try of one that waits.
 WITH d AS (
     UPDATE webhook_delivery SET state = :state::text, status = :status::int, problem = :problem::text, took_us = :took_us::bigint,
+        addresses = coalesce(:addresses::jsonb, addresses),
         next_at = clock_timestamp() + :again::bigint * interval '1 microsecond',
         ended_at = CASE WHEN :state::text <> 'waiting' THEN clock_timestamp() END
     WHERE id = :id::bigint AND tries = :tries::int AND state = 'waiting' RETURNING webhook_id)

@@ -1,6 +1,6 @@
 """A mail server for tests, by RFC 5321 and not by curl: STARTTLS or TLS from the start with a certificate of openssl, AUTH PLAIN and LOGIN,
 answers by the name of the recipient: `later` is refused with 451 after the message three times for each Message-ID, `never` with 550 at
-RCPT, `spam` with 554 after the message, `mute` gets no answer to QUIT. `said` has every command with whether TLS hid it."""
+RCPT, `grey` with 450 there twice, `spam` with 554 after the message, `mute` gets no answer to QUIT. `said` has every command with whether TLS hid it."""
 import base64
 import email
 import email.policy
@@ -146,13 +146,21 @@ class Session:
 
     def do_rcpt(self, rest):
         to = rest.removeprefix("TO:<").partition(">")[0]
-        if to.startswith("never@"):
+        if to.startswith("never"):
             self.answer("550 5.1.1 nobody of that name")
             return
+        if to.startswith("grey@"):
+            with self.server.lock:
+                n = self.server.tries[to] = self.server.tries.get(to, 0) + 1
+            if n <= 2:
+                self.answer("450-4.2.0 greylisted\r\n450 4.2.0 come again")
+                return
         self.to.append(to)
         self.answer("250 ok")
 
     def do_data(self, _):
+        if "slow@example.com" in self.to:
+            time.sleep(1.5)
         self.answer("354 go on")
         lines = []
         while True:

@@ -4,7 +4,7 @@
 #include "queries.h"
 #include "store/pg/query.h"
 
-#define PROBLEM_CHARS 400
+#define PROBLEM_CHARS 4000
 
 bool store_notice_begin(struct store *s, struct notice_begin *ret, struct err *err)
 {
@@ -125,7 +125,8 @@ bool store_delivery_take(struct store *s, int64_t n, int64_t hold_us,
                                            .message_id = row_text(r, i, 5),
                                            .kind = row_text(r, i, 6),
                                            .at_us = row_time(r, i, 7),
-                                           .facts_json = row_text(r, i, 8)};
+                                           .facts_json = row_text(r, i, 8),
+                                           .addresses_json = row_text(r, i, 9)};
         cb(ctx, &d);
     }
     *ret_n = row_count(r);
@@ -138,6 +139,7 @@ bool store_delivery_done(struct store *s, const struct delivery_result *d, struc
     param_text(PARAM(&p, DELIVERY_DONE, STATE), d->state);
     param_i32(PARAM(&p, DELIVERY_DONE, STATUS), d->status);
     param_outside_text(PARAM(&p, DELIVERY_DONE, PROBLEM), d->problem, PROBLEM_CHARS);
+    param_json(PARAM(&p, DELIVERY_DONE, ADDRESSES), d->addresses_json);
     param_i64(PARAM(&p, DELIVERY_DONE, TOOK_US), d->took_us);
     param_i64(PARAM(&p, DELIVERY_DONE, AGAIN), d->again_us);
     param_i64(PARAM(&p, DELIVERY_DONE, ID), d->id);

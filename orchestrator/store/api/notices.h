@@ -37,6 +37,7 @@ struct webhook_delivery {
     int64_t id, tries;
     usec_t at_us; /* of its notice */
     const char *url, *format, *message_id, *kind, *facts_json;
+    const char *addresses_json; /* of a mail: those that need no further try, see mail_record.h */
     struct str secret;
 };
 /* Takes at most n deliveries, one a webhook, for hold_us and calls cb for each; what it gets is
@@ -49,6 +50,7 @@ struct delivery_result {
     const char *state; /* delivered, failed, or waiting: again in again_us */
     int status;        /* of the answer; 0: none came */
     const char *problem;
+    const char *addresses_json; /* NULL: as they were */
     int64_t took_us, again_us;
 };
 bool store_delivery_done(struct store *s, const struct delivery_result *r,

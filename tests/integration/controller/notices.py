@@ -387,7 +387,7 @@ def case_mail(s):
     tap.ok(done["Subject"] == f"{name} {cid} failed" and "0 parts done, 7 failed" in done.text(), "and the end is one", (done["Subject"], done.text()))
     tries = {to: sorted((x["state"], x["tries"], x["status"], x["problem"]) for x in log_of(s, h)) for to, h in hooks.items()}
     tap.eq(tries, {"ok": [("delivered", 1, 250, None)] * 2, "later": [("delivered", 4, 250, None)] * 2, "mute": [("delivered", 1, 250, None)] * 2,
-                   "never": [("failed", 1, 550, "answered 550: 5.1.1 nobody of that name")] * 2, "spam": [("failed", 1, 554, "answered 554: 5.7.1 we do not want it")] * 2},
+                   "never": [("failed", 1, 550, "never@example.com answered 550: 5.1.1 nobody of that name")] * 2, "spam": [("failed", 1, 554, "spam@example.com answered 554: 5.7.1 we do not want it")] * 2},
            "4xx is tried again, 5xx is final, and nobody waits for an answer to QUIT")
     by_id = {}
     for m in server.of("later"):
@@ -403,6 +403,37 @@ def case_mail(s):
     with open(s.dir + "/droverd0.log") as f:
         tap.ok(PASSWORD not in f.read(), "the password is not in the log")
     for h in [hook, *hooks.values()]:
+        s.api("DELETE", f"/webhooks/{h['id']}")
+
+
+def case_mail_addresses(s):
+    """One refused address keeps the mail from no other one."""
+    s.certificate = smtp.certificate(s.dir)
+    server = smtp.Server(s.certificate, users={"drover": PASSWORD})
+    restart(s, **mail_settings(s, server, webhook_timeout_us=20000000))
+    nobody = "never@example.com answered 550: 5.1.1 nobody of that name"
+    hook = add(s, "mailto:never@example.com,a@example.com,b@example.com,grey@example.com", ["done"])
+    cid = s.submit(stage('[sleep, "0"]'))
+    wait_for(lambda: s.ended(cid), 60, "the end")
+    d = wait_for(lambda: next((x for x in log_of(s, hook) if x["state"] != "waiting"), None), 60, "the end of the mail")
+    tap.eq([(m.to, m["To"]) for m in server.mails], [(to, "never@example.com, a@example.com, b@example.com, grey@example.com") for to in (["a@example.com", "b@example.com"], ["grey@example.com"])],
+           "the others get it once, and one that is not taken now later, alone")
+    tap.eq([len({m.data for m in server.mails}), d["state"], d["tries"], d["status"], d["problem"]], [1, "delivered", 3, 250, nobody], "the log names the refused address and why")
+    tap.ok(sum("RCPT TO:<never@" in said for _, said in server.said) == 1, "which is asked for once", server.said)
+    tap.eq(s.api("GET", f"/webhooks/{hook['id']}")["last"], "partly", "the webhook shows that somebody did not get it")
+    tested = drover(s, "webhook", "test", hook["id"])
+    tap.ok(tested.returncode == 1 and "not delivered to everybody: " + nobody in tested.stderr and len(server.of("a")) == 2, "webhook test says so, too", tested)
+    mended = drover(s, "webhook", "set", hook["id"], "mailto:new@example.com,a@example.com,b@example.com")
+    again = drover(s, "webhook", "resend", hook["id"], d["id"])
+    tap.ok(mended.returncode == again.returncode == 0 and server.mails[-1].to == ["new@example.com"] and len(server.of("a")) == 2, "sent once more it goes to the mended address alone", (again, server.mails))
+    everybody = drover(s, "webhook", "resend", hook["id"], d["id"])
+    tap.ok(everybody.returncode == 0 and server.mails[-1].to == ["new@example.com", "a@example.com", "b@example.com"], "and once more to all when all have it", (everybody, server.mails))
+    slow = add(s, "mailto:never@example.com,slow@example.com", ["held"])
+    tap.eq(tried(s, slow)["problem"], nobody, "a server that takes its time after it refused one")
+    gone = add(s, "mailto:never@example.com,never2@example.com", ["held"])
+    d = tried(s, gone)
+    tap.eq([d["state"], d["status"], d["problem"]], ["failed", 550, nobody + "; " + nobody.replace("never@", "never2@")], "when all are refused it is given up")
+    for h in (hook, slow, gone):
         s.api("DELETE", f"/webhooks/{h['id']}")
 
 
