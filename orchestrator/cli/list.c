@@ -89,6 +89,12 @@ static const struct list_column *sort_column(const struct cli *cli, const struct
     return column_find(l, str_of(name[0] == '-' ? name + 1 : name));
 }
 
+const char *list_column_member(const struct api_list *l, const char *column)
+{
+    const struct list_column *c = column_find(l, str_of(column));
+    return c != NULL && c->path != NULL ? c->path : column;
+}
+
 bool list_columns_check(const struct cli *cli, const struct api_list *l, int *ret_exit)
 {
     struct chosen ignored;

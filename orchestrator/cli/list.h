@@ -43,5 +43,7 @@ void list_table(const struct cli *cli, const struct api_list *l, const json_t *a
 /* True when --columns and --sort name columns of the list. Otherwise prints why not and sets
  * *ret_exit. */
 bool list_columns_check(const struct cli *cli, const struct api_list *l, int *ret_exit) MUST_CHECK;
+/* The member of rows that a column shows; the name itself when it shows none. */
+const char *list_column_member(const struct api_list *l, const char *column);
 /* For a list of several pages: the rows as CSV, with the line of heads when `first`. */
 void list_csv(const struct cli *cli, const struct api_list *l, const json_t *rows, bool first);

@@ -61,6 +61,20 @@ static void all_print(const struct cli *cli, const struct pages *p, json_t *all,
     }
 }
 
+/* "&order_by=id%20desc" of --sort, which the server orders: only it has all rows. */
+static char *order_query(struct cli *cli, const struct pages *p)
+{
+    const char *sort = cli->opt.sort;
+    if (sort == NULL) {
+        return xstrdup("");
+    }
+    bool down = sort[0] == '-';
+    AUTO_FREE char *order =
+        xasprintf("%s%s", list_column_member(p->list, sort + down), down ? " desc" : "");
+    cli->opt.sort = NULL;
+    return pages_query((const char *const[][2]){{"order_by", order}}, 1);
+}
+
 int pages_print(struct cli *cli, const struct pages *p)
 {
     int status = EXIT_OK;
@@ -71,11 +85,12 @@ int pages_print(struct cli *cli, const struct pages *p)
     if (!list_columns_check(cli, p->list, &status)) {
         return status;
     }
+    AUTO_FREE char *order = order_query(cli, p);
     for (bool first = true; left > 0 && (first || token[0] != '\0'); first = false) {
         CLEANUP(reply_done)
         struct client_reply r = {0};
-        if (!client_get(cli, &r, &status, "%s?page_size=%lld%s%s%s", p->path,
-                        (long long)MIN(left, PAGE_ROWS_MAX), p->query,
+        if (!client_get(cli, &r, &status, "%s?page_size=%lld%s%s%s%s", p->path,
+                        (long long)MIN(left, PAGE_ROWS_MAX), p->query, order,
                         token[0] != '\0' ? "&page_token=" : "", token)) {
             return status;
         }

@@ -4,15 +4,17 @@
 -- $1 token text, $2 role text, $3 action text, $4 subject text, $5 detail jsonb, $6 request text, $7 before jsonb or NULL
 INSERT INTO audit (token_id, role, action, subject, detail, request_id, before) VALUES ($1, $2, $3, $4, $5, $6, $7);
 
--- A page of it, newest first, as JSON texts joined by commas, and the key of the next page, 0 without one. A page looks at no more
+-- A page of it in order of ids, as JSON texts joined by commas, and the key of the next page, 0 without one. A page looks at no more
 -- than $8 rows, so it may have less than $2 and still not be the last. Who has only some projects sees their campaigns and what was
 -- changed of themselves; rows about tokens are for admins. $4 is a token's id or name, $5 an action or what it begins with
 -- ("campaign" of "campaign.retry"). Relies on the primary key.
 -- name: api_audit_page
--- $1 before bigint, $2 rows bigint, $3 campaign bigint or 0, $4 who text or '', $5 action text or '', $6 projects text or '', $7 admin boolean,
--- $8 rows to look at bigint
+-- $1 behind bigint, $2 rows bigint, $3 campaign bigint or 0, $4 who text or '', $5 action text or '', $6 projects text or '', $7 admin boolean,
+-- $8 rows to look at bigint, $9 newest first? boolean
 WITH scan AS MATERIALIZED (
-    SELECT * FROM audit WHERE id < $1::bigint ORDER BY id DESC LIMIT $8::bigint),
+    (SELECT * FROM audit WHERE $9::boolean AND id < $1::bigint ORDER BY id DESC LIMIT $8::bigint)
+    UNION ALL
+    (SELECT * FROM audit WHERE NOT $9::boolean AND id > $1::bigint ORDER BY id LIMIT $8::bigint)),
 found AS MATERIALIZED (
     SELECT a.id, json_build_object('id', 'a-' || a.id, 'at', a.at, 'who', a.token_id, 'name', t.name, 'role', a.role,
         'action', a.action, 'subject', a.subject, 'campaign', 'c-' || c.id, 'before', a.before, 'detail', a.detail,
@@ -32,7 +34,7 @@ found AS MATERIALIZED (
         AND ($6::text = '' OR (a.action = 'project.change' AND a.subject = ANY (string_to_array($6::text, ',')))
             OR c.id IN (SELECT k.id FROM campaign k JOIN project p ON p.id = k.project_id WHERE p.name = ANY (string_to_array($6::text, ','))))
         AND ($7::boolean OR a.action NOT LIKE 'token.%')
-    ORDER BY a.id DESC LIMIT $2::bigint)
-SELECT coalesce((SELECT CASE WHEN count(*) = $2::bigint THEN min(id) END FROM found),
-        (SELECT CASE WHEN count(*) = $8::bigint THEN min(id) END FROM scan), 0),
-    (SELECT coalesce(string_agg(row, ',' ORDER BY id DESC), '') FROM found);
+    ORDER BY CASE WHEN NOT $9::boolean THEN a.id END, a.id DESC LIMIT $2::bigint)
+SELECT coalesce((SELECT CASE WHEN count(*) = $2::bigint THEN CASE WHEN $9::boolean THEN min(id) ELSE max(id) END END FROM found),
+        (SELECT CASE WHEN count(*) = $8::bigint THEN CASE WHEN $9::boolean THEN min(id) ELSE max(id) END END FROM scan), 0),
+    (SELECT coalesce(string_agg(row, ',' ORDER BY CASE WHEN NOT $9::boolean THEN id END, id DESC), '') FROM found);

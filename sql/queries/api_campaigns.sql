@@ -70,8 +70,8 @@ WHERE n.campaign_id = $1;
 
 -- A page of campaigns, newest first. Relies on campaign_newest.
 -- name: api_campaign_list
--- $1 before this time timestamptz, $2 before this id bigint, $3 state text or NULL, $4 rows bigint,
--- $5 names of wait reasons text[], $6 their texts text[], $7 projects by commas text, '' for all
+-- $1 behind this time timestamptz, $2 behind this id bigint, $3 state text or NULL, $4 rows bigint,
+-- $5 names of wait reasons text[], $6 their texts text[], $7 projects by commas text, '' for all, $8 newest first? boolean
 SELECT c.id, c.created_at, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
     'wanted', c.wanted, 'priority', c.priority,
@@ -95,15 +95,22 @@ SELECT c.id, c.created_at, json_build_object(
         'asked_at', h.asked_at, 'archived_at', h.archived_at, 'attempts', h.attempts,
         'export', CASE WHEN h.export_uri <> '' THEN json_build_object('uri', h.export_uri, 'objects', h.exported,
             'lines', h.exported_rows, 'ended_at', h.exported_at, 'problem', nullif(h.export_problem, '')) END) END)::text
-FROM campaign c
+FROM ((SELECT c.id FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id JOIN project p ON p.id = c.project_id
+       WHERE $8::boolean AND (c.created_at, c.id) < ($1, $2) AND ($3::text IS NULL OR r.state = $3)
+           AND ($7::text = '' OR p.name = ANY (string_to_array($7::text, ',')))
+       ORDER BY c.created_at DESC, c.id DESC LIMIT $4)
+    UNION ALL
+      (SELECT c.id FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id JOIN project p ON p.id = c.project_id
+       WHERE NOT $8::boolean AND (c.created_at, c.id) > ($1, $2) AND ($3::text IS NULL OR r.state = $3)
+           AND ($7::text = '' OR p.name = ANY (string_to_array($7::text, ',')))
+       ORDER BY c.created_at, c.id LIMIT $4)) w
+JOIN campaign c ON c.id = w.id
 JOIN campaign_run r ON r.campaign_id = c.id
 JOIN project p ON p.id = c.project_id
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
 LEFT JOIN archive h ON h.campaign_id = c.id
-WHERE (c.created_at, c.id) < ($1, $2) AND ($3::text IS NULL OR r.state = $3)
-    AND ($7::text = '' OR p.name = ANY (string_to_array($7::text, ',')))
-ORDER BY c.created_at DESC, c.id DESC LIMIT $4;
+ORDER BY CASE WHEN NOT $8::boolean THEN c.created_at END, CASE WHEN NOT $8::boolean THEN c.id END, c.created_at DESC, c.id DESC;
 
 -- What a person should know of those campaigns that are held, stuck or cannot run; no row for others. While one of them
 -- waits nothing happens to it, so its last event tells since when. Relies on the primary keys, stage(campaign_id, seq),

@@ -22,7 +22,7 @@ RETURNING id;
 
 -- Those of both kinds: bulk changes, and listings of inputs, which have numbers of the same sequence.
 -- name: api_operations
--- $1 id bigint or 0: all, $2 before bigint, $3 rows bigint, $4 campaign bigint or 0
+-- $1 id bigint or 0: all, $2 behind bigint, $3 rows bigint, $4 campaign bigint or 0, $5 newest first? boolean
 SELECT x.id, x.told FROM (
     (SELECT o.id, json_build_object('id', 'op-' || o.id, 'campaign', 'c-' || o.campaign_id, 'kind', o.kind,
         'selector', o.selector, 'changes', o.changes, 'parts', o.total, 'done', o.done, 'state', o.state, 'listing', NULL,
@@ -33,8 +33,10 @@ SELECT x.id, x.told FROM (
         'undoable', o.undo_asked_at IS NULL AND (o.kind IN ('retry', 'skip') AND o.state IN ('accepted', 'running')
             OR o.kind = 'retry' AND EXISTS (SELECT FROM task_retried x WHERE x.operation_id = o.id)),
         'created_by', o.created_by, 'created_at', o.created_at, 'ended_at', o.ended_at)::text AS told
-    FROM operation o
-    WHERE ($1 = 0 OR o.id = $1) AND o.id < $2 AND ($4 = 0 OR o.campaign_id = $4) ORDER BY o.id DESC LIMIT $3)
+    FROM ((SELECT id FROM operation WHERE $5 AND ($1 = 0 OR id = $1) AND id < $2 AND ($4 = 0 OR campaign_id = $4) ORDER BY id DESC LIMIT $3)
+        UNION ALL
+          (SELECT id FROM operation WHERE NOT $5 AND ($1 = 0 OR id = $1) AND id > $2 AND ($4 = 0 OR campaign_id = $4) ORDER BY id LIMIT $3)) w
+    JOIN operation o ON o.id = w.id)
     UNION ALL
     (SELECT l.id, json_build_object('id', 'op-' || l.id, 'campaign', 'c-' || l.campaign_id, 'kind', 'list',
         'selector', json_build_object('stage', g.name), 'changes', json_build_object(),
@@ -43,9 +45,11 @@ SELECT x.id, x.told FROM (
         'state', CASE WHEN l.state = 'failed' THEN 'cancelled' ELSE l.state END, 'listing', input_listing_json(l),
         'undo', NULL, 'undoable', false,
         'created_by', l.created_by, 'created_at', l.created_at, 'ended_at', l.ended_at)::text
-    FROM input_listing l JOIN stage g ON g.id = l.stage_id
-    WHERE ($1 = 0 OR l.id = $1) AND l.id < $2 AND ($4 = 0 OR l.campaign_id = $4) ORDER BY l.id DESC LIMIT $3)) x
-ORDER BY x.id DESC LIMIT $3;
+    FROM ((SELECT id FROM input_listing WHERE $5 AND ($1 = 0 OR id = $1) AND id < $2 AND ($4 = 0 OR campaign_id = $4) ORDER BY id DESC LIMIT $3)
+        UNION ALL
+          (SELECT id FROM input_listing WHERE NOT $5 AND ($1 = 0 OR id = $1) AND id > $2 AND ($4 = 0 OR campaign_id = $4) ORDER BY id LIMIT $3)) w
+    JOIN input_listing l ON l.id = w.id JOIN stage g ON g.id = l.stage_id)) x
+ORDER BY CASE WHEN NOT $5 THEN x.id END, x.id DESC LIMIT $3;
 
 -- Asks for the undo of one that can be undone: it goes on, or parts of it have not started. Index task_retried_operation.
 -- name: api_operation_undo

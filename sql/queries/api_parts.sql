@@ -12,30 +12,48 @@ ORDER BY i.tasks = 0, g.seq LIMIT 1;
 -- Ids after a cursor, in order, at most $4 examined; stops when the page is full. Relies on task_run's primary key.
 -- name: api_parts_scan
 -- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 look at bigint, $5 state integer or -1,
--- $6 attempts at least integer, $7 rows bigint
+-- $6 attempts at least integer, $7 rows bigint, $8 downwards? boolean
 SELECT id FROM (
-    SELECT id, stage_id, state, attempts FROM task_run WHERE campaign_id = $1 AND id > $3 ORDER BY id LIMIT $4) seen
-WHERE ($2 = 0 OR stage_id = $2) AND ($5 < 0 OR state = $5) AND attempts >= $6 ORDER BY id LIMIT $7;
+    (SELECT id, stage_id, state, attempts FROM task_run WHERE NOT $8 AND campaign_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+    UNION ALL
+    (SELECT id, stage_id, state, attempts FROM task_run WHERE $8 AND campaign_id = $1 AND id < $3 ORDER BY id DESC LIMIT $4)) seen
+WHERE ($2 = 0 OR stage_id = $2) AND ($5 < 0 OR state = $5) AND attempts >= $6
+ORDER BY CASE WHEN $8 THEN -id ELSE id END LIMIT $7;
 
 -- The last id examined by a scan that did not fill its page. Relies on task_run's primary key.
 -- name: api_parts_seen
--- $1 campaign bigint, $2 after bigint, $3 looked at bigint
-SELECT max(id), count(*) FROM (SELECT id FROM task_run WHERE campaign_id = $1 AND id > $2 ORDER BY id LIMIT $3) seen;
+-- $1 campaign bigint, $2 after bigint, $3 looked at bigint, $4 downwards? boolean
+SELECT CASE WHEN $4 THEN min(id) ELSE max(id) END, count(*) FROM (
+    (SELECT id FROM task_run WHERE NOT $4 AND campaign_id = $1 AND id > $2 ORDER BY id LIMIT $3)
+    UNION ALL
+    (SELECT id FROM task_run WHERE $4 AND campaign_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3)) seen;
 
 -- Failed parts by (cause, seq, id). Relies on task_failure_cause.
 -- name: api_parts_failed
 -- $1 campaign bigint, $2 stage bigint or 0, $3 causes smallint[], $4 $5 $6 behind (cause, seq, id), $7 rows bigint,
--- $8 final only? boolean
-SELECT task_id, cause, seq FROM task_failure
-WHERE campaign_id = $1 AND (cause, seq, task_id) > ($4, $5, $6) AND cause = ANY ($3)
-    AND ($2 = 0 OR stage_id = $2) AND (final OR NOT $8)
-ORDER BY cause, seq, task_id LIMIT $7;
+-- $8 final only? boolean, $9 downwards? boolean
+SELECT task_id, cause, seq FROM (
+    (SELECT task_id, cause, seq FROM task_failure
+     WHERE NOT $9 AND campaign_id = $1 AND (cause, seq, task_id) > ($4, $5, $6) AND cause = ANY ($3)
+         AND ($2 = 0 OR stage_id = $2) AND (final OR NOT $8)
+     ORDER BY cause, seq, task_id LIMIT $7)
+    UNION ALL
+    (SELECT task_id, cause, seq FROM task_failure
+     WHERE $9 AND campaign_id = $1 AND (cause, seq, task_id) < ($4, $5, $6) AND cause = ANY ($3)
+         AND ($2 = 0 OR stage_id = $2) AND (final OR NOT $8)
+     ORDER BY cause DESC, seq DESC, task_id DESC LIMIT $7)) f
+ORDER BY CASE WHEN $9 THEN -cause ELSE cause END, CASE WHEN $9 THEN -seq ELSE seq END, CASE WHEN $9 THEN -task_id ELSE task_id END;
 
 -- Parts with a live attempt. Relies on attempt_live.
 -- name: api_parts_live
--- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 rows bigint
-SELECT task_id FROM attempt
-WHERE state < 8 AND campaign_id = $1 AND ($2 = 0 OR stage_id = $2) AND task_id > $3 ORDER BY task_id LIMIT $4;
+-- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 rows bigint, $5 downwards? boolean
+SELECT task_id FROM (
+    (SELECT task_id FROM attempt
+     WHERE NOT $5 AND state < 8 AND campaign_id = $1 AND ($2 = 0 OR stage_id = $2) AND task_id > $3 ORDER BY task_id LIMIT $4)
+    UNION ALL
+    (SELECT task_id FROM attempt
+     WHERE $5 AND state < 8 AND campaign_id = $1 AND ($2 = 0 OR stage_id = $2) AND task_id < $3 ORDER BY task_id DESC LIMIT $4)) a
+ORDER BY CASE WHEN $5 THEN -task_id ELSE task_id END;
 
 -- The part of a number. task_run has no index on it, task has. Relies on task_seq.
 -- name: api_part_id

@@ -13,13 +13,14 @@ static const char *text_of(const struct api_req *r, const char *name)
 
 bool audit_list(struct api_req *r, struct err *err)
 {
-    int64_t n = req_number(r, "page_size"), key[1] = {INT64_MAX};
-    bool given;
+    bool given, down = page_is_down(r, true);
+    int64_t n = req_number(r, "page_size"), key[1] = {down ? INT64_MAX : 0};
     if (!page_token_read(r, key, 1, &given, err) || !req_db(r, err)) {
         return false;
     }
     const struct apidb_audit_query q = {
-        .before_id = key[0],
+        .after_id = key[0],
+        .down = down,
         .n = n,
         .campaign_id = MAX(req_number(r, "campaign"), INT64_C(0)),
         .who = text_of(r, "who"),

@@ -87,14 +87,15 @@ bool campaign_get(struct api_req *r, struct err *err)
 
 bool campaign_list(struct api_req *r, struct err *err)
 {
-    int64_t n = req_number(r, "page_size"), key[2] = {0, INT64_MAX};
-    bool given;
+    bool given, down = page_is_down(r, true);
+    int64_t n = req_number(r, "page_size"), key[2] = {1, down ? INT64_MAX : 0};
     if (!page_token_read(r, key, 2, &given, err)) {
         return false;
     }
     const struct apidb_campaign_query q = {
-        .before_us = given ? key[0] : clock_wall_us() + 366 * 24 * 3600 * USEC_PER_SEC,
-        .before_id = key[1],
+        .after_us = given || !down ? key[0] : clock_wall_us() + 366 * 24 * 3600 * USEC_PER_SEC,
+        .after_id = key[1],
+        .down = down,
         .state = req_query(r, "state"),
         .projects = r->who.projects,
         .n = n};

@@ -34,12 +34,18 @@ bool operation_cancel(struct api_req *r, struct err *err)
 
 bool operation_list(struct api_req *r, struct err *err)
 {
-    int64_t n = req_number(r, "page_size"), key[1] = {INT64_MAX};
-    int64_t campaign = MAX(req_number(r, "campaign"), INT64_C(0));
-    bool given;
+    bool given, down = page_is_down(r, true);
+    int64_t n = req_number(r, "page_size"), key[1] = {down ? INT64_MAX : 0};
+    if (!page_token_read(r, key, 1, &given, err)) {
+        return false;
+    }
+    const struct apidb_operation_query q = {.campaign_id =
+                                                MAX(req_number(r, "campaign"), INT64_C(0)),
+                                            .after_id = key[0],
+                                            .n = n,
+                                            .down = down};
     struct apidb_page page = {.rows = BUF_INIT(API_ANSWER_MAX)};
-    bool ok = page_token_read(r, key, 1, &given, err) && req_db(r, err) &&
-              apidb_operation_list(r->db, key[0], campaign, n, &page, err);
+    bool ok = req_db(r, err) && apidb_operation_list(r->db, &q, &page, err);
     if (ok) {
         buf_addf(&r->out, "{\"operations\":[%s],\"next_page_token\":", buf_cstr(&page.rows));
         if (page.n == n) {

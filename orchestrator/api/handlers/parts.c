@@ -25,10 +25,25 @@ static bool where(struct api_req *r, int64_t *ret_campaign, int64_t *ret_stage, 
     return true;
 }
 
+/* Only an order that an index has is cheap in a campaign of a million parts. */
+static bool order_check(const struct api_req *r, const struct apidb_parts_query *q, struct err *err)
+{
+    const char *order = req_query(r, "order_by");
+    bool by_cause = order != NULL && str_starts(str_of(order), "cause");
+    if (order == NULL || by_cause == apidb_parts_by_cause(q)) {
+        return true;
+    }
+    return by_cause ? err_set(err, ERR_MALFORMED,
+                              "order_by: cause is of parts that failed: with it comes state=failed "
+                              "or cause=...; other lists are by id or id desc")
+                    : err_set(err, ERR_MALFORMED,
+                              "order_by: parts that failed are by cause or cause desc");
+}
+
 static bool query_read(struct api_req *r, struct apidb_parts_query *q, struct err *err)
 {
-    int64_t key[3] = {0, -1, -1};
-    bool given;
+    bool given, down = page_is_down(r, false);
+    int64_t key[3] = {down ? INT64_MAX : 0, down ? INT16_MAX : -1, down ? INT32_MAX : -1};
     struct selection *sel = arena_alloc(&r->arena, sizeof *sel);
     selection_init(sel);
     *q = (struct apidb_parts_query){0};
@@ -38,6 +53,7 @@ static bool query_read(struct api_req *r, struct apidb_parts_query *q, struct er
         return false;
     }
     q->n = req_number(r, "page_size");
+    q->down = down;
     q->state = sel->state;
     q->attempts_min = sel->attempts_min;
     q->causes_n = sel->causes_n;
@@ -48,7 +64,7 @@ static bool query_read(struct api_req *r, struct apidb_parts_query *q, struct er
     q->after_id = key[0];
     q->after_cause = key[1];
     q->after_seq = key[2];
-    return true;
+    return order_check(r, q, err);
 }
 
 bool parts_list(struct api_req *r, struct err *err)

@@ -122,8 +122,9 @@ bool plain_list(struct api_req *r, struct err *err)
         return false;
     }
     const struct apidb_campaign_query q = {
-        .before_us = given ? key[0] : clock_wall_us() + 366 * 24 * 3600 * USEC_PER_SEC,
-        .before_id = key[1],
+        .after_us = given ? key[0] : clock_wall_us() + 366 * 24 * 3600 * USEC_PER_SEC,
+        .after_id = key[1],
+        .down = true,
         .projects = r->who.projects,
         .n = n};
     struct apidb_page page = {.rows = BUF_INIT(API_ANSWER_MAX)};

@@ -18,6 +18,12 @@ static bool takes(const struct route *t, const char *id)
     return false;
 }
 
+/* Of the rows of this answer; the order of pages is the handler's. */
+static const char *order_of(const struct api_req *r)
+{
+    return takes(r->route, "order_by") ? req_query(r, "order_by") : NULL;
+}
+
 /* "PartPage" of "200 PartPage". */
 static struct str answer_of(const struct route *t)
 {
@@ -65,7 +71,7 @@ static bool member_check(const json_t *members, const char *parameter, struct st
 
 bool list_view_check(const struct api_req *r, struct err *err)
 {
-    const char *fields = req_query(r, "fields"), *order = req_query(r, "order_by"), *key;
+    const char *fields = req_query(r, "fields"), *order = order_of(r), *key;
     if (!takes(r->route, "fields") || (fields == NULL && order == NULL)) {
         return true;
     }
@@ -145,7 +151,7 @@ static json_t *with_fields(const json_t *row, const char *fields)
 
 void list_view_apply(struct api_req *r)
 {
-    const char *fields = req_query(r, "fields"), *order = req_query(r, "order_by"), *key;
+    const char *fields = req_query(r, "fields"), *order = order_of(r), *key;
     if (!takes(r->route, "fields") || (fields == NULL && order == NULL) || r->status != 200) {
         return;
     }

@@ -22,7 +22,7 @@ bool apidb_audit_page(struct store *s, const struct apidb_audit_query *q, struct
                       int64_t *ret_next, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_i64(&p, q->before_id);
+    param_i64(&p, q->after_id);
     param_i64(&p, q->n);
     param_i64(&p, q->campaign_id);
     param_text(&p, q->who);
@@ -30,6 +30,7 @@ bool apidb_audit_page(struct store *s, const struct apidb_audit_query *q, struct
     param_text(&p, q->projects);
     param_bool(&p, q->admin);
     param_i64(&p, SCAN_ROWS);
+    param_bool(&p, q->down);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_AUDIT_PAGE), &p, &res, err)) {
         return false;

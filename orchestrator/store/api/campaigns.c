@@ -201,13 +201,14 @@ bool apidb_campaign_list(struct store *s, const struct apidb_campaign_query *q, 
                          struct apidb_page *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_time(&p, q->before_us);
-    param_i64(&p, q->before_id);
+    param_time(&p, q->after_us);
+    param_i64(&p, q->after_id);
     param_text(&p, q->state);
     param_i64(&p, q->n);
     PARAM_NAMES(&p, names_wait_reason);
     PARAM_NAMES(&p, names_wait_text);
     param_text(&p, q->projects);
+    param_bool(&p, q->down);
     AUTO_RESULT PGresult *res = NULL;
     AUTO_RESULT PGresult *facts = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_LIST), &p, &res, err)) {

@@ -61,12 +61,13 @@ bool apidb_campaign_get(struct store *s, int64_t id, apidb_guide guide, int64_t 
 bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, int64_t *ret_parts,
                          struct err *err) MUST_CHECK;
 struct apidb_campaign_query {
-    usec_t before_us;
-    int64_t before_id;
+    usec_t after_us;
+    int64_t after_id;
+    bool down;                    /* newest first */
     const char *state, *projects; /* state NULL: all states; projects by commas, "": all */
     int64_t n;
 };
-/* A page, newest first, after (before_us, before_id). */
+/* A page in order of time, behind (after_us, after_id). */
 bool apidb_campaign_list(struct store *s, const struct apidb_campaign_query *q, apidb_guide guide,
                          struct apidb_page *ret, struct err *err) MUST_CHECK;
 /* The campaign file, normalised (JSON) and as submitted (text). */

@@ -103,14 +103,15 @@ bool apidb_operation_undo(struct store *s, int64_t id, const char *by, struct er
     return row_i64(r, 0, 4) == 1 || no_undo(id, r, err);
 }
 
-static bool operations(struct store *s, int64_t id, int64_t before_id, int64_t n,
-                       int64_t campaign_id, struct apidb_page *ret, struct err *err)
+bool apidb_operation_list(struct store *s, const struct apidb_operation_query *q,
+                          struct apidb_page *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_i64(&p, id);
-    param_i64(&p, before_id);
-    param_i64(&p, n);
-    param_i64(&p, campaign_id);
+    param_i64(&p, q->id);
+    param_i64(&p, q->after_id);
+    param_i64(&p, q->n);
+    param_i64(&p, q->campaign_id);
+    param_bool(&p, q->down);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_OPERATIONS), &p, &res, err)) {
         return false;
@@ -127,16 +128,11 @@ static bool operations(struct store *s, int64_t id, int64_t before_id, int64_t n
 bool apidb_operation_get(struct store *s, int64_t id, struct buf *ret_json, struct err *err)
 {
     struct apidb_page page = {.rows = *ret_json};
-    bool ok = operations(s, id, INT64_MAX, 1, 0, &page, err);
+    const struct apidb_operation_query q = {.id = id, .n = 1};
+    bool ok = apidb_operation_list(s, &q, &page, err);
     *ret_json = page.rows;
     if (ok && page.n == 0) {
         return err_set(err, ERR_NOT_FOUND, "there is no operation op-%lld", (long long)id);
     }
     return ok;
-}
-
-bool apidb_operation_list(struct store *s, int64_t before_id, int64_t campaign_id, int64_t n,
-                          struct apidb_page *ret, struct err *err)
-{
-    return operations(s, 0, before_id, n, campaign_id, ret, err);
 }

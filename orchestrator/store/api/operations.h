@@ -30,6 +30,11 @@ bool apidb_operation_undo(struct store *s, int64_t id, const char *by, struct er
 /* Append the operation as JSON. ERR_NOT_FOUND. */
 bool apidb_operation_get(struct store *s, int64_t id, struct buf *ret_json,
                          struct err *err) MUST_CHECK;
-/* A page of operations, newest first, before before_id. campaign_id 0: all. */
-bool apidb_operation_list(struct store *s, int64_t before_id, int64_t campaign_id, int64_t n,
+struct apidb_operation_query {
+    int64_t id, campaign_id; /* 0: all */
+    int64_t after_id, n;
+    bool down; /* newest first */
+};
+/* A page of operations in order of ids, behind after_id. */
+bool apidb_operation_list(struct store *s, const struct apidb_operation_query *q,
                           struct apidb_page *ret, struct err *err) MUST_CHECK;

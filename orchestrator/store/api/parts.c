@@ -60,6 +60,7 @@ static bool scan_end(struct store *s, struct apidb_parts_query *q, int64_t look_
     param_i64(&p, q->campaign_id);
     param_i64(&p, q->after_id);
     param_i64(&p, look_at);
+    param_bool(&p, q->down);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_PARTS_SEEN), &p, &res, err)) {
         return false;
@@ -93,6 +94,7 @@ static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_
     param_i32(&p, q->state);
     param_i32(&p, (int32_t)q->attempts_min);
     param_i64(&p, q->n);
+    param_bool(&p, q->down);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_PARTS_SCAN), &p, &res, err)) {
         return false;
@@ -123,6 +125,7 @@ static bool ids_failed(struct store *s, struct apidb_parts_query *q, struct apid
     param_i64(&p, q->after_id);
     param_i64(&p, q->n);
     param_bool(&p, q->state == TASK_FAILED);
+    param_bool(&p, q->down);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_PARTS_FAILED), &p, &res, err)) {
         return false;
@@ -145,6 +148,7 @@ static bool ids_live(struct store *s, struct apidb_parts_query *q, struct apidb_
     param_i64(&p, q->stage_id);
     param_i64(&p, q->after_id);
     param_i64(&p, q->n);
+    param_bool(&p, q->down);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_PARTS_LIVE), &p, &res, err)) {
         return false;
@@ -155,6 +159,11 @@ static bool ids_live(struct store *s, struct apidb_parts_query *q, struct apidb_
     return true;
 }
 
+bool apidb_parts_by_cause(const struct apidb_parts_query *q)
+{
+    return (q->state == TASK_FAILED && q->attempts_min == 0) || q->causes_n > 0;
+}
+
 bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
                      struct err *err)
 {
@@ -163,8 +172,7 @@ bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_
     if (q->state == TASK_ACTIVE && q->causes_n == 0 && q->attempts_min == 0) {
         return ids_live(s, q, ret, err);
     }
-    bool failed = (q->state == TASK_FAILED && q->attempts_min == 0) || q->causes_n > 0;
-    return failed ? ids_failed(s, q, ret, err) : ids_scan(s, q, ret, err);
+    return apidb_parts_by_cause(q) ? ids_failed(s, q, ret, err) : ids_scan(s, q, ret, err);
 }
 
 bool apidb_parts_rows(struct store *s, int64_t campaign_id, const struct apidb_ids *ids,

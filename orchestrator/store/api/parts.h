@@ -17,8 +17,8 @@ struct apidb_stage_row {
  * ERR_ARCHIVED: its campaign has no parts any more. */
 bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
                       struct apidb_stage_row *ret, struct err *err) MUST_CHECK;
-/* A page of parts in order of id. The work of a call is bounded: a page may have fewer than n parts
- * and not be the last. */
+/* A page of parts in order of id, those that failed in order of cause. The work of a call is
+ * bounded: a page may have fewer than n parts and not be the last. */
 struct apidb_parts_query {
     int64_t campaign_id, stage_id; /* stage 0: all stages */
     int state;                     /* -1: all states */
@@ -26,6 +26,7 @@ struct apidb_parts_query {
     int16_t causes[CAUSE_COUNT]; /* any of these; n 0: all causes */
     size_t causes_n;
     int64_t n; /* page size */
+    bool down; /* the last ones first */
     /* cursor, updated by each call */
     int64_t after_id, after_cause, after_seq;
 };
@@ -34,6 +35,8 @@ struct apidb_ids {
     size_t n;
     bool more;
 };
+/* Whether its pages are in order of cause. */
+bool apidb_parts_by_cause(const struct apidb_parts_query *q);
 /* The ids of the next page. */
 bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
                      struct err *err) MUST_CHECK;

@@ -297,6 +297,47 @@ def check_limits(t, a):
     t.eq(a.sql("SELECT count(*) FROM campaign"), text, "and nothing happened")
 
 
+def paged(a, path, key, member, size=2):
+    """That member of every row, over pages of `size`."""
+    got, token = [], ""
+    while True:
+        s, b, _ = a.get(f"{path}{'&' if '?' in path else '?'}page_size={size}{token}")
+        if s != 200:
+            return b["detail"]
+        got += [row[member] for row in b[key]]
+        if not b["next_page_token"]:
+            return got
+        token = "&page_token=" + b["next_page_token"]
+
+
+def check_orders(t, a):
+    """order_by of lists that come in pages: a whole list in either direction, and nothing that no index has. c-1 has 20 parts, five failed."""
+    number = lambda ids: [int(re.sub(r"^.*\D", "", x)) for x in ids]  # noqa: E731
+    for _ in range(3):
+        a.submit(spec())
+    a.post("/v1/campaigns/c-1:pause", "{}")
+    a.post("/v1/campaigns/c-1:resume", "{}")
+    a.sql("INSERT INTO operation (campaign_id, kind, selector, changes, state, created_by) SELECT 1, 'cancel', '{}', '{}', 'done', 'orders' FROM generate_series(1, 5)")
+    for path, key, member, down in (("/v1/campaigns", "campaigns", "created_at", True), ("/v1/operations", "operations", "id", True), ("/v1/audit", "audit", "id", True),
+                                    ("/v1/campaigns/c-1/parts", "parts", "id", False), ("/v1/campaigns/c-1/parts?stage=download", "parts", "id", False), ("/v1/campaigns/c-1/parts?filter=attempts%3E%3D1", "parts", "id", False)):
+        q = path + ("&" if "?" in path else "?") + "order_by=" + member
+        rows = paged(a, path, key, "id", 1000)
+        rows = rows[::-1] if down else rows
+        got = [paged(a, q, key, "id"), paged(a, q + "%20desc", key, "id"), paged(a, path, key, "id")]
+        t.ok(got == [rows, rows[::-1], rows[::-1] if down else rows] and len(rows) > 2 and number(rows) == sorted(number(rows)), f"{path} by {member}, in pages of two, up and down", got)
+        t.eq([x[member] for x in a.get(q + "%20desc&fields=" + member)[1][key]], [x[member] for x in a.get(q + "%20desc")[1][key]], "also of some fields")
+        first = [a.get(x + ("&" if "?" in x else "?") + "page_size=2")[1]["next_page_token"] for x in (path, q, q + "%20desc")]
+        crossed = [a.get(f"{x}&page_token={token}") for x, token in ((q, first[2]), (q + "%20desc", first[1]), (q + ("" if down else "%20desc"), first[0]))]
+        t.ok([s for s, _, _ in crossed] == [400] * 3 and all(word in b["detail"] for word, (_, b, _) in zip((f"order_by={member} desc", f"order_by={member}", "without order_by"), crossed)), "a page_token of another order is refused, and says of which it is", crossed)
+        wrong = [a.get(path + ("&" if "?" in path else "?") + "order_by=" + x) for x in ("cost_micro_usd", "state%20desc", member + "%20down", member + "%20desc%20", "")]
+        t.ok([s for s, _, _ in wrong] == [400] * 5 and all(member in b["detail"] and "would read all rows" in b["detail"] for _, b, _ in wrong), "what no index has is refused with what is allowed", wrong)
+    failed = "/v1/campaigns/c-1/parts?state=failed"
+    causes = [paged(a, failed + o, "parts", "seq") for o in ("", "&order_by=cause", "&order_by=cause%20desc")]
+    t.eq(causes, [[3, 5, 8, 2, 11], [3, 5, 8, 2, 11], [11, 2, 8, 5, 3]], "parts that failed by cause, up and down")
+    t.ok("cause or cause desc" in paged(a, failed + "&order_by=id", "parts", "seq") and "state=failed" in paged(a, "/v1/campaigns/c-1/parts?order_by=cause%20desc", "parts", "seq"), "each order where its index is")
+    a.sql("DELETE FROM operation WHERE created_by = 'orders'")
+
+
 def check_parts(t, a):
     leader_takes(a, 1)
     seen, token = [], ""
@@ -820,6 +861,7 @@ def run(t, pg):
     check_faults(t, a)
     check_limits(t, a)
     check_parts(t, a)
+    check_orders(t, a)
     check_retry(t, a)
     check_undo(t, a)
     check_verbs(t, a)

@@ -351,6 +351,11 @@ def check_audit(t, a):
     t.ok("token file" in a.drover("audit", "--who", "token file", "-n", "1", "-o", "wide").stdout and a.drover("audit", "--who", "nobody", "-o", "jsonl").stdout == "", "audit --who")
     r = a.drover("audit", "-n", "3")
     t.ok(len(r.stdout.splitlines()) == 4 and "there are more; next: drover audit" in r.stderr, "audit -n 3 says that there are more", (r.stdout, r.stderr))
+    ids = [a.drover("audit", "-o", "name", *sort).stdout.split() for sort in ((), ("--sort", "id"), ("--sort", "-id"), ("--sort", "-id", "-n", "2"))]
+    t.ok(ids[0] == ids[1][::-1] == ids[2] and ids[3] == ids[0][:2] and len(ids[0]) == n, "audit --sort orders all rows, at the server", ids)
+    t.eq([x.split()[-1] for x in a.drover("parts", "c-1", "--sort", "-part", "-n", "2").stdout.splitlines()[1:]], [x.split()[-1] for x in a.drover("parts", "c-1").stdout.splitlines()[:-3:-1]], "as parts --sort does")
+    r = a.drover("parts", "c-1", "--sort", "usd")
+    t.ok(r.returncode == 2 and "id, as without it, or id desc" in r.stderr, "what no index has is refused with what is allowed", r)
     page = json.loads(a.drover("audit", "-n", "3", "-o", "json").stdout)
     t.ok(len(page["audit"]) == 3 and page["next_page_token"], "so does its JSON", page)
     a.sql("INSERT INTO audit (token_id, role, action, subject, request_id) SELECT 'ci', 'operator', 'campaign.pause', 'c-1', '' FROM generate_series(1, 2500)")

@@ -189,7 +189,7 @@ def check_sort(t, s):
     t.eq([x[0] for x in rows[1:]], list("ebcda"), "in CSV, with chosen columns")
     table = s.drover("pools", "--sort", "-usd", "--columns", "job").stdout.decode().split()
     t.eq([x for x in table if len(x) == 1][:5], list("dbcea"), "and in tables, by a column that is not shown")
-    for args, word in ((("pools", "--sort", "nothing"), b"there is no column 'nothing'"), (("pools", "--sort", "-"), b"there is no column"), (("pools", "--sort", "usd", "-o", "json"), b"--sort"), (("parts", "c-1", "--sort", "usd"), b"--sort")):
+    for args, word in ((("pools", "--sort", "nothing"), b"there is no column 'nothing'"), (("pools", "--sort", "-"), b"there is no column"), (("pools", "--sort", "usd", "-o", "json"), b"--sort"), (("get", "c-1", "--sort", "usd"), b"--sort")):
         r = s.drover(*args)
         t.ok(r.returncode == 2 and word in r.stderr and b"next: " in r.stderr, f"drover {' '.join(args)}: 2, with what to do", (r.returncode, r.stderr))
 
