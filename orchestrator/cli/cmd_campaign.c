@@ -56,6 +56,7 @@ static const struct list_column columns[] = {
     {"NAME", COLUMN_TEXT, .path = "name"},
     {"PROJECT", COLUMN_TEXT, .path = "project", .wide = true},
     {"PRIORITY", COLUMN_NUMBER, .path = "priority", .wide = true},
+    {"DEADLINE", COLUMN_TIME, .path = "deadline", .wide = true},
     {"WAIT", COLUMN_NUMBER, .path = "parts.waiting", .wide = true},
     {"RESERVED", COLUMN_USD, .path = "budget.reserved_micro_usd", .wide = true},
     {"BUDGET", COLUMN_USD, .path = "budget.limit_micro_usd", .wide = true},
@@ -213,8 +214,12 @@ static void campaign_print(const struct cli *cli, const json_t *c)
                  reason[0] != '\0' ? ", " : "", reason, jstr(c, "wanted"));
     archive_print(cli, json_object_get(c, "archive"));
     listings_print(cli, c);
-    (void)printf("submitted %s UTC  priority %lld\n", when(jstr(c, "created_at"), at),
+    (void)printf("submitted %s UTC  priority %lld", when(jstr(c, "created_at"), at),
                  (long long)jint(c, "priority"));
+    if (!jnull(c, "deadline")) {
+        (void)printf("  deadline %s UTC", when(jstr(c, "deadline"), at));
+    }
+    (void)putchar('\n');
     (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),
                  money(jint(b, "reserved_micro_usd"), more),
                  jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit));

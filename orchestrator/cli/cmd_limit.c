@@ -1,9 +1,13 @@
-/* drover scale and budget. */
+/* drover scale, budget and deadline. */
 #include "cli.h"
 #include "client.h"
 #include "cmd_campaign_state.h"
+#include "common/clock.h"
+#include "common/time_text.h"
+#include "forecast_print.h"
 #include "print.h"
 #include "ref.h"
+#include "table.h"
 #include <stdio.h>
 
 /* How many parts run at once now: of the campaign, or of a stage. */
@@ -144,4 +148,86 @@ int cmd_budget(struct cli *cli)
                   jnull(b, "limit_micro_usd") ? "" : " USD",
                   money(jint(b, "spent_micro_usd"), spent), jstr(b, "at_limit"));
     return change_print(cli, &ref, &r, text);
+}
+
+/* A time as the server takes it; of "36h" that from now on. NULL: it is neither. */
+static char *deadline_text(const char *text)
+{
+    int64_t seconds;
+    usec_t at;
+    struct err ignored = ERR_INIT;
+    char out[32];
+    if (parse_duration_s(str_of(text), 1, INT64_C(10) * 366 * 24 * 3600, &seconds, &ignored)) {
+        at = clock_wall_us() + seconds * USEC_PER_SEC;
+    } else if (!clock_parse_rfc3339(text, &at, &ignored)) {
+        return NULL;
+    }
+    clock_format_rfc3339(at, false, out);
+    return xstrdup(out);
+}
+
+/* End, cost and what binds, against a deadline; "": against none. */
+static bool deadline_preview(struct cli *cli, const char *campaign, const char *deadline,
+                             int *ret_exit)
+{
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (!client_get(cli, &r, ret_exit, "/v1/campaigns/%s/forecast", campaign)) {
+        return false;
+    }
+    const json_t *forecast = json_object_get(r.json, "campaign");
+    if (cli->out == OUT_TABLE) {
+        if (json_is_true(json_object_get(forecast, "known"))) {
+            forecast_print(cli, forecast, NULL);
+        } else {
+            AUTO_FREE char *why = text_clean(jstr(r.json, "reason"));
+            text_print(cli, "Forecast ", why);
+        }
+        deadline_print(cli, deadline, forecast);
+    } else if (cli->opt.dry_run || cli->args_n == 1) {
+        (void)print_machine(cli, r.json, NULL);
+    }
+    return true;
+}
+
+int cmd_deadline(struct cli *cli)
+{
+    int status = EXIT_OK;
+    struct ref ref;
+    CLEANUP(reply_done)
+    struct client_reply now = {0};
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    const char *text = cli->args_n > 1 ? cli->args[1] : NULL;
+    bool none = text != NULL && strcmp(text, "none") == 0;
+    AUTO_FREE char *at = text != NULL && !none ? deadline_text(text) : NULL;
+    if (text != NULL && !none && at == NULL) {
+        return fail(EXIT_USAGE, "drover deadline c-7 2026-12-01T18:00:00Z, 36h from now, or none",
+                    "'%.40s' is no time", text);
+    }
+    if (!ref_read(cli, cli->args[0], &ref, &status) ||
+        !client_get(cli, &now, &status, "/v1/campaigns/%s", ref.campaign)) {
+        return status;
+    }
+    const char *of = at != NULL ? at : none ? "" : jstr(now.json, "deadline");
+    if (!deadline_preview(cli, ref.campaign, of, &status)) {
+        return status;
+    }
+    if (text == NULL || cli->opt.dry_run) {
+        if (of[0] == '\0' && cli->out == OUT_TABLE) {
+            say("no deadline; next: drover deadline %s 36h", ref.campaign);
+        }
+        return EXIT_OK;
+    }
+    AUTO_JSON json_t *body = json_pack("{s:o}", "deadline", none ? json_null() : json_string(at));
+    const struct wish w = {.body = body, .parts = -1, .musd = -1};
+    status = change(cli, &ref, &w, &r);
+    if (status != EXIT_OK) {
+        return status;
+    }
+    char day[TEXT_N];
+    AUTO_FREE char *what =
+        none ? xstrdup("no deadline")
+             : xasprintf("deadline %s UTC; nothing is stopped by it", when(at, day));
+    return change_print(cli, &ref, &r, what);
 }

@@ -1,6 +1,8 @@
 /* Prints a forecast; see forecast_print.h. */
 #include "forecast_print.h"
 #include "cli.h"
+#include "common/clock.h"
+#include "common/time_text.h"
 #include "print.h"
 #include "table.h"
 #include <stdio.h>
@@ -79,5 +81,38 @@ void forecast_print(const struct cli *cli, const json_t *forecast, const json_t 
     if (json_is_object(what_if)) {
         AUTO_FREE char *head = xasprintf("if %s:", jstr(what_if, "text"));
         band_print(head, what_if);
+    }
+}
+
+void deadline_print(const struct cli *cli, const char *deadline, const json_t *forecast)
+{
+    usec_t at;
+    struct err err = ERR_INIT;
+    char day[TEXT_N], left[TEXT_N], by[TEXT_N];
+    const json_t *end = json_object_get(forecast, "end");
+    const char *binding = jstr(forecast, "binding");
+    AUTO_FREE char *type = text_clean(jstr(forecast, "binding_instance_type"));
+    AUTO_FREE char *what = NULL;
+    if (!clock_parse_rfc3339(deadline, &at, &err)) {
+        return;
+    }
+    int64_t left_s = (at - clock_wall_us()) / USEC_PER_SEC;
+    int64_t late_s = jint(end, "p50_seconds") - left_s;
+    if (!json_is_true(json_object_get(forecast, "known"))) {
+        what = xstrdup("when it ends is not known yet");
+    } else if (jnull(end, "p50_seconds")) {
+        what = xstrdup("it is not met: nothing ends under the current limits");
+    } else if (late_s > 0) {
+        what = xasprintf("late by %s", span(late_s, by));
+    } else {
+        bool sure = !jnull(end, "p90_seconds") && jint(end, "p90_seconds") <= left_s;
+        what = xasprintf("%s, %s to spare", sure ? "met" : "at risk", span(-late_s, by));
+    }
+    AUTO_FREE char *line =
+        xasprintf("%s UTC, %s%s%s: %s", when(deadline, day), left_s < 0 ? "" : "in ",
+                  span(left_s < 0 ? -left_s : left_s, left), left_s < 0 ? " ago" : "", what);
+    text_print(cli, "Deadline ", line);
+    if (binding[0] != '\0' && strcmp(binding, "none") != 0) {
+        (void)printf("  binds: %s%s%s\n", binding, type[0] != '\0' ? " of " : "", type);
     }
 }

@@ -98,7 +98,8 @@ function Head({ campaign, ask, onLimits }) {
   return html`<div class="head">
     <div><p class="muted"><a href="/">campaigns</a> / ${campaign.project}</p>
       <h1><span class="clamp">${campaign.name}</span> <${State} of=${campaign} id="state"/></h1>
-      <p class="muted">${campaign.id} · ${at} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${count(campaign.limits.parts)} parts at once` : ''}</p></div>
+      <p class="muted">${campaign.id} · ${at} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${count(campaign.limits.parts)} parts at once` : ''}${
+        campaign.deadline ? ` · deadline ${campaign.deadline.slice(0, 16).replace('T', ' ')} UTC` : ''}</p></div>
     <${Actions} campaign=${campaign} ask=${ask} onLimits=${onLimits}/>
   </div><${CampaignPages} id=${campaign.id} here=""/>`;
 }

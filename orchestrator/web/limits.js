@@ -1,4 +1,4 @@
-// How much of a campaign may run at once, its budget and its priority: shows the end and the cost that would follow before
+// How much of a campaign may run at once, its budget, its priority and its deadline: shows the end and the cost that would follow before
 // anything is changed. The change carries a key and the version that was shown.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
@@ -15,6 +15,20 @@ function Outcome({ name, of }) {
     <td class="num">${of.cost ? html`${usd(of.cost.p50_micro_usd)} <span class="muted">to ${usd(of.cost.p90_micro_usd)}</span>` : '–'}</td></tr>`;
 }
 
+// Whether a forecast meets a deadline, and what keeps it from ending sooner.
+function verdict(deadline, of) {
+  const end = of?.end;
+  if (!deadline || !of?.known) return '';
+  const left = (Date.parse(deadline) - Date.now()) / 1000;
+  const binds = of.binding && of.binding !== 'none' ? ` What binds: ${of.binding}${of.binding_instance_type ? ` of ${of.binding_instance_type}` : ''}.` : '';
+  if (end?.p50_seconds == null) return `The deadline is not met: it does not end.${binds}`;
+  if (end.p50_seconds > left) return `It is late by ${duration(end.p50_seconds - left)}.${binds}`;
+  const sure = end.p90_seconds != null && end.p90_seconds <= left;
+  return `The deadline is ${sure ? 'met' : 'at risk'}, with ${duration(left - end.p50_seconds)} to spare.${binds}`;
+}
+
+const utc = (form) => (form.deadline ? `${form.deadline.slice(0, 16)}:00Z` : null);
+
 // The fields that differ from the campaign, as PATCH takes them; null: nothing differs.
 function changes(campaign, stage, form) {
   const body = {};
@@ -30,6 +44,7 @@ function changes(campaign, stage, form) {
   if (form.atLimit !== campaign.budget.at_limit) budget.at_limit = form.atLimit;
   if (Object.keys(budget).length) body.budget = budget;
   if (Number(form.priority) !== campaign.priority) body.priority = Number(form.priority);
+  if (form.deadline !== (campaign.deadline || '').slice(0, 16)) body.deadline = utc(form);
   return Object.keys(body).length ? body : null;
 }
 
@@ -42,7 +57,8 @@ export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
   const first = useRef(campaign).current; // what was shown when it opened is what is changed
   const stage = first.stages.find((s) => s.name === stageName);
   const [form, setForm] = useState(() => ({ parts: String((stage ? stage.limits?.parts : first.limits.parts) ?? ''),
-    budget: first.budget.limit_micro_usd == null ? '' : String(first.budget.limit_micro_usd / 1e6), atLimit: first.budget.at_limit, priority: String(first.priority) }));
+    budget: first.budget.limit_micro_usd == null ? '' : String(first.budget.limit_micro_usd / 1e6), atLimit: first.budget.at_limit, priority: String(first.priority),
+    deadline: (first.deadline || '').slice(0, 16) }));
   const [outcome, setOutcome] = useState({});
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -82,9 +98,11 @@ export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
       <label>When it is reached <select name="at_limit" value=${form.atLimit} onChange=${set('atLimit')}>
         ${['drain', 'stop', 'hold'].map((w) => html`<option key=${w} value=${w} selected=${w === form.atLimit}>${w}</option>`)}</select></label>
       <label>Priority, 0 to 100 <input name="priority" type="number" min="0" max="100" step="1" value=${form.priority} onInput=${set('priority')}/></label>
+      <label>Deadline, UTC <input name="deadline" type="datetime-local" value=${form.deadline} onInput=${set('deadline')}/></label>
     </div>
     <table class="outcome" aria-live="polite"><thead><tr><td></td><th class="num">Ends in</th><th class="num">Costs at the end</th></tr></thead>
       <tbody><${Outcome} name="Now" of=${outcome.now}/><${Outcome} name="Then" of=${outcome.then}/></tbody></table>
+    ${form.deadline && html`<p id="verdict" aria-live="polite">${verdict(utc(form), outcome.then)}</p>`}
     <p class="muted">Running parts go on. ${usd(first.budget.spent_micro_usd)} spent, ${usd(first.budget.reserved_micro_usd)} reserved.</p>
     ${below && html`<p class="bad">That is less than what is spent and reserved: nothing more starts.</p>`}
     ${(heldByBudget(first) || resume) && html`<label class="check"><input type="checkbox" checked=${resume} onChange=${(e) => setResume(e.target.checked)}/> Resume it as well</label>`}

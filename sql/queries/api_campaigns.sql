@@ -6,7 +6,7 @@
 -- $1 campaign bigint, $2 names of wait reasons text[], $3 their texts text[]
 SELECT c.version, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
-    'wanted', c.wanted, 'priority', c.priority, 'version', c.version,
+    'wanted', c.wanted, 'priority', c.priority, 'deadline', c.deadline, 'version', c.version,
     'limits', json_build_object('parts', c.parts_limit, 'weight', c.weight),
     'budget', json_build_object('limit_micro_usd', k.limit_musd, 'at_limit', coalesce(k.at_limit, 'drain'),
         'reserved_micro_usd', coalesce(m.reserved_musd, 0), 'spent_micro_usd', coalesce(m.spent_musd, 0),
@@ -74,7 +74,7 @@ WHERE n.campaign_id = $1;
 -- $5 names of wait reasons text[], $6 their texts text[], $7 projects by commas text, '' for all, $8 newest first? boolean
 SELECT c.id, c.created_at, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
-    'wanted', c.wanted, 'priority', c.priority,
+    'wanted', c.wanted, 'priority', c.priority, 'deadline', c.deadline,
     'budget', json_build_object('limit_micro_usd', k.limit_musd,
         'reserved_micro_usd', coalesce(m.reserved_musd, 0), 'spent_micro_usd', coalesce(m.spent_musd, 0)),
     'parts', (SELECT json_build_object('total', coalesce(sum(i.tasks), 0)::bigint,
@@ -112,7 +112,7 @@ LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
 LEFT JOIN archive h ON h.campaign_id = c.id
 ORDER BY CASE WHEN NOT $8::boolean THEN c.created_at END, CASE WHEN NOT $8::boolean THEN c.id END, c.created_at DESC, c.id DESC;
 
--- What a person should know of those campaigns that are held, stuck or cannot run; no row for others. While one of them
+-- What a person should know of those campaigns that are held, stuck, late or cannot run; no row for others. While one of them
 -- waits nothing happens to it, so its last event tells since when. Relies on the primary keys, stage(campaign_id, seq),
 -- stage_run_campaign, parked_campaign and event_campaign.
 -- name: api_campaign_guidance
@@ -121,6 +121,7 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
     'since', to_char(coalesce((SELECT e.at FROM event e WHERE e.campaign_id = c.id ORDER BY e.id DESC LIMIT 1),
         r.started_at, c.created_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'limit', k.limit_musd, 'at_limit', k.at_limit, 'reserved', coalesce(m.reserved_musd, 0), 'spent', coalesce(m.spent_musd, 0),
+    'late_since', CASE WHEN c.deadline < clock_timestamp() THEN to_char(c.deadline AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') END,
     'active', s.active, 'parts_limit', c.parts_limit, 'parked', x.n, 'parked_what', x.what, 'parked_reason', x.reason,
     'parked_since', to_char(x.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'stages', (SELECT json_agg(json_build_object('name', g.name, 'state', n.state, 'reason', n.reason,
@@ -153,7 +154,7 @@ CROSS JOIN LATERAL (SELECT count(*) AS n, min(p.since) AS since,
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
 WHERE c.id = ANY ($1) AND r.state NOT IN ('succeeded', 'failed', 'cancelled')
-    AND (x.n > 0 OR r.state IN ('held', 'paused', 'draining') OR s.held OR (s.active = 0 AND s.waits)
+    AND (x.n > 0 OR c.deadline < clock_timestamp() OR r.state IN ('held', 'paused', 'draining') OR s.held OR (s.active = 0 AND s.waits)
         OR (r.state = 'planned' AND c.created_at < clock_timestamp() - interval '10 min' AND input_listing_told(c.id) IS NULL));
 
 -- name: api_campaign_spec
@@ -176,14 +177,14 @@ UPDATE campaign SET wanted = $2, version = version + 1 WHERE id = $1;
 
 -- name: api_campaign_patch
 -- $1 campaign bigint, $2 priority integer or NULL, $3 change the limit? boolean, $4 parts_limit integer or NULL,
--- $5 weight integer or NULL
+-- $5 weight integer or NULL, $6 change the deadline? boolean, $7 deadline timestamptz or NULL
 UPDATE campaign SET priority = coalesce($2, priority), weight = coalesce($5, weight),
-    parts_limit = CASE WHEN $3 THEN $4 ELSE parts_limit END, version = version + 1
+    parts_limit = CASE WHEN $3 THEN $4 ELSE parts_limit END, deadline = CASE WHEN $6 THEN $7 ELSE deadline END, version = version + 1
 WHERE id = $1;
 
 -- What the statement above and those of caps and stages change. $1 campaign bigint
 -- name: api_campaign_limits
-SELECT json_build_object('priority', c.priority, 'limits', json_build_object('parts', c.parts_limit, 'weight', c.weight),
+SELECT json_build_object('priority', c.priority, 'deadline', c.deadline, 'limits', json_build_object('parts', c.parts_limit, 'weight', c.weight),
     'budget', json_build_object('limit_micro_usd', k.limit_musd, 'at_limit', coalesce(k.at_limit, 'drain')),
     'stages', (SELECT json_object_agg(g.name, json_build_object('parts', g.parts_limit)) FROM stage g WHERE g.campaign_id = c.id))::text
 FROM campaign c LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
@@ -203,9 +204,9 @@ WHERE p.name = $1 AND c.name = $2 ORDER BY c.id DESC LIMIT 1;
 
 -- name: api_campaign_insert
 -- $1 project bigint, $2 name text, $3 text as sent text, $4 spec jsonb, $5 priority integer, $6 parts_limit bigint,
--- $7 created_by text, $8 weight bigint, $9 nonce text
-INSERT INTO campaign (project_id, name, spec_text, spec, priority, parts_limit, created_by, weight, nonce)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id;
+-- $7 created_by text, $8 weight bigint, $9 nonce text, $10 deadline timestamptz or NULL
+INSERT INTO campaign (project_id, name, spec_text, spec, priority, parts_limit, created_by, weight, nonce, deadline)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id;
 
 -- name: api_campaign_run_insert
 -- $1 campaign bigint

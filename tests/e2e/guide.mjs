@@ -81,6 +81,7 @@ async function limits(page, id) {
   ok(await page.isDisabled('#limits-go'), 'without a change there is nothing to send');
   await page.fill('[name=parts]', '7');
   await page.fill('[name=priority]', '77');
+  await page.fill('[name=deadline]', '2099-12-01T18:00');
   await axe(page, 'the dialog of limits');
   await shot(page, 'limits', false);
   let lost = 0;
@@ -93,7 +94,7 @@ async function limits(page, id) {
   await page.click('#limits-go');
   ok(await until(10, async () => (await page.locator('dialog').count()) === 0), 'a lost reply is asked for again');
   const after = await get(`/campaigns/${id}`);
-  equal([lost, after.limits.parts, after.priority, after.version], [2, 7, 77, before + 1], 'and the change was made once');
+  equal([lost, after.limits.parts, after.priority, after.deadline, after.version], [2, 7, 77, '2099-12-01T18:00:00+00:00', before + 1], 'and the change was made once');
   await page.unrouteAll({ behavior: 'wait' });
 }
 

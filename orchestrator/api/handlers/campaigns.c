@@ -255,13 +255,19 @@ static bool patch_read(const json_t *body, struct apidb_patch *p, struct err *er
     const json_t *limits = json_object_get(body, "limits");
     const json_t *budget = json_object_get(body, "budget");
     const json_t *priority = json_object_get(body, "priority");
+    const json_t *deadline = json_object_get(body, "deadline");
     const json_t *weight = json_object_get(limits, "weight");
     const json_t *parts = json_object_get(limits, "parts");
-    *p = (struct apidb_patch){.priority = priority != NULL ? (int)json_integer_value(priority) : -1,
-                              .weight = weight != NULL ? json_integer_value(weight) : -1,
-                              .set_parts = parts != NULL,
-                              .parts_limit =
-                                  json_is_integer(parts) ? json_integer_value(parts) : -1};
+    *p =
+        (struct apidb_patch){.priority = priority != NULL ? (int)json_integer_value(priority) : -1,
+                             .weight = weight != NULL ? json_integer_value(weight) : -1,
+                             .set_parts = parts != NULL,
+                             .parts_limit = json_is_integer(parts) ? json_integer_value(parts) : -1,
+                             .set_deadline = deadline != NULL};
+    if (json_is_string(deadline) &&
+        !clock_parse_rfc3339(json_string_value(deadline), &p->deadline_us, err)) {
+        return err_wrap(err, "deadline");
+    }
     return budget == NULL || patch_budget(budget, p, err);
 }
 

@@ -234,6 +234,26 @@ static void parked(struct guide *g)
     g->runs = was;
 }
 
+/* Its deadline has passed; what runs goes on. */
+static void late(struct guide *g)
+{
+    bool was = g->runs;
+    char title[TITLE_MAX];
+    (void)snprintf(title, sizeof title, "late: its deadline was %.19sZ",
+                   text_of(g->facts, "late_since"));
+    g->runs = true;
+    item_open(g, &(struct guidance_item){.kind = "late",
+                                         .title = title,
+                                         .text = "Nothing is stopped by a deadline: it goes on.",
+                                         .evidence = "",
+                                         .since = text_of(g->facts, "late_since"),
+                                         .stage = ""});
+    step(g, "show", "Show end, cost and what binds", "drover deadline {c}", "", 0);
+    step(g, "limits", "Change limits", "drover scale {c} N", "", 0);
+    item_close(g);
+    g->runs = was;
+}
+
 /* "quota 0 for ml.m5.large (0 held by drover, 0 by others)" for each rung of the ladder. */
 static void quota_text(const json_t *types, struct buf *b)
 {
@@ -391,6 +411,9 @@ void guidance_out(struct buf *b, int64_t campaign_id, const char *facts_json)
         }
         if (int_of(facts, "parked") > 0) {
             parked(&g);
+        }
+        if (!absent(facts, "late_since")) {
+            late(&g);
         }
     }
     json_out_end_array(&g.w);

@@ -357,6 +357,7 @@ bool submit_write(struct api_req *r, struct submit *s, int64_t *ret_id, struct e
                                .spec_text = buf_str(&r->body),
                                .spec_json = text,
                                .priority = s->spec->priority,
+                               .deadline_us = s->spec->deadline_us,
                                .weight = s->spec->weight,
                                .parts_limit = s->spec->parts_limit,
                                .cap_musd = s->spec->budget_musd,

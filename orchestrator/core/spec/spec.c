@@ -1,10 +1,13 @@
 /* Reads a whole campaign file: the keys beside `stages`, and the dependencies between stages. */
 #include "spec.h"
 #include "common/cleanup.h"
+#include "common/time_text.h"
 #include "spec_parse.h"
 #include "spec_read.h"
 #include <ctype.h>
 #include <stdio.h>
+
+#define DEADLINE_TEXT_MAX 40
 
 static const struct spec_key top_keys[] = {
     {"version", KEY_OPEN}, {"name", KEY_OPEN},   {"project", KEY_OPEN},   {"tags", KEY_OPEN},
@@ -112,13 +115,23 @@ static void read_instances(struct spec_reader *r, const struct spec_node *p, str
     }
 }
 
+static void read_deadline(struct spec_reader *r, const struct spec_node *p, struct spec *s)
+{
+    const char *text;
+    struct err ignored = ERR_INIT;
+    if (spec_text(r, p, BRACES_VARS, DEADLINE_TEXT_MAX, &text) &&
+        (text[0] == '\0' || text[strlen(text) - 1] != 'Z' ||
+         !clock_parse_rfc3339(text, &s->deadline_us, &ignored))) {
+        spec_fault(r, p, "pattern", "a time of UTC, like 2026-12-01T18:00:00Z",
+                   "'%.40s' is no time", text);
+    }
+}
+
 static void read_limits(struct spec_reader *r, const struct spec_node *top, struct spec *s)
 {
-    static const struct spec_key keys[] = {{"parts", KEY_OPEN},
-                                           {"priority", KEY_OPEN},
-                                           {"weight", KEY_OPEN},
-                                           {"instances", KEY_OPEN},
-                                           {"submits_per_second", KEY_LATER}};
+    static const struct spec_key keys[] = {
+        {"parts", KEY_OPEN},    {"priority", KEY_OPEN},  {"weight", KEY_OPEN},
+        {"deadline", KEY_OPEN}, {"instances", KEY_OPEN}, {"submits_per_second", KEY_LATER}};
     struct spec_node p;
     struct spec_node at;
     int64_t n;
@@ -135,6 +148,9 @@ static void read_limits(struct spec_reader *r, const struct spec_node *top, stru
     }
     if (spec_child(r, &p, "weight", false, &at)) {
         (void)spec_i64(r, &at, 1, SPEC_WEIGHT_MAX, &s->weight);
+    }
+    if (spec_child(r, &p, "deadline", false, &at)) {
+        read_deadline(r, &at, s);
     }
     if (spec_child(r, &p, "instances", false, &at)) {
         read_instances(r, &at, s);

@@ -275,6 +275,7 @@ struct spec {
     int tags_n;
     int64_t parts_limit; /* -1: none */
     int priority;        /* 0..100, default 50 */
+    usec_t deadline_us;  /* when it should have ended; 0: no deadline */
     int64_t weight;      /* of its fair share, 1..10000, default 100 */
     struct spec_limit instances[16];
     int instances_n;

@@ -135,6 +135,9 @@ json_t *spec_to_json(const struct spec *s)
     (void)json_object_set_new(o, "tags", spec_pairs_out(s->tags, s->tags_n));
     put_i64(o, "parts_limit", s->parts_limit);
     put_i64(o, "priority", s->priority);
+    if (s->deadline_us != 0) {
+        put_i64(o, "deadline_us", s->deadline_us);
+    }
     json_t *instances = json_array();
     for (int i = 0; i < s->instances_n; i++) {
         json_t *row = json_array();
@@ -351,6 +354,9 @@ bool spec_from_json(const json_t *v, struct arena *a, struct spec **ret, struct 
     s->tags_n = spec_get_pairs(&r, v, "tags", s->tags, ARRAY_LEN(s->tags));
     s->parts_limit = spec_get_i64(&r, v, "parts_limit", -1, INT64_MAX);
     s->priority = (int)spec_get_i64(&r, v, "priority", 0, 100);
+    if (json_object_get(v, "deadline_us") != NULL) {
+        s->deadline_us = spec_get_i64(&r, v, "deadline_us", 0, INT64_MAX);
+    }
     s->budget_musd = spec_get_i64(&r, v, "budget_musd", -1, INT64_MAX);
     s->at_limit = (enum at_limit)spec_get_i64(&r, v, "at_limit", AT_LIMIT_DRAIN, AT_LIMIT_HOLD);
     get_instances(&r, v, s);

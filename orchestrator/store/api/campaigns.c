@@ -62,6 +62,7 @@ bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int6
     param_text(&p, c->created_by);
     param_i64(&p, c->weight);
     param_text(&p, c->nonce);
+    param_time(&p, c->deadline_us);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_INSERT), &p, &res, err)) {
         return false;
@@ -327,6 +328,8 @@ bool apidb_campaign_patch(struct store *s, int64_t id, const struct apidb_patch 
     param_bool(&p, patch->set_parts);
     param_i64_or_null(&p, patch->parts_limit, -1);
     param_i64_or_null(&p, patch->weight, -1);
+    param_bool(&p, patch->set_deadline);
+    param_time(&p, patch->deadline_us);
     return store_run(s, QUERY(API_CAMPAIGN_PATCH), &p, NULL, err);
 }
 

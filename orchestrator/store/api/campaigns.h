@@ -11,6 +11,7 @@ struct apidb_campaign {
     struct str spec_text; /* as submitted */
     const char *spec_json;
     int priority;
+    usec_t deadline_us; /* 0: none */
     int64_t weight;
     int64_t parts_limit; /* -1: no limit */
     musd_t cap_musd;     /* -1: no cap */
@@ -93,6 +94,8 @@ struct apidb_patch {
     int64_t weight; /* fair share; -1: unchanged */
     bool set_parts;
     int64_t parts_limit; /* -1: no limit */
+    bool set_deadline;
+    usec_t deadline_us; /* 0: none */
     bool set_budget;
     musd_t budget_musd;   /* -1: no budget */
     const char *at_limit; /* NULL: unchanged */

@@ -646,7 +646,17 @@ def check_wishes(t, a):
     t.eq(a.call("PATCH", "/v1/campaigns/c-1", {"priority": 71}, {"If-Match": h["etag"]})[0], 412, "the tag of before is stale now")
     s, b, _ = a.call("PATCH", "/v1/campaigns/c-1", {"limits": {"parts": None}}, {"If-Match": "*"})
     t.ok(s == 200 and b["limits"]["parts"] is None and b["budget"]["limit_micro_usd"] == 900000000, "a limit can be taken off", b)
-    for body in ({"priority": 101}, {"priority": "1"}, {"limits": {"parts": -1}}, {"limits": {"x": 1}}, {"budget": {"total": "x"}}, {"budget": {"at_limit": "x"}}, {"name": "x"},
+    late = lambda: [g for g in a.get("/v1/campaigns/c-1")[1]["guidance"] if g["kind"] == "late"]  # noqa: E731
+    row = lambda: next(c for c in a.get("/v1/campaigns?page_size=1000")[1]["campaigns"] if c["id"] == "c-1")  # noqa: E731
+    s, b, _ = a.call("PATCH", "/v1/campaigns/c-1", {"deadline": "2099-12-01T18:00:00Z"}, {"If-Match": "*"})
+    t.ok(s == 200 and b["deadline"] == row()["deadline"] == "2099-12-01T18:00:00+00:00" and not late(), "a deadline can be set", b)
+    s, b, _ = a.call("PATCH", "/v1/campaigns/c-1", {"deadline": "2020-12-01T18:00:00Z"}, {"If-Match": "*"})
+    t.ok(late()[0]["title"] == "late: its deadline was 2020-12-01T18:00:00Z" and row()["guidance"][-1]["kind"] == "late" and late()[0]["steps"][0]["command"] == "drover deadline c-1", "one that has passed is told as late, in lists too", late())
+    b = a.get("/v1/audit?action=campaign.change")[1]["audit"][0]
+    t.eq([b["before"], b["detail"]], [{"deadline": "2099-12-01T18:00:00+00:00"}, {"deadline": "2020-12-01T18:00:00Z"}], "the audit has both")
+    s, b, _ = a.call("PATCH", "/v1/campaigns/c-1", {"priority": 70}, {"If-Match": "*"})
+    t.ok(b["deadline"] is not None and a.call("PATCH", "/v1/campaigns/c-1", {"deadline": None}, {"If-Match": "*"})[1]["deadline"] is None and not late(), "it stays when something else changes, and can be taken off", b)
+    for body in ({"deadline": "tomorrow"}, {"deadline": "2099-12-01T18:00:00+01:00"}, {"deadline": "2099-13-01T18:00:00Z"}, {"deadline": ""}, {"deadline": 7}, {"priority": 101}, {"priority": "1"}, {"limits": {"parts": -1}}, {"limits": {"x": 1}}, {"budget": {"total": "x"}}, {"budget": {"at_limit": "x"}}, {"name": "x"},
                  {"budget": {"total": "1 USD", "limit_micro_usd": 1}}):
         t.eq(a.call("PATCH", "/v1/campaigns/c-1", body, {"If-Match": "*"})[0] in (400, 422), True, f"PATCH {json.dumps(body)} is refused")
     t.eq(a.post("/v1/campaigns/c-1:cancel")[1]["wanted"], "cancel", ":cancel")

@@ -4,6 +4,7 @@ design, on a terminal, in a pipe and without UTF-8. Method: the real drover agai
 plays the leader.
 """
 import csv
+import datetime
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import TOP, patience, wait_for
@@ -35,7 +37,7 @@ def asked(a, *args, keys=b"", seconds=10, env=None):
 
 def check_help(t, a):
     r = a.drover("--help")
-    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 49, "--help lists every verb", VERBS)
+    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 50, "--help lists every verb", VERBS)
     bad = [v for v in VERBS if not ((h := a.drover(v, "--help")).returncode == 0 and h.stdout.startswith(f"examples:\n  drover {v}".replace("drover help", "drover help")) or v == "help")]
     t.ok(not bad, "each verb's help begins with examples", bad)
     unshown = []
@@ -222,6 +224,23 @@ def check_act(t, a):
     r = a.drover("budget", "c-2", "900", "-y", "--resume")
     b = a.get("/v1/campaigns/c-2")[1]
     t.ok(r.returncode == 0 and (b["wanted"], b["budget"]["limit_micro_usd"]) == ("run", 900000000), "so does budget --resume", (r.stderr, b))
+    deadline = lambda *args: a.drover("deadline", "c-2", *args)  # noqa: E731
+    of = lambda: a.get("/v1/campaigns/c-2")[1]["deadline"]  # noqa: E731
+    r = deadline("2099-12-01T18:00:00Z", "--dry-run")
+    t.ok(r.returncode == 0 and r.stdout.splitlines()[0].startswith("Forecast") and "Deadline 2099-12-01 18:00:00 UTC, in " in r.stdout and of() is None, "deadline --dry-run shows end and cost against it, and changes nothing", r)
+    r = deadline("2099-12-01T18:00:00Z")
+    t.ok(r.returncode == 0 and "c-2: deadline 2099-12-01 18:00:00 UTC; nothing is stopped by it" in r.stdout and of() == "2099-12-01T18:00:00+00:00", "deadline sets it", r)
+    t.ok("  deadline 2099-12-01 18:00:00 UTC" in a.drover("get", "c-2").stdout and "2099-12-01 18:00" in a.drover("ls", "-o", "wide").stdout, "get and ls -o wide show it")
+    began = time.time()
+    r = deadline("36h")
+    t.ok(r.returncode == 0 and abs(datetime.datetime.fromisoformat(of()).timestamp() - began - 36 * 3600) < 600, "36h is from now on", (r, of()))
+    a.call("PATCH", "/v1/campaigns/c-2", {"deadline": "2020-12-01T18:00:00Z"}, {"If-Match": "*"})
+    a.call("PATCH", "/v1/campaigns/c-1", {"deadline": "2020-12-01T18:00:00Z"}, {"If-Match": "*"})
+    shown = [a.drover(*x).stdout for x in (("deadline", "c-2"), ("get", "c-2"), ("ls",))]
+    t.ok(re.search("Deadline 2020-12-01 18:00:00 UTC, .* ago: ", shown[0]) and "late: its deadline was 2020-12-01T18:00:00Z" in shown[1] and "c-1 late: its deadline was 2020-12-01T18:00:00Z" in shown[2], "one that has passed is the banner of get and ls", shown)
+    a.call("PATCH", "/v1/campaigns/c-1", {"deadline": None}, {"If-Match": "*"})
+    r = [deadline("none"), deadline("tomorrow")]
+    t.ok(r[0].returncode == 0 and of() is None and r[1].returncode == 2 and "36h from now" in r[1].stderr, "deadline none takes it off; what is no time: 2", r)
     t.eq(json.loads(a.drover("ops", "op-2", "-o", "json").stdout)["parts"], 1, "ops op-2")
     out = a.drover("ops", "op-1").stdout
     t.ok(re.search(r'^op-1  retry of c-1  accepted\nparts with .*cause \["disk_full"\].*\nchanges    .*volume_gb 450.*\nparts      2, 0 done\nasked for  [-0-9]{10} [:0-9]{8} by admin-', out) and "ended" not in out, "ops op-1: what it is about", out)

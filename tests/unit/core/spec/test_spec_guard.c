@@ -56,7 +56,8 @@ static void test_spec_guard__silence_gives_the_defaults(void **state)
 static void test_spec_guard__what_is_said_is_meant(void **state)
 {
     (void)state;
-    struct parsed *p = good_file("limits: {parts: 16, priority: 60, weight: 250}\n"
+    struct parsed *p = good_file("limits: {parts: 16, priority: 60, weight: 250, "
+                                 "deadline: 2026-12-01T18:00:00Z}\n"
                                  "budget: {total: 900 USD, warn_at: [90%, 12.5%, 50%]}\n",
                                  "    limits: {parts: 4}\n"
                                  "    canary: 1\n"
@@ -66,6 +67,7 @@ static void test_spec_guard__what_is_said_is_meant(void **state)
     const struct spec_stage *s = p->spec->stages[0];
     assert_int_equal(p->spec->parts_limit, 16);
     assert_int_equal(p->spec->weight, 250);
+    assert_int_equal(p->spec->deadline_us, INT64_C(1796148000000000));
     assert_int_equal(p->spec->warn_at_n, 3);
     assert_int_equal(p->spec->warn_at_ppm[0], 125000);
     assert_int_equal(p->spec->warn_at_ppm[1], 500000);
