@@ -85,9 +85,19 @@ static void say_texts(struct buf *b, const json_t *facts)
     }
 }
 
+static void say_late(struct message_words *w, const json_t *facts)
+{
+    add_subject(&w->title, facts);
+    buf_addf(&w->title, " is late: its deadline was %s", text_of(facts, "late_since"));
+    buf_add_cstr(&w->text, "Nothing is stopped by a deadline: it goes on.");
+    buf_addf(&w->command, "drover deadline %s", text_of(facts, "campaign"));
+}
+
 static void say_stuck(struct message_words *w, const json_t *facts)
 {
-    if (!say_guidance(w, facts)) {
+    if (text_of(facts, "late_since")[0] != '\0') {
+        say_late(w, facts);
+    } else if (!say_guidance(w, facts)) {
         add_subject(&w->title, facts);
         buf_add_cstr(&w->title, " could not go on for a while");
         say_texts(&w->text, facts);

@@ -21,7 +21,7 @@
 
 #define PASS_US           (500 * USEC_PER_MSEC)
 #define IDLE_US           (2 * USEC_PER_SEC) /* while there are no webhooks */
-#define WATCH_US          (2 * USEC_PER_SEC) /* between looks at budgets and stuck campaigns */
+#define WATCH_US          (2 * USEC_PER_SEC) /* between looks at what is stuck or late */
 #define FORGET_US         (600 * USEC_PER_SEC)
 #define EVENTS_MAX        5000
 #define QUEUE_MAX         1000
@@ -359,7 +359,7 @@ static bool watch(struct notices *n, const struct notice_events *e, struct err *
         return true;
     }
     if (!store_notice_budgets(n->store, e->changed, err) ||
-        !store_notice_stuck(n->store, n->cfg.stuck_us, err)) {
+        !store_notice_stuck(n->store, n->cfg.stuck_us, err) || !store_notice_late(n->store, err)) {
         return false;
     }
     n->watched_us = now_us;

@@ -11,7 +11,7 @@ import { Ago, Command, Until } from './show.js';
 import { count, word } from './format.js';
 
 const FIELDS = ['log'];
-const KINDS = { held: 'a campaign is held', budget: 'a part of a budget is spent', failed: 'parts failed', done: 'a campaign ended', stuck: 'nothing of a campaign runs', lost: 'jobs were lost and found' };
+const KINDS = { held: 'a campaign is held', budget: 'a part of a budget is spent', failed: 'parts failed', done: 'a campaign ended', stuck: 'nothing of a campaign runs, or it is late', lost: 'jobs were lost and found' };
 const LOOKS = { delivered: 'succeeded', failed: 'failed', failing: 'held', partly: 'held', waiting: 'new' }; // as states of campaigns look
 const State = ({ of }) => html`<span class=${`state st-${LOOKS[of] || 'new'}`}>${of || 'nothing sent'}</span>`;
 

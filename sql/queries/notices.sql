@@ -98,6 +98,22 @@ made AS (
     FROM long l JOIN campaign c ON c.id = l.ref_id ORDER BY c.id RETURNING id)
 SELECT count(*) FROM made
 
+-- name: notice_late
+-- A notice for each campaign that has not ended by its deadline, once for each deadline; returns how many. It is of kind stuck, which an
+-- older droverd knows. Relies on campaign_run_live.
+WITH late AS MATERIALIZED (
+    SELECT c.id, c.project_id, c.deadline FROM campaign_run r JOIN campaign c ON c.id = r.campaign_id
+    WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled') AND c.deadline < clock_timestamp()),
+told AS (
+    INSERT INTO deadline_told AS d (campaign_id, deadline) SELECT id, deadline FROM late
+    ON CONFLICT (campaign_id) DO UPDATE SET deadline = excluded.deadline WHERE d.deadline <> excluded.deadline RETURNING campaign_id),
+made AS (
+    INSERT INTO notice (kind, project_id, campaign_id, due_at, facts)
+    SELECT 'stuck', l.project_id, l.id, clock_timestamp(), jsonb_build_object('late_since',
+        to_char(l.deadline AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+    FROM late l JOIN told t ON t.campaign_id = l.id ORDER BY l.id RETURNING id)
+SELECT count(*) FROM made
+
 -- name: notice_due
 -- Those that have collected what they collect, with what is known of their campaign now. $1 events looked at bigint
 SELECT n.id, n.kind, n.campaign_id, (n.facts || CASE WHEN c.id IS NULL THEN '{}'::jsonb ELSE jsonb_build_object(

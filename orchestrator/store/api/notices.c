@@ -63,6 +63,12 @@ bool store_notice_stuck(struct store *s, int64_t stuck_us, struct err *err)
            store_run(s, QUERY(NOTICE_STUCK_LONG), &p, NULL, err);
 }
 
+bool store_notice_late(struct store *s, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    return store_run(s, QUERY(NOTICE_LATE), &p, NULL, err);
+}
+
 bool store_notice_due(struct store *s, int64_t event_id, notice_due_cb cb, void *ctx,
                       struct err *err)
 {

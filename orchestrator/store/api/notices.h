@@ -22,6 +22,8 @@ bool store_notice_events(struct store *s, const struct notice_begin *from, int64
 bool store_notice_budgets(struct store *s, const char *changed, struct err *err) MUST_CHECK;
 /* Notices of campaigns that are stuck for stuck_us. */
 bool store_notice_stuck(struct store *s, int64_t stuck_us, struct err *err) MUST_CHECK;
+/* Notices of campaigns that have not ended by their deadline. */
+bool store_notice_late(struct store *s, struct err *err) MUST_CHECK;
 /* Calls cb for each that is due, with what is known of it as a JSON object. */
 typedef bool (*notice_due_cb)(void *ctx, int64_t id, const char *kind, int64_t campaign_id,
                               const char *facts_json, struct err *err);

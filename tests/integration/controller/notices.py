@@ -234,11 +234,16 @@ def case_kinds(s):
     stuck = s.submit(stage('[sleep, "0"]').replace("ml.c5.xlarge", "ml.m5.large").replace("name: user", "name: poor"))
     data = told("stuck", stuck, "a campaign that waits for a quota of 0")
     tap.ok("quota 0 for ml.m5.large" in data["title"] and data["command"] == "drover quotas", "with what it waits for", data)
+    slow = s.submit(stage('[sleep, "0"]').replace("ml.c5.xlarge", "ml.m5.large").replace("name: user", "name: slow\nlimits: {deadline: 2021-12-01T18:00:00Z}"))
+    late = wait_for(lambda: next((m for m in s.receiver.of("/kinds", kind="stuck", campaign=slow) if "late_since" in m["body"]["data"]), None), 60, "the notice of a deadline")["body"]["data"]
+    tap.eq([late["title"], late["text"], late["command"]], [f"slow {slow} is late: its deadline was 2021-12-01T18:00:00Z", "Nothing is stopped by a deadline: it goes on.", f"drover deadline {slow}"], "one that has not ended by its deadline is told as late")
+    wait_for(lambda: len(s.receiver.of("/kinds", kind="stuck", campaign=slow)) == 2, 60, "that it is stuck, too")
+    tap.eq(sum("late_since" in m["body"]["data"] for m in s.receiver.of("/kinds", campaign=slow)), 1, "once, though it was looked at again and again")
     dear = s.submit(stage('[sleep, "3"]').replace("name: user", "name: dear\nbudget: {total: 0.12 USD, warn_at: [0.1%]}"))
     data = told("budget", dear, "a threshold of a budget")
     tap.ok(data["title"] == f"0.1 % of the budget of dear {dear} are spent" and data["budget"]["limit_micro_usd"] == 120000 and data["budget"]["spent_micro_usd"] >= 120, "with both sums", data)
     wait_for(lambda: s.receiver.of("/kinds", kind="done", campaign=dear), 60, "its end")
-    for cid in (held, stuck):
+    for cid in (held, stuck, slow):
         s.api("POST", f"/campaigns/{cid}:cancel", {})
         wait_for(lambda c=cid: s.ended(c), 60, "the end")
     s.kill("droverd0")

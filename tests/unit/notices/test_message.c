@@ -63,6 +63,11 @@ static void test_message__says_what_happened(void **state)
          "\"waits: "
          "quota 0\",\"text\":\"x\",\"steps\":[]}]}",
          "campaign.stuck", "laion c-7: waits: quota 0", "x\nNothing of it has run since T.", ""},
+        {"stuck",
+         "{\"campaign\":\"c-7\",\"name\":\"laion\",\"late_since\":\"T\",\"guidance\":[{\"title\":"
+         "\"waits: quota 0\",\"text\":\"x\",\"steps\":[]}]}",
+         "campaign.stuck", "laion c-7 is late: its deadline was T",
+         "Nothing is stopped by a deadline: it goes on.", "drover deadline c-7"},
         {"budget",
          "{\"campaign\":\"c-7\",\"name\":\"laion\",\"budget\":{\"of\":\"campaign\",\"percent\":80,"
          "\"limit_micro_usd\":900000000,\"spent_micro_usd\":720500000}}",
