@@ -6,7 +6,7 @@ LINT_SRC := $(sort $(shell find orchestrator worker tests -name '*.c' -not -path
 LINT_DEEP := $(filter-out tests/%,$(LINT_SRC)) tests/lint/planted/planted.c
 lint_flags = -std=gnu17 -D_GNU_SOURCE -include common/banned.h -pthread $(call inc,$(patsubst %/,%,$(dir $(1)))) $(SYSINC)
 # What a log depends on: what the compiler wrote of the file's object, if it is built.
-lint_deps = if [ -f $(O)/$(1).d ]; then sed '1s,^[^:]*:,$(2):,' $(O)/$(1).d; else gcc $(call lint_flags,$(3)) -MM -MP -MT $(2) $(3); fi >$(2:.log=.d)
+lint_deps = if [ -f $(O)/$(1).d ]; then sed '1s,^[^:]*:,$(2):,' $(O)/$(1).d; else gcc $(call lint_flags,$(3)) -MM -MT $(2) $(3); fi >$(2:.log=.d)
 # lint_tool NAME,FILES,SETTINGS,COMMAND
 define lint_tool
 $(LINT)/$(1)/%.log: %.c $(3) build/sees/done | gen
@@ -34,4 +34,8 @@ $(call lint_folders,clang-tidy-tests,$(filter tests/%,$(LINT_SRC)))
 $(eval $(call lint_tool,clang-analyzer,$(LINT_DEEP),.clang-tidy,$(CLANG_TIDY) --checks=-bugprone-*$(comma)-misc-*$(comma)-readability-* $$< -- $$(call lint_flags,$$<)))
 $(eval $(call lint_tool,gcc-analyzer,$(LINT_DEEP),,gcc $$(call lint_flags,$$<) -O2 -fanalyzer -c -o /dev/null $$<))
 $(eval $(call lint_tool,cppcheck,$(LINT_SRC),tests/lint/cppcheck.txt,cppcheck --quiet --std=c11 --enable=warning$(comma)performance$(comma)portability --inline-suppr --suppressions-list=tests/lint/cppcheck.txt --template=gcc $$(filter -I% -D%,$$(call lint_flags,$$<)) $$<))
--include $(shell find $(LINT) -name '*.d' 2>/dev/null)
+ifneq ($(filter lint%,$(MAKECMDGOALS)),)
+$(LINT)/headers.mk: ;
+$(call headers,$(LINT))
+-include $(LINT)/headers.mk
+endif
