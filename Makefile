@@ -23,9 +23,7 @@ OPT_asan := -O0 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sa
 OPT_tsan := -O0 -g1 -fno-omit-frame-pointer -fsanitize=thread
 OPT_cov := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -Wno-unknown-warning-option -Wno-missing-field-initializers
-ifeq ($(VARIANT),fuzz)
-  CC := clang
-endif
+$(if $(filter fuzz,$(VARIANT)),$(eval CC := clang))
 OPT := $(OPT_$(VARIANT))
 CFLAGS_ALL := -std=gnu17 -D_GNU_SOURCE -Iinclude -include common/banned.h -fPIE -pthread $(WARN) $(OPT) -MMD $(CFLAGS)
 # Tests are some 400 links: gold takes a third of the time. What is shipped is linked by the compiler's own.
@@ -36,9 +34,9 @@ LD_ALL := -pie -pthread $(filter -fsanitize% --coverage,$(OPT:%fuzzer-no-link,ad
 # --- libraries ------------------------------------------------------------------------------------
 PKG_COMMON := libcurl libcrypto jansson yaml-0.1 libpcre2-8 zlib
 PKG_WORKER := libssl libjpeg spng libdeflate libwebp libavif libtiff-4 libcares libseccomp
-# Asked when first needed, and once: a bare Debian has no libraries yet when `make deps` reads this.
-pkg = $(if $(filter undefined,$(origin $(pkg_name))),$(eval $(pkg_name) := $(shell pkg-config $(1) $(2) 2>/dev/null)))$($(pkg_name))
-pkg_name = pkg_$(subst $() ,_,$(1)_$(2))
+# once NAME,VALUE: NAME's value, found out when first needed: a bare Debian has no libraries yet when `make deps` reads this.
+once = $(if $(filter undefined,$(origin $(1))),$(eval $(1) := $(2)))$($(1))
+pkg = $(call once,pkg_$(subst $() ,_,$(1)_$(2)),$$(shell pkg-config $(1) $(2) 2>/dev/null))
 SYSINC = $(patsubst -I%,-isystem %,$(call pkg,--cflags,$(PKG_COMMON) libmicrohttpd libpq))
 L_COMMON = $(call pkg,--libs,$(PKG_COMMON)) -lm
 L_MHD = $(call pkg,--libs,libmicrohttpd)
@@ -119,13 +117,12 @@ BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 .PHONY: FORCE gen all deps deps-test run check test test-long reproducible bench cov sim asan tsan fuzz man install uninstall clean help lint format test-bins
 .DEFAULT_GOAL := all
 .SECONDARY .DELETE_ON_ERROR:
-MAKEFLAGS += -r # make's own rules are not tried for each file
+MAKEFLAGS += -r
 
 all: $(BINS) ## build droverd, drover, drover-worker and drover-local into build/bin
 
-folder = $(if $(filter undefined,$(origin folder_$(@D))),$(eval folder_$(@D) := $(shell mkdir -p $(@D))))
 $(O)/%.o: %.c build/sees/done | gen
-	$(Q)$(folder)$(if $(V),,$(info CC  $<))$(CC) $(CFLAGS_ALL) $(call inc,$(patsubst %/,%,$(dir $<))) $(SYSINC) -c $< -o $@
+	$(Q)$(call once,mkdir_$(@D),$$(shell mkdir -p $(@D)))$(if $(V),,$(info CC  $<))$(CC) $(CFLAGS_ALL) $(call inc,$(patsubst %/,%,$(dir $<))) $(SYSINC) -c $< -o $@
 $(O)/gen/%.o: $(GEN)/%.S
 	@mkdir -p $(@D)
 	$(Q)$(CC) -c $< -o $@
@@ -194,20 +191,17 @@ check: ## build and run the quick suites: two minutes on two cores
 test: ## install what tests need, build, run every suite, the quick ones first; T=GLOB: those of that name
 	$(if $(T),,$(Q)$(MAKE) --no-print-directory deps deps-test)
 	$(Q)bash tests/run.sh '$(or $(T),test)'
-cov: ## coverage of core by its unit tests and simulations, with its floor; build/cov/report.html
-	$(Q)bash tests/cov.sh
+cov: ; $(Q)bash tests/cov.sh ## coverage of core by its unit tests and simulations, with its floor; build/cov/report.html
 test-long: ## the long suites: wide storms, every failpoint, soak, long fuzz
 	$(Q)$(MAKE) --no-print-directory deps deps-test
 	$(Q)bash tests/run.sh long
 reproducible: ; $(Q)bash tests/reproducible.sh ## two builds in two folders give the same programs
-bench: all ## write measured figures to build/bench.jsonl
-	$(Q)bash tests/bench/run.sh
+bench: all ; $(Q)bash tests/bench/run.sh ## write measured figures to build/bench.jsonl
 sim: ## run the protocol's exhaustive model and the simulation (SEEDS=n FIRST=n)
 	$(Q)bash tests/run.sh 'sim-*'
 asan tsan: ## build with that sanitizer and run the suites meant for it
 	$(Q)bash tests/run.sh '$@-*'
-fuzz: ## build the fuzzers with clang's libFuzzer (needs make deps-test)
-	$(Q)bash tests/fuzz/run.sh
+fuzz: ; $(Q)bash tests/fuzz/run.sh ## build the fuzzers with clang's libFuzzer (needs make deps-test)
 run: ## the sample campaign on this machine, from nothing to shards in a bucket
 	$(Q)$(MAKE) --no-print-directory deps
 	$(Q)$(MAKE) --no-print-directory -j2 all
@@ -249,11 +243,7 @@ clean: ## remove build/
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
 
-# What the compilers wrote of each object's headers, read as one file: in 900 it takes make twenty times as long.
-# A header that is gone is no error here; what still includes it does not compile.
-%.h: ;
-%.def: ;
-$(O)/headers.mk: ;
+# The headers of each object as the compilers wrote them, in one file: 900 take make ten times as long. One that is gone is no error.
+%.h %.def: ;
 headers = $(shell test ! -d $(1) || { find $(1) -name '*.d' -exec cat {} + >$(1)/headers.$$$$ && mv $(1)/headers.$$$$ $(1)/headers.mk; })
-$(call headers,$(O))
--include $(O)/headers.mk
+-include $(call headers,$(O))$(O)/headers.mk

@@ -35,7 +35,5 @@ $(eval $(call lint_tool,clang-analyzer,$(LINT_DEEP),.clang-tidy,$(CLANG_TIDY) --
 $(eval $(call lint_tool,gcc-analyzer,$(LINT_DEEP),,gcc $$(call lint_flags,$$<) -O2 -fanalyzer -c -o /dev/null $$<))
 $(eval $(call lint_tool,cppcheck,$(LINT_SRC),tests/lint/cppcheck.txt,cppcheck --quiet --std=c11 --enable=warning$(comma)performance$(comma)portability --inline-suppr --suppressions-list=tests/lint/cppcheck.txt --template=gcc $$(filter -I% -D%,$$(call lint_flags,$$<)) $$<))
 ifneq ($(filter lint%,$(MAKECMDGOALS)),)
-$(LINT)/headers.mk: ;
-$(call headers,$(LINT))
--include $(LINT)/headers.mk
+-include $(call headers,$(LINT))$(LINT)/headers.mk
 endif
