@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = sys.pycache_prefix is None  # nothing in the tree; run.sh names a folder
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VARIANT = os.environ.get("VARIANT", "release")
 PROGRAMS = os.path.join(TOP, "tests", "kit", "programs")
