@@ -182,7 +182,7 @@ $(O)/tests/unit/worker/%: $(O)/tests/unit/worker/%.o $(LIB_WORKER) $(LIB_COMMON)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_WORKER)
 $(O)/tests/unit/local/%: $(O)/tests/unit/local/%.o $(LIB_LOCAL) $(LIB_COMMON)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_MHD)
-$(O)/tests/%: $(O)/tests/%.o $(TEST_HELP) $(GEN_OBJS) $(LIB_DAEMON) $(LIB_CLI)
+$(O)/tests/%: $(O)/tests/%.o $(TEST_HELP) $(GEN_OBJS) $(LIB_DAEMON)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_MHD) $(L_PQ)
 -include $(wildcard tests/*/*.mk)
 

@@ -167,6 +167,8 @@ class Api:
         return self.post("/v1/campaigns", text, {"Content-Type": "application/yaml"}, **kw)
 
     def drover(self, *args, stdin=None, env=None, timeout=60):
+        if not os.path.exists(DROVER):  # a sanitizer's is built when it is first asked for
+            subprocess.run(["flock", f"{TOP}/build/{VARIANT}.lock", "make", "-s", "VARIANT=" + VARIANT, os.path.relpath(DROVER, TOP)], cwd=TOP, stdout=subprocess.DEVNULL, check=True)
         e = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.port}", "DROVER_TOKEN_FILE": self.token_file, "LC_ALL": "C.UTF-8", **(env or {})}
         return subprocess.run([DROVER, *args], input=stdin, text=True, capture_output=True, env=e, timeout=patience(timeout), check=False)
 

@@ -16,7 +16,7 @@ $(O)/gen/one.c: Makefile tests/unit/one.mk $(TEST_SRC)
 	  echo 'return 127; }'; } >$@
 $(O)/gen/one.o: $(O)/gen/one.c
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
-$(O)/tests/one: $(ONE:%=%.o) $(O)/gen/one.o $(O)/orchestrator/bridge.o $(O)/orchestrator/metrics.o $(TEST_HELP) $(GEN_OBJS) $(LIB_DAEMON) $(if $(filter tsan,$(VARIANT)),,$(LIB_CLI))
+$(O)/tests/one: $(ONE:%=%.o) $(O)/gen/one.o $(O)/orchestrator/bridge.o $(O)/orchestrator/metrics.o $(TEST_HELP) $(GEN_OBJS) $(LIB_DAEMON)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_MHD) $(L_PQ)
 $(ONE): $(O)/tests/one
 	@mkdir -p $(@D); ln -srf $< $@
