@@ -471,7 +471,7 @@ def check_headers(c_files):
         farm = "build/sees/" + os.path.dirname(path).replace("/", "_")
         dirs = ["-Iinclude"] + ([] if path.startswith("include/") else ["-I" + farm, "-Ibuild/gen"])
         run = subprocess.run(
-            ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", *dirs, *flags, "-x", "c", path],
+            ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-fsyntax-only", *dirs, *flags, "-x", "c", path],
             cwd=TOP,
             capture_output=True,
             text=True,
