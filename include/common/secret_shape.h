@@ -10,3 +10,7 @@ const char *secret_shape_named(const char *name, struct str value);
 /* Each key in the text becomes its prefix and three stars, in place: "AKIA***", "https://me:***@x".
  * A text that has none stays as it is. */
 void secret_mask(char *text);
+/* The same for one line of a log. The lines of a private key say nothing one by one: each becomes
+ * three stars. *in_key: false before the first line of a page, then kept by this function; a page
+ * may begin in the middle of a key. */
+void secret_mask_line(char *text, bool *in_key);

@@ -76,13 +76,14 @@ static void keep_lines(struct job_log_call *call, const json_t *events, const ch
 {
     size_t i;
     json_t *e;
+    bool in_key = false;
     call->lines =
         xrealloc(call->lines, (call->lines_n + json_array_size(events) + 1) * sizeof *call->lines);
     json_array_foreach(events, i, e)
     {
         const char *m = json_string_value(json_object_get(e, "message"));
         AUTO_FREE char *said = xstrdup(m != NULL ? m : "");
-        secret_mask(said);
+        secret_mask_line(said, &in_key);
         struct str text = str_of(said);
         text.n = MIN(text.n, (size_t)JOB_LOG_CHARS_MAX);
         call->lines[call->lines_n++] = (struct log_line){

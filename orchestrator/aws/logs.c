@@ -49,6 +49,7 @@ static void write_lines(const json_t *page, const char *stream, struct buf *out)
     size_t i;
     json_t *e;
     char host[64];
+    bool in_key = false;
     host_of(stream, host, sizeof host);
     json_out_init(&w, out);
     json_out_object(&w, NULL);
@@ -57,7 +58,7 @@ static void write_lines(const json_t *page, const char *stream, struct buf *out)
     {
         const char *m = json_string_value(json_object_get(e, "message"));
         AUTO_FREE char *text = xstrdup(m != NULL ? m : "");
-        secret_mask(text);
+        secret_mask_line(text, &in_key);
         json_out_object(&w, NULL);
         json_out_time(&w, "time",
                       json_integer_value(json_object_get(e, "timestamp")) * USEC_PER_MSEC);

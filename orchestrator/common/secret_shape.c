@@ -217,6 +217,56 @@ void secret_mask(char *text)
     mask_aws_secrets(text);
 }
 
+/* What stands behind the last blank, which a time or a level of the log may stand before. */
+static struct str last_word(const char *text)
+{
+    struct str s = str_trim(str_of(text));
+    size_t from = s.n;
+    while (from > 0 && !isspace((unsigned char)s.p[from - 1])) {
+        from--;
+    }
+    return (struct str){s.p + from, s.n - from};
+}
+
+/* Letters of base64, filled up with = at the end. *ret_mixed: of all kinds, as a key has them and
+ * a hash or a word does not. */
+static bool is_encoded(struct str word, bool *ret_mixed)
+{
+    bool upper = false, lower = false, digit = false;
+    size_t fill = 0;
+    while (fill < 2 && fill < word.n && word.p[word.n - 1 - fill] == '=') {
+        fill++;
+    }
+    for (size_t i = 0; i + fill < word.n; i++) {
+        unsigned char c = (unsigned char)word.p[i];
+        if (!is_base64((char)c)) {
+            return false;
+        }
+        upper |= isupper(c) != 0;
+        lower |= islower(c) != 0;
+        digit |= isdigit(c) != 0;
+    }
+    *ret_mixed = upper && lower && digit;
+    return word.n > 0;
+}
+
+void secret_mask_line(char *text, bool *in_key)
+{
+    const size_t usual = 64, openssh = 70, mime = 76; /* letters of a key's line */
+    struct str word = last_word(text);
+    const char *begins = strstr(text, "PRIVATE KEY-----");
+    bool mixed = false, was = *in_key;
+    bool encoded = is_encoded(word, &mixed);
+    bool full = encoded && mixed && (word.n == usual || word.n == openssh || word.n == mime);
+    *in_key = full || (begins != NULL && strstr(text, "-----END") == NULL);
+    if (full || (was && encoded && word.n % 2 == 0)) {
+        char *at = text + (word.p - text);
+        (void)memcpy(at, "***", MIN(word.n, (size_t)3));
+        at[MIN(word.n, (size_t)3)] = '\0';
+    }
+    secret_mask(text);
+}
+
 const char *secret_shape_named(const char *name, struct str value)
 {
     static const char *const ends[] = {"TOKEN",      "SECRET",      "PASSWORD",   "PASSWD",

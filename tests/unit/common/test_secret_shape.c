@@ -3,6 +3,8 @@
 #include "common/secret_shape.h"
 #include "common/units.h"
 #include "tests/unit/unit.h"
+#include <openssl/evp.h>
+#include <openssl/pem.h>
 
 #define X10 "aB3dE6gH9k"
 #define U16                                                                                        \
@@ -69,11 +71,64 @@ static void test_secret_shape__what_a_value_looks_like(void **state)
     assert_null(secret_shape_named("TOKENIZERS", STR("correct-horse")));
 }
 
+/* A key as OpenSSL writes it, in lines of a log that begin with `before`, from line `from` on. What
+ * is left of it: its first and last line. */
+static void page_of_key(EVP_PKEY *key, const char *before, int from, int *ret_masked)
+{
+    BIO *b = BIO_new(BIO_s_mem());
+    char line[128], text[256];
+    bool in_key = false;
+    *ret_masked = 0;
+    assert_int_equal(PEM_write_bio_PrivateKey(b, key, NULL, NULL, 0, NULL, NULL), 1);
+    for (int i = 0; BIO_gets(b, line, sizeof line) > 0; i++) {
+        if (i < from) {
+            continue;
+        }
+        line[strcspn(line, "\n")] = '\0';
+        (void)snprintf(text, sizeof text, "%s%s", before, line);
+        secret_mask_line(text, &in_key);
+        bool frame = str_starts(str_of(line), "-----");
+        assert_int_equal(strstr(text, line) != NULL, frame);
+        assert_true(str_starts(str_of(text), before));
+        *ret_masked += frame ? 0 : 1;
+    }
+    assert_false(in_key);
+    BIO_free(b);
+}
+
+static void test_secret_shape__a_private_key_in_lines_is_masked(void **state)
+{
+    (void)state;
+    int n;
+    EVP_PKEY *rsa = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
+    EVP_PKEY *ec = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    page_of_key(rsa, "", 0, &n);
+    assert_int_equal(n, 26);
+    page_of_key(rsa, "2026-11-27 03:00:00 INFO ", 7, &n); /* a page that begins within the key */
+    assert_int_equal(n, 20);
+    page_of_key(ec, "[stderr] ", 0, &n);
+    assert_int_equal(n, 3);
+    EVP_PKEY_free(rsa);
+    EVP_PKEY_free(ec);
+    static const char *const plain[] = {
+        "epoch 1 loss 2.31", "",
+        "sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "-----BEGIN CERTIFICATE-----", "done"};
+    bool in_key = false;
+    for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "%s", plain[i]);
+        secret_mask_line(text, &in_key);
+        assert_string_equal(text, plain[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_secret_shape__keys_are_masked_and_words_stay),
         cmocka_unit_test(test_secret_shape__what_a_value_looks_like),
+        cmocka_unit_test(test_secret_shape__a_private_key_in_lines_is_masked),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("secret shape", tests, NULL, NULL);
