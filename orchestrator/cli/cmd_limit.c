@@ -1,4 +1,4 @@
-/* drover scale, budget and deadline. */
+/* drover scale, budget, priority and deadline: a change of a limit, shown before it is made. */
 #include "cli.h"
 #include "client.h"
 #include "cmd_campaign_state.h"
@@ -25,9 +25,12 @@ static int64_t parts_now(const json_t *c, const struct ref *ref)
 
 /* What a change asks for, and so whether it may cost more than before. */
 struct wish {
-    const json_t *body;
-    int64_t parts, musd; /* -1: as it is; INT64_MAX: no limit */
-    bool stops;          /* running jobs, when the budget is reached */
+    const json_t *body;   /* of PATCH; NULL: nothing, it is only shown */
+    int64_t parts, musd;  /* -1: as it is; INT64_MAX: no limit */
+    bool stops;           /* running jobs, when the budget is reached */
+    const char *what_if;  /* the same for the forecast; NULL: it knows no difference */
+    const char *deadline; /* it would have then; NULL: as it is */
+    bool asks;            /* for the deadline: say that there is none */
 };
 
 static bool costs(const struct wish *w, const struct ref *ref, const json_t *now)
@@ -37,26 +40,65 @@ static bool costs(const struct wish *w, const struct ref *ref, const json_t *now
     return w->parts > parts_now(now, ref) || w->musd > musd || w->stops;
 }
 
-/* PATCH the campaign with the ETag just read: a concurrent change is a conflict. */
-static int change(struct cli *cli, const struct ref *ref, const struct wish *w,
-                  struct client_reply *ret)
+/* End, cost and what binds, as they are and as they would be. False: *ret_exit; that no forecast can
+ * be had hinders no change. */
+static bool preview(struct cli *cli, const struct ref *ref, const struct wish *w, const json_t *now,
+                    int *ret_exit)
 {
-    int status = EXIT_OK;
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    bool only = cli->opt.dry_run || w->body == NULL;
+    if (!only && cli->out != OUT_TABLE) {
+        return true;
+    }
+    AUTO_BUF struct buf query = BUF_INIT(8192);
+    query_add(&query, "what_if", w->what_if != NULL ? w->what_if : "");
+    AUTO_FREE char *path =
+        xasprintf("/v1/campaigns/%s/forecast%s", ref->campaign, buf_cstr(&query));
+    struct err err = ERR_INIT;
+    const struct client_call call = {.method = "GET", .path = path};
+    if (only && !client_get(cli, &r, ret_exit, "%s", path)) {
+        return false;
+    }
+    if (!only && (!client_try(cli, &call, &r, &err) || r.status != 200)) {
+        say("there is no forecast now; see it with drover plan %s", ref->campaign);
+    } else if (cli->out == OUT_TABLE) {
+        const char *deadline = w->deadline != NULL ? w->deadline : jstr(now, "deadline");
+        forecast_preview_print(cli, r.json, deadline);
+        if (only && w->asks && deadline[0] == '\0') {
+            say("no deadline; next: drover deadline %s 36h", ref->campaign);
+        }
+    } else {
+        (void)print_machine(cli, r.json, NULL);
+    }
+    return true;
+}
+
+/* Show what would follow, then PATCH the campaign with the ETag just read: a concurrent change is a
+ * conflict. False: nothing was changed, and *ret_exit is the exit status. */
+static bool change(struct cli *cli, const struct ref *ref, const struct wish *w,
+                   struct client_reply *ret, int *ret_exit)
+{
     CLEANUP(reply_done)
     struct client_reply now = {0};
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s", ref->campaign);
-    AUTO_FREE char *text = json_text(w->body);
-    if (!client_get(cli, &now, &status, "%s", path)) {
-        return status;
+    if (!client_get(cli, &now, ret_exit, "%s", path) || !preview(cli, ref, w, now.json, ret_exit)) {
+        return false;
+    }
+    if (cli->opt.dry_run || w->body == NULL) {
+        *ret_exit = EXIT_OK;
+        return false;
     }
     if (costs(w, ref, now.json) && !confirm(cli, "It may cost more than before. Change it?")) {
-        return fail(EXIT_USAGE, "add -y to change it without confirmation", "not changed");
+        *ret_exit = fail(EXIT_USAGE, "add -y to change it without confirmation", "not changed");
+        return false;
     }
     char key[37];
     key_random(key); /* repeated with it when the reply is lost */
+    AUTO_FREE char *text = json_text(w->body);
     const struct client_call call = {
         .method = "PATCH", .path = path, .body = str_of(text), .key = key, .if_match = now.etag};
-    return client_call(cli, &call, ret, &status) ? EXIT_OK : status;
+    return client_call(cli, &call, ret, ret_exit);
 }
 
 static int change_print(struct cli *cli, const struct ref *ref, const struct client_reply *r,
@@ -90,9 +132,11 @@ int cmd_scale(struct cli *cli)
     AUTO_JSON json_t *body = ref.stage[0] == '\0'
                                  ? json_pack("{s:{s:o}}", "limits", "parts", parts)
                                  : json_pack("{s:{s:{s:o}}}", "stages", ref.stage, "parts", parts);
-    const struct wish w = {.body = body, .parts = none ? INT64_MAX : n, .musd = -1};
-    status = change(cli, &ref, &w, &r);
-    if (status != EXIT_OK) {
+    AUTO_FREE char *what_if = xasprintf("%s%s%sparts=%s", ref.stage[0] != '\0' ? "stage=" : "",
+                                        ref.stage, ref.stage[0] != '\0' ? "," : "", cli->args[1]);
+    const struct wish w = {
+        .body = body, .parts = none ? INT64_MAX : n, .musd = -1, .what_if = what_if};
+    if (!change(cli, &ref, &w, &r, &status)) {
         return status;
     }
     AUTO_FREE char *text =
@@ -132,9 +176,10 @@ int cmd_budget(struct cli *cli)
         w.stops = strcmp(cli->opt.at_limit, "stop") == 0;
     }
     AUTO_JSON json_t *body = json_pack("{s:O}", "budget", budget);
+    AUTO_FREE char *what_if = usd != NULL ? xasprintf("budget=%s", usd) : NULL;
     w.body = body;
-    status = change(cli, &ref, &w, &r);
-    if (status != EXIT_OK) {
+    w.what_if = what_if;
+    if (!change(cli, &ref, &w, &r, &status)) {
         return status;
     }
     if (cli->opt.resume && (status = resume_after(cli, ref.campaign)) != EXIT_OK) {
@@ -147,6 +192,32 @@ int cmd_budget(struct cli *cli)
                   jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit),
                   jnull(b, "limit_micro_usd") ? "" : " USD",
                   money(jint(b, "spent_micro_usd"), spent), jstr(b, "at_limit"));
+    return change_print(cli, &ref, &r, text);
+}
+
+int cmd_priority(struct cli *cli)
+{
+    int status;
+    int64_t n = 0;
+    struct ref ref;
+    struct err err = ERR_INIT;
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (!parse_i64(str_of(cli->args[1]), 0, 100, &n, &err)) {
+        return fail(EXIT_USAGE, "drover priority c-7 80; a file without one has 50",
+                    "not a priority, 0 to 100: %s", err.message);
+    }
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+        return status;
+    }
+    AUTO_JSON json_t *body = json_pack("{s:I}", "priority", (json_int_t)n);
+    AUTO_FREE char *what_if = xasprintf("priority=%lld", (long long)n);
+    const struct wish w = {.body = body, .parts = -1, .musd = -1, .what_if = what_if};
+    if (!change(cli, &ref, &w, &r, &status)) {
+        return status;
+    }
+    AUTO_FREE char *text =
+        xasprintf("priority %lld; what is free goes to the highest first", (long long)n);
     return change_print(cli, &ref, &r, text);
 }
 
@@ -166,36 +237,10 @@ static char *deadline_text(const char *text)
     return xstrdup(out);
 }
 
-/* End, cost and what binds, against a deadline; "": against none. */
-static bool deadline_preview(struct cli *cli, const char *campaign, const char *deadline,
-                             int *ret_exit)
-{
-    CLEANUP(reply_done)
-    struct client_reply r = {0};
-    if (!client_get(cli, &r, ret_exit, "/v1/campaigns/%s/forecast", campaign)) {
-        return false;
-    }
-    const json_t *forecast = json_object_get(r.json, "campaign");
-    if (cli->out == OUT_TABLE) {
-        if (json_is_true(json_object_get(forecast, "known"))) {
-            forecast_print(cli, forecast, NULL);
-        } else {
-            AUTO_FREE char *why = text_clean(jstr(r.json, "reason"));
-            text_print(cli, "Forecast ", why);
-        }
-        deadline_print(cli, deadline, forecast);
-    } else if (cli->opt.dry_run || cli->args_n == 1) {
-        (void)print_machine(cli, r.json, NULL);
-    }
-    return true;
-}
-
 int cmd_deadline(struct cli *cli)
 {
     int status = EXIT_OK;
     struct ref ref;
-    CLEANUP(reply_done)
-    struct client_reply now = {0};
     CLEANUP(reply_done)
     struct client_reply r = {0};
     const char *text = cli->args_n > 1 ? cli->args[1] : NULL;
@@ -205,24 +250,13 @@ int cmd_deadline(struct cli *cli)
         return fail(EXIT_USAGE, "drover deadline c-7 2026-12-01T18:00:00Z, 36h from now, or none",
                     "'%.40s' is no time", text);
     }
-    if (!ref_read(cli, cli->args[0], &ref, &status) ||
-        !client_get(cli, &now, &status, "/v1/campaigns/%s", ref.campaign)) {
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    const char *of = at != NULL ? at : none ? "" : jstr(now.json, "deadline");
-    if (!deadline_preview(cli, ref.campaign, of, &status)) {
-        return status;
-    }
-    if (text == NULL || cli->opt.dry_run) {
-        if (of[0] == '\0' && cli->out == OUT_TABLE) {
-            say("no deadline; next: drover deadline %s 36h", ref.campaign);
-        }
-        return EXIT_OK;
-    }
-    AUTO_JSON json_t *body = json_pack("{s:o}", "deadline", none ? json_null() : json_string(at));
-    const struct wish w = {.body = body, .parts = -1, .musd = -1};
-    status = change(cli, &ref, &w, &r);
-    if (status != EXIT_OK) {
+    AUTO_JSON json_t *body = text == NULL ? NULL : json_pack("{s:s?}", "deadline", at);
+    const struct wish w = {
+        .body = body, .parts = -1, .musd = -1, .deadline = none ? "" : at, .asks = true};
+    if (!change(cli, &ref, &w, &r, &status)) {
         return status;
     }
     char day[TEXT_N];

@@ -8,7 +8,59 @@
 #include "progress.h"
 #include "source_dirs.h"
 #include "table.h"
+#include <ctype.h>
 #include <stdio.h>
+
+/* The verb that changes this key of a live campaign, and what it is called with when the file has
+ * no value; NULL: it is not changed. A limit of a stage is that of *ret_stage. */
+static const char *verb_of(const char *pointer, const char **ret_none, struct str *ret_stage)
+{
+    static const struct {
+        const char *pointer, *verb, *none;
+    } known[] = {{"limits.deadline", "deadline", "none"},
+                 {"limits.priority", "priority", "50"},
+                 {"limits.parts", "scale", "none"},
+                 {"budget", "budget", "none"},
+                 {"budget.total", "budget", "none"}};
+    struct str of = str_of(pointer);
+    *ret_stage = STR("");
+    if (str_starts(of, "stages.") && str_ends(of, ".limits.parts")) {
+        size_t before = strlen("stages."), after = strlen(".limits.parts");
+        *ret_stage = (struct str){pointer + before, of.n - before - after};
+        of = STR("limits.parts");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (str_eq_cstr(of, known[i].pointer)) {
+            *ret_none = known[i].none;
+            return known[i].verb;
+        }
+    }
+    return NULL;
+}
+
+/* The command that changes a key as the file has it: "drover deadline c-7 2026-12-01T18:00:00Z". */
+static void say_change(const char *campaign, const char *pointer, const char *message)
+{
+    const char *none = NULL, *to = strstr(message, " -> ");
+    struct str stage;
+    const char *verb = verb_of(pointer, &none, &stage);
+    if (verb == NULL || to == NULL) {
+        return;
+    }
+    struct str value = str_of(to + strlen(" -> "));
+    if (str_eq_cstr(value, "(none)")) {
+        value = str_of(none);
+    } else if (str_ends(value, " USD")) {
+        value.n -= strlen(" USD");
+    }
+    for (size_t i = 0; i < value.n; i++) { /* a shell reads it as one word */
+        if (isalnum((unsigned char)value.p[i]) == 0 && strchr(":.+-", value.p[i]) == NULL) {
+            return;
+        }
+    }
+    say("  change it there: drover %s %s%s%.*s %.*s", verb, campaign, stage.n > 0 ? "/" : "",
+        (int)stage.n, stage.p, (int)value.n, value.p);
+}
 
 /* A campaign of this name is live: which one, and the keys in which its file differs. */
 static int refused_live(const struct cli *cli, const struct client_reply *r)
@@ -29,6 +81,12 @@ static int refused_live(const struct cli *cli, const struct client_reply *r)
     int64_t more = jint(r->json, "errors_dropped");
     if (more > 0) {
         say("  ... and %lld more", (long long)more);
+    }
+    json_array_foreach(json_object_get(r->json, "errors"), i, e)
+    {
+        AUTO_FREE char *pointer = text_clean(jstr(e, "pointer"));
+        AUTO_FREE char *message = text_clean(jstr(e, "message"));
+        say_change(jstr(r->json, "campaign"), pointer, message);
     }
     say("  next: drover get %s shows it; --again submits a second one", jstr(r->json, "campaign"));
     return EXIT_CONFLICT;

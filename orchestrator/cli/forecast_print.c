@@ -60,6 +60,14 @@ static void stages_print(const json_t *f)
     }
 }
 
+static void fits_print(const char *indent, const json_t *f)
+{
+    double fits = json_number_value(json_object_get(f, "fits_budget"));
+    if (fits < 0.995) {
+        (void)printf("%s! the budget suffices in %.0f of 100 cases\n", indent, fits * 100);
+    }
+}
+
 void forecast_print(const struct cli *cli, const json_t *forecast, const json_t *what_if)
 {
     if (!json_is_object(forecast)) {
@@ -73,10 +81,7 @@ void forecast_print(const struct cli *cli, const json_t *forecast, const json_t 
     }
     band_print("Forecast ", forecast);
     stages_print(forecast);
-    double fits = json_number_value(json_object_get(forecast, "fits_budget"));
-    if (fits < 0.995) {
-        (void)printf("  ! the budget suffices in %.0f of 100 cases\n", fits * 100);
-    }
+    fits_print("  ", forecast);
     advice_print(forecast);
     if (json_is_object(what_if)) {
         AUTO_FREE char *head = xasprintf("if %s:", jstr(what_if, "text"));
@@ -84,14 +89,12 @@ void forecast_print(const struct cli *cli, const json_t *forecast, const json_t 
     }
 }
 
-void deadline_print(const struct cli *cli, const char *deadline, const json_t *forecast)
+static void deadline_print(const struct cli *cli, const char *deadline, const json_t *forecast)
 {
     usec_t at;
     struct err err = ERR_INIT;
     char day[TEXT_N], left[TEXT_N], by[TEXT_N];
     const json_t *end = json_object_get(forecast, "end");
-    const char *binding = jstr(forecast, "binding");
-    AUTO_FREE char *type = text_clean(jstr(forecast, "binding_instance_type"));
     AUTO_FREE char *what = NULL;
     if (!clock_parse_rfc3339(deadline, &at, &err)) {
         return;
@@ -112,7 +115,41 @@ void deadline_print(const struct cli *cli, const char *deadline, const json_t *f
         xasprintf("%s UTC, %s%s%s: %s", when(deadline, day), left_s < 0 ? "" : "in ",
                   span(left_s < 0 ? -left_s : left_s, left), left_s < 0 ? " ago" : "", what);
     text_print(cli, "Deadline ", line);
+}
+
+static void binds_print(const char *indent, const json_t *f)
+{
+    const char *binding = jstr(f, "binding");
+    AUTO_FREE char *type = text_clean(jstr(f, "binding_instance_type"));
     if (binding[0] != '\0' && strcmp(binding, "none") != 0) {
-        (void)printf("  binds: %s%s%s\n", binding, type[0] != '\0' ? " of " : "", type);
+        (void)printf("%sbinds: %s%s%s\n", indent, binding, type[0] != '\0' ? " of " : "", type);
+    }
+}
+
+static void side_print(const char *head, const json_t *f)
+{
+    band_print(head, f);
+    binds_print("     ", f);
+    fits_print("     ", f);
+}
+
+void forecast_preview_print(const struct cli *cli, const json_t *answer, const char *deadline)
+{
+    const json_t *now = json_object_get(answer, "campaign");
+    const json_t *then = json_object_get(answer, "what_if");
+    bool both =
+        json_is_true(json_object_get(now, "known")) && json_is_true(json_object_get(then, "known"));
+    if (both) {
+        side_print("Now ", now);
+        side_print("Then", then);
+    } else if (json_is_true(json_object_get(now, "known"))) {
+        forecast_print(cli, now, NULL);
+    } else {
+        AUTO_FREE char *why = text_clean(jstr(answer, "reason"));
+        text_print(cli, "Forecast ", why);
+    }
+    deadline_print(cli, deadline, both ? then : now);
+    if (!both) {
+        binds_print("  ", now);
     }
 }

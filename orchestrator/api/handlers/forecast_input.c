@@ -338,7 +338,8 @@ static bool load_campaign(struct forecast_facts *a, struct store *db, int64_t id
                                    .weight = c.weight,
                                    .parts_limit = c.parts_limit,
                                    .left_musd = left_of(c.cap_musd, c.reserved_musd + c.spent_musd),
-                                   .spent_musd = c.spent_musd};
+                                   .spent_musd = c.spent_musd,
+                                   .reserved_musd = c.reserved_musd};
     return true;
 }
 
@@ -566,5 +567,9 @@ bool forecast_facts_what_if(struct api_req *r, const struct forecast_facts *a, s
         return err_set(err, ERR_INVALID, "what_if cannot be read");
     }
     check_type(a, ret, r->faults);
+    if (ret->stage[0] != '\0' && forecast_facts_stage(a, ret->stage) < 0) {
+        faults_add(r->faults, (struct position){1, 1}, "stage", "unknown_stage",
+                   "a stage of this campaign that is to run", "there is no %s", ret->stage);
+    }
     return r->faults->n == 0 || err_set(err, ERR_INVALID, "what_if cannot be tried");
 }

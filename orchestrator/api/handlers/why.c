@@ -80,11 +80,12 @@ static void out_changes(struct json_out *w, struct forecast_facts *a, const stru
     for (int i = 0; i < n; i++) {
         int slots_i = advice[i].slots_i;
         int64_t to = advice[i].more + (slots_i < 0 ? MAX(limit, 0) : in->slots[slots_i].quota);
-        struct what_if what = {
-            .slots = slots_i < 0 ? -1 : to, .parts = slots_i < 0 ? to : -1, .spot_loss = -1};
+        struct what_if what = WHAT_IF_NOTHING;
+        *(slots_i < 0 ? &what.parts : &what.slots) = to;
         struct forecast f;
         if (!forecast_run_what_if(in, &what, &f, &ignored) || !f.known ||
-            f.start_us.p50 == USEC_NEVER || base->start_us.p50 == USEC_NEVER) {
+            f.start_us.p50 == USEC_NEVER || base->start_us.p50 == USEC_NEVER ||
+            f.start_us.p50 > base->start_us.p50) {
             continue;
         }
         char command[160];

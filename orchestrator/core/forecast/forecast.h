@@ -72,6 +72,7 @@ struct forecast_campaign {
     int64_t parts_limit; /* -1 none */
     musd_t left_musd;    /* left of its own cap after reserved and spent; INT64_MAX: no cap */
     musd_t spent_musd;   /* settled so far */
+    musd_t reserved_musd;
 };
 struct forecast_project {
     int64_t project_id, weight;
@@ -155,8 +156,9 @@ bool forecast_run(const struct forecast_input *in, struct forecast *ret,
 
 /* forecast_run of a changed input with the same random numbers, so that differences come from the
  * change. `slots` sets the quota and the operator's limit of the type, and raises every parts limit
- * of the target to it unless `parts` is given. The new type must be in in->slots (price and quota),
- * else ERR_INVALID; it is assumed to be as fast. */
+ * of the target to it. `parts` is then set as PATCH does: the limit of the campaign or of the stage
+ * alone. The new type must be in in->slots (price and quota), and the stage be one of the target,
+ * else ERR_INVALID; the type is assumed to be as fast. */
 bool forecast_run_what_if(const struct forecast_input *in, const struct what_if *what,
                           struct forecast *ret, struct err *err) MUST_CHECK;
 

@@ -94,19 +94,38 @@ static void lift(int64_t *limit, int64_t n)
     *limit = *limit < 0 ? -1 : MAX(*limit, n);
 }
 
-static void set_parts(struct changed *c, int64_t n, bool only_up)
+/* Room for n parts at once, wherever a limit is lower. */
+static void lift_parts(struct changed *c, int64_t n)
 {
-    int64_t *campaign = &c->campaigns[c->in.target_i].parts_limit;
-    if (only_up) {
-        lift(campaign, n);
-    } else {
-        *campaign = n;
-    }
+    lift(&c->campaigns[c->in.target_i].parts_limit, n);
     for (int i = 0; i < c->in.stages_n; i++) {
         if (c->stages[i].campaign_i == c->in.target_i) {
             lift(&c->stages[i].parts_limit, n);
         }
     }
+}
+
+static bool set_parts(struct changed *c, const struct what_if *what, struct err *err)
+{
+    int64_t n = what->parts == WHAT_IF_NO_LIMIT ? -1 : what->parts;
+    if (what->stage[0] == '\0') {
+        c->campaigns[c->in.target_i].parts_limit = n;
+        return true;
+    }
+    for (int i = 0; i < c->in.stages_n; i++) {
+        if (c->stages[i].campaign_i == c->in.target_i &&
+            strcmp(c->stages[i].stage->name, what->stage) == 0) {
+            c->stages[i].parts_limit = n;
+            return true;
+        }
+    }
+    return err_set(err, ERR_INVALID, "it has no stage %s that is to run", what->stage);
+}
+
+static void set_budget(struct forecast_campaign *c, musd_t cap)
+{
+    c->left_musd =
+        cap == WHAT_IF_NO_LIMIT ? INT64_MAX : MAX(cap - c->spent_musd - c->reserved_musd, 0);
 }
 
 static void set_slots(struct changed *c, int slots_i, int64_t n)
@@ -137,10 +156,16 @@ bool forecast_run_what_if(const struct forecast_input *in, const struct what_if 
         }
     }
     if (what->slots >= 0) {
-        set_parts(&c, what->slots, true);
+        lift_parts(&c, what->slots);
     }
-    if (what->parts >= 0) {
-        set_parts(&c, what->parts, false);
+    if (what->parts != -1 && !set_parts(&c, what, err)) {
+        return false;
+    }
+    if (what->budget_musd != -1) {
+        set_budget(&c.campaigns[in->target_i], what->budget_musd);
+    }
+    if (what->priority >= 0) {
+        c.campaigns[in->target_i].priority = what->priority;
     }
     if (what->spot_loss >= 0) {
         c.in.spot_loss = what->spot_loss;
@@ -158,7 +183,7 @@ static bool with_more(const struct forecast_input *in, int slots_i, int64_t limi
     if (slots_i >= 0) {
         set_slots(&c, slots_i, limit + more);
     } else {
-        set_parts(&c, limit + more, true);
+        lift_parts(&c, limit + more);
     }
     return forecast_run(&c.in, ret, err);
 }

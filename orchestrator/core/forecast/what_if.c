@@ -6,8 +6,21 @@
 #define LOSS_DIGITS  6
 #define LOSS_MAX_PPM INT64_C(990000) /* above this a part would practically never end */
 
-static const char *const keys[] = {"slots", "type", "parts", "spot_loss", "order"};
-enum key { KEY_SLOTS, KEY_TYPE, KEY_PARTS, KEY_SPOT_LOSS, KEY_ORDER, KEY_COUNT };
+#define PRIORITY_MAX 100
+
+static const char *const keys[] = {"slots", "type",  "parts",  "spot_loss",
+                                   "order", "stage", "budget", "priority"};
+enum key {
+    KEY_SLOTS,
+    KEY_TYPE,
+    KEY_PARTS,
+    KEY_SPOT_LOSS,
+    KEY_ORDER,
+    KEY_STAGE,
+    KEY_BUDGET,
+    KEY_PRIORITY,
+    KEY_COUNT
+};
 
 static int key_find(struct str name)
 {
@@ -51,6 +64,40 @@ static bool type_ok(struct str v)
     return ok;
 }
 
+/* True for a limit that PATCH takes: none, or a number that parses. */
+static bool limit_read(enum key key, struct str v, int64_t *ret)
+{
+    struct err ignored = ERR_INIT;
+    if (str_eq_cstr(v, "none")) {
+        *ret = WHAT_IF_NO_LIMIT;
+        return true;
+    }
+    return key == KEY_BUDGET ? parse_usd(v, ret, &ignored)
+                             : parse_i64(v, 0, INT32_MAX, ret, &ignored);
+}
+
+/* Of the keys that PATCH has, too. */
+static void take_limit(enum key key, struct str name, struct str v, struct position at,
+                       struct what_if *w, struct faults *f)
+{
+    int64_t n = 0;
+    struct err ignored = ERR_INIT;
+    if (key == KEY_PARTS && !limit_read(key, v, &w->parts)) {
+        fault(f, at, name, "range", "parts=16", "a number of parts at once, 0 or more, or none");
+    } else if (key == KEY_BUDGET && !limit_read(key, v, &w->budget_musd)) {
+        fault(f, at, name, "range", "budget=900", "an amount in USD, or none");
+    } else if (key == KEY_PRIORITY && !parse_i64(v, 0, PRIORITY_MAX, &n, &ignored)) {
+        fault(f, at, name, "range", "priority=80", "a number from 0 to 100");
+    } else if (key == KEY_PRIORITY) {
+        w->priority = (int)n;
+    } else if (key == KEY_STAGE && (v.n == 0 || v.n >= sizeof w->stage)) {
+        fault(f, at, name, "value", "stage=download,parts=8", "the name of a stage");
+    } else if (key == KEY_STAGE) {
+        memcpy(w->stage, v.p, v.n);
+        w->stage[v.n] = '\0';
+    }
+}
+
 static void take(enum key key, struct str name, struct str v, struct position at, struct what_if *w,
                  struct faults *f)
 {
@@ -63,9 +110,10 @@ static void take(enum key key, struct str name, struct str v, struct position at
         }
         return;
     case KEY_PARTS:
-        if (!parse_i64(v, 1, SLOTS_MAX, &w->parts, &err)) {
-            fault(f, at, name, "range", "parts=16", "a number of parts at once, 1 to 1000000");
-        }
+    case KEY_STAGE:
+    case KEY_BUDGET:
+    case KEY_PRIORITY:
+        take_limit(key, name, v, at, w, f);
         return;
     case KEY_TYPE:
         if (!type_ok(v)) {
@@ -97,7 +145,7 @@ static void take(enum key key, struct str name, struct str v, struct position at
 
 bool what_if_parse(struct str text, struct what_if *ret, struct faults *faults)
 {
-    struct what_if w = {.slots = -1, .parts = -1, .spot_loss = -1};
+    struct what_if w = WHAT_IF_NOTHING;
     bool seen[KEY_COUNT] = {false};
     int before = faults->n + faults->dropped;
     if (text.n > WHAT_IF_TEXT_MAX) {
@@ -114,7 +162,8 @@ bool what_if_parse(struct str text, struct what_if *ret, struct faults *faults)
         if (key < 0) {
             const char *like = guess(name);
             fault(faults, at, name, "unknown_key",
-                  like != NULL ? like : "slots, type, parts, spot_loss, order",
+                  like != NULL ? like
+                               : "slots, type, parts, stage, budget, priority, spot_loss, order",
                   "is nothing that can be tried");
         } else if (seen[key]) {
             fault(faults, at, name, "duplicate", "give it once", "is given twice");
@@ -122,6 +171,10 @@ bool what_if_parse(struct str text, struct what_if *ret, struct faults *faults)
             seen[key] = true;
             take((enum key)key, name, str_trim(value), at, &w, faults);
         }
+    }
+    if (seen[KEY_STAGE] && !seen[KEY_PARTS]) {
+        faults_add(faults, (struct position){1, 1}, "stage", "value", "stage=download,parts=8",
+                   "is given without parts");
     }
     if (faults->n + faults->dropped > before) {
         return false;

@@ -37,7 +37,7 @@ def asked(a, *args, keys=b"", seconds=10, env=None):
 
 def check_help(t, a):
     r = a.drover("--help")
-    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 50, "--help lists every verb", VERBS)
+    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 51, "--help lists every verb", VERBS)
     bad = [v for v in VERBS if not ((h := a.drover(v, "--help")).returncode == 0 and h.stdout.startswith(f"examples:\n  drover {v}".replace("drover help", "drover help")) or v == "help")]
     t.ok(not bad, "each verb's help begins with examples", bad)
     unshown = []
@@ -100,6 +100,11 @@ def check_submit(t, a):
     r = a.drover("submit", "-", "-y", "-o", "json", stdin=spec("laion", top="budget: 901 USD").replace("max_runtime: 1h", "max_runtime: 2h"))
     t.ok(r.returncode == 5 and "  budget: 900 USD -> 901 USD\n  stages.download.max_runtime: 1h -> 2h\n" in r.stderr, "with the keys that differ", r.stderr)
     t.eq((json.loads(r.stdout)["code"], json.loads(r.stdout)["campaign"]), ("live_name", "c-1"), "and -o json is the API's")
+    t.ok("  change it there: drover budget c-1 901\n" in r.stderr and "there: drover scale" not in r.stderr, "with the command that changes one of them there", r.stderr)
+    more = spec("laion", top="limits: {deadline: 2099-12-01T18:00:00Z, priority: 70, parts: 3, weight: 5}", extra="    limits: {parts: 4}")
+    r = a.drover("submit", "-", "-y", stdin=more)
+    t.ok(r.returncode == 5 and all(f"  {x}\n" in r.stderr for x in ("limits.deadline: (none) -> 2099-12-01T18:00:00Z", "limits.weight: (none) -> 5", "change it there: drover deadline c-1 2099-12-01T18:00:00Z", "change it there: drover priority c-1 70",
+        "change it there: drover scale c-1 3", "change it there: drover scale c-1/download 4", "change it there: drover budget c-1 none")), "a deadline, a priority and other limits of the file are named with theirs", r.stderr)
     t.eq(a.drover("submit", good, "--dry-run").returncode, 5, "--dry-run says so, too")
     t.eq([a.drover(v, good).returncode for v in ("validate", "plan")], [0, 0], "validate and plan look at the file alone")
     out, status = asked(a, "submit", good, keys=b"y\n")
@@ -384,6 +389,51 @@ def check_audit(t, a):
     t.eq((a.drover("audit", "--action", "Retry").returncode, a.drover("audit", "--campaign", "no-such-name").returncode), (2, 3), "an action that is none: 2; a campaign that is not there: 3")
 
 
+def check_limits(t, a):
+    """scale, budget, priority and deadline: what would follow is shown first, --dry-run shows nothing else."""
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.2xlarge', 408000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.2xlarge', 8)")
+    a.objects("data", [f"limits/{i:03}.parquet" for i in range(16)])
+    text = spec("limits", '{from: "s3://data/limits/*.parquet"}', "    expect: {duration: 60m}\n    limits: {parts: 6}", "budget: 900 USD\nlimits: {parts: 1, priority: 50, deadline: 2099-12-01T18:00:00Z}")
+    c = a.drover("submit", "-", "-y", "-o", "name", stdin=text.replace("ml.c5.xlarge", "ml.c5.2xlarge").replace("max_runtime: 1h", "max_runtime: 2h")).stdout.strip()
+    leader_takes(a, int(c[2:]))
+    now = lambda: a.get(f"/v1/campaigns/{c}")[1]  # noqa: E731
+    before = now()
+    hours = lambda v: v["end"]["p50_seconds"] / 3600  # noqa: E731
+    binds = lambda v: (v["binding"], v["binding_instance_type"])  # noqa: E731
+    seen = {}
+    for what, args in (("scale", ("4",)), ("scale", ("none",)), ("scale", ("0",)), ("budget", ("1",)), ("budget", ("none",)), ("budget", ("--at-limit", "hold")), ("priority", ("80",)), ("deadline", ("2h",))):
+        r = a.drover(what, c, *args, "--dry-run")
+        out = json.loads(a.drover(what, c, *args, "--dry-run", "-o", "json").stdout or "{}")
+        sides = re.findall(r"^(Now |Then|Forecast ) (?:ends in .* \(.* to .*\)|does not end .*)$", r.stdout, re.M)
+        want = ["Forecast "] if args[-1] in ("hold", "2h") else ["Now ", "Then"]
+        t.ok(r.returncode == 0 and sides == want and len(re.findall("costs [0-9.]+ USD \\([0-9.]+ to", r.stdout)) == len(want) and "  binds: concurrency\n" in r.stdout and "Deadline " in r.stdout and "what_if" in out or len(want) == 1,
+             f"{what} {' '.join(args)} --dry-run shows end, cost and what binds, before and after", (r, out))
+        seen[what + " " + args[-1]] = out
+    t.eq(now(), before, "and none of them changes anything")
+    four = seen["scale 4"]
+    t.ok(15 < hours(four["campaign"]) < 25 and 3 < hours(four["what_if"]) < 7 and binds(four["what_if"]) == ("concurrency", None), "four at once end four times as soon", four)
+    six = seen["scale none"]["what_if"]
+    t.ok(2 < hours(six) < hours(four["what_if"]) and binds(six)[0] == "concurrency", "without a limit that of the stage binds", six)
+    t.ok(seen["scale 0"]["what_if"]["end"]["p50_seconds"] is None and seen["budget 1"]["what_if"]["end"]["p50_seconds"] is None and binds(seen["budget 1"]["what_if"])[0] == "budget", "no parts, or no money, and it does not end", seen)
+    r = a.drover("scale", f"{c}/download", "8", "--dry-run", "-o", "json")
+    t.eq(json.loads(r.stdout)["what_if"]["text"], "stage=download,parts=8", "a limit of a stage")
+    r = a.drover("scale", f"{c}/nothing", "8", "--dry-run")
+    t.ok(r.returncode == 2 and "there is no nothing" in r.stderr and not r.stdout, "of one that is not there: 2", r)
+    r = a.drover("scale", c, "4")
+    t.ok(r.returncode == 2 and r.stdout.startswith("Now  ends in") and "add -y" in r.stderr and now() == before, "it is shown before it asks", r)
+    r = a.drover("scale", c, "4", "-y")
+    t.ok(r.returncode == 0 and re.search(r"^Then ends in (.*\n)*.* c-\d+: at most 4 parts at once", r.stdout, re.M) and now()["limits"]["parts"] == 4, "and before it is changed", r)
+    r = a.drover("priority", c, "80", "-o", "json")
+    t.ok(r.returncode == 0 and json.loads(r.stdout)["priority"] == 80 and now()["priority"] == 80, "priority sets it; -o json is the campaign", r)
+    t.ok("priority 80; what is free goes to the highest first" in a.drover("priority", c, "80").stdout, "and says what it means")
+    for bad in ("101", "-1", "high"):
+        r = a.drover("priority", c, "--", bad) if bad[0] == "-" else a.drover("priority", c, bad)
+        t.ok(r.returncode == 2 and "next: " in r.stderr and now()["priority"] == 80, f"priority {bad} is refused", r)
+    a.sql(f"UPDATE campaign_run SET state = 'succeeded', ended_at = clock_timestamp() WHERE campaign_id = {c[2:]}")
+    r = a.drover("priority", c, "70", "--dry-run")
+    t.ok(r.returncode == 0 and "nothing is left" in r.stdout, "of one that has ended there is nothing to show", r)
+
+
 def check_events(t, a):
     p = subprocess.Popen([DROVER, "events", "-o", "jsonl"], stdout=subprocess.PIPE, text=True,
                          env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file})
@@ -416,6 +466,7 @@ def run(t, pg):
     check_watch(t, a)
     check_archive(t, a)
     check_audit(t, a)
+    check_limits(t, a)
     check_events(t, a)
     check_repeat(t, a)
     a.close()

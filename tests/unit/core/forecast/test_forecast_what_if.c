@@ -4,7 +4,7 @@
 
 static struct what_if no_change(void)
 {
-    return (struct what_if){.slots = -1, .parts = -1, .spot_loss = -1};
+    return (struct what_if)WHAT_IF_NOTHING;
 }
 
 static int64_t what_if(const struct world *w, const struct what_if *what)
@@ -72,6 +72,61 @@ static void test_forecast_what_if__changes_one_thing(void **state)
     free(w);
 }
 
+/* The limits that a person may change, each as PATCH of it would. */
+static void test_forecast_what_if__changes_a_limit_as_patch_does(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    struct forecast_stage *s = add_stage(w, 0, 16);
+    struct what_if x = no_change();
+    s->parts_limit = 2;
+    w->campaigns[0].parts_limit = 1;
+    assert_min(what_if(w, &x), 160);
+    x.parts = 4; /* the stage's own limit stays */
+    assert_min(what_if(w, &x), 80);
+    x.parts = WHAT_IF_NO_LIMIT;
+    assert_min(what_if(w, &x), 80);
+    (void)snprintf(x.stage, sizeof x.stage, "first");
+    assert_min(what_if(w, &x), 160); /* now the campaign's stays */
+    w->campaigns[0].parts_limit = -1;
+    assert_min(what_if(w, &x), 40);
+    x.parts = 1;
+    assert_min(what_if(w, &x), 160);
+    x.parts = 0;
+    assert_true(what_if(w, &x) == USEC_NEVER);
+    (void)snprintf(x.stage, sizeof x.stage, "third");
+    struct err err = ERR_INIT;
+    struct forecast f;
+    assert_false(forecast_run_what_if(&w->in, &x, &f, &err));
+    assert_int_equal(err.code, ERR_INVALID);
+    s->parts_limit = -1;
+    /* What is spent and reserved is no longer there. A part reserves 7.20 and costs 0.60. */
+    x = no_change();
+    w->campaigns[0].spent_musd = 100000000;
+    w->campaigns[0].reserved_musd = 50000000;
+    x.budget_musd = 150000000;
+    assert_true(what_if(w, &x) == USEC_NEVER);
+    x.budget_musd += 100000000;
+    assert_min(what_if(w, &x), 40);
+    w->campaigns[0].left_musd = 0;
+    x = no_change();
+    assert_true(what_if(w, &x) == USEC_NEVER);
+    x.budget_musd = WHAT_IF_NO_LIMIT;
+    assert_min(what_if(w, &x), 40);
+    free(w);
+    /* Before or behind another one of 16 parts. */
+    w = world_new();
+    w->in.campaigns_n = 2;
+    add_stage(w, 0, 16);
+    add_stage(w, 1, 16);
+    x = no_change();
+    x.priority = 80;
+    assert_min(what_if(w, &x), 40);
+    x.priority = 20;
+    assert_min(what_if(w, &x), 80);
+    free(w);
+}
+
 static int advise(const struct world *w, struct forecast_advice *a, int n_max)
 {
     struct err err = ERR_INIT;
@@ -120,6 +175,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forecast_what_if__changes_one_thing),
+        cmocka_unit_test(test_forecast_what_if__changes_a_limit_as_patch_does),
         cmocka_unit_test(test_forecast_what_if__advice_is_worth_it),
     };
     return cmocka_run_group_tests_name("forecast_what_if", tests, NULL, NULL);

@@ -27,6 +27,14 @@ static void test_what_if__reads_every_key(void **state)
     assert_true(w.fifo);
     assert_true(parse("order=longest", &w));
     assert_true(!w.fifo && w.longest_first);
+    assert_true(parse("stage=download,parts=0,budget=12.50 USD,priority=0", &w));
+    assert_string_equal(w.stage, "download");
+    assert_int_equal(w.parts, 0);
+    assert_int_equal(w.budget_musd, 12500000);
+    assert_int_equal(w.priority, 0);
+    assert_true(parse("parts=none,budget=none", &w));
+    assert_int_equal(w.parts, WHAT_IF_NO_LIMIT);
+    assert_int_equal(w.budget_musd, WHAT_IF_NO_LIMIT);
 }
 
 static void test_what_if__empty_changes_nothing(void **state)
@@ -37,6 +45,7 @@ static void test_what_if__empty_changes_nothing(void **state)
         struct what_if w;
         assert_true(parse(texts[i], &w));
         assert_true(w.slots == -1 && w.parts == -1 && w.spot_loss < 0 && !w.fifo);
+        assert_true(w.budget_musd == -1 && w.priority == -1 && w.stage[0] == '\0');
         assert_string_equal(w.instance_type, "");
     }
 }
@@ -45,7 +54,7 @@ static void test_what_if__every_fault_is_told_with_its_column(void **state)
 {
     (void)state;
     struct what_if w = {.slots = 7};
-    assert_false(parse("slot=3,parts=0,spot_loss=1,order=lifo,type=c5,parts=1,parts=2", &w));
+    assert_false(parse("slot=3,parts=x,spot_loss=1,order=lifo,type=c5,parts=1,parts=2", &w));
     assert_int_equal(faults.n, 7);
     assert_string_equal(faults.at[0].code, "unknown_key");
     assert_string_equal(faults.at[0].hint, "slots");
@@ -74,7 +83,15 @@ static void test_what_if__refuses_what_is_out_of_bounds(void **state)
                                       ",",
                                       "slots=3,,",
                                       "spot_loss=-0.1",
-                                      "spot_loss=nan"};
+                                      "spot_loss=nan",
+                                      "parts=-2",
+                                      "parts=",
+                                      "budget=",
+                                      "budget=-1",
+                                      "priority=101",
+                                      "priority=none",
+                                      "stage=,parts=1",
+                                      "stage=download"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct what_if w;
         assert_false(parse(bad[i], &w));
