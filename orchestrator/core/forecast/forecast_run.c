@@ -190,6 +190,8 @@ static void reset(struct forecast_pass *r, int run_i)
     }
 }
 
+#define FOR_EVER_US (INT64_C(100) * 366 * 24 * 3600 * USEC_PER_SEC) /* binds more than any wait */
+
 static enum forecast_binding binding_of(enum wait_reason why)
 {
     static const enum forecast_binding bindings[] = {
@@ -263,7 +265,8 @@ bool forecast_pass(struct forecast_pass *r, int run_i)
         wake_us = MIN(MAX(wake_us, r->now_us + 1), foreign_wake(r));
         usec_t next_us = r->events_n > 0 ? MIN(r->events[0].at_us, wake_us) : wake_us;
         if (next_us == USEC_NEVER) {
-            return true; /* nothing will change any more: what is left never starts */
+            count_waiting(r, FOR_EVER_US); /* nothing will change: what is left never starts */
+            return true;
         }
         next_us = MAX(next_us, r->now_us);
         count_waiting(r, next_us - r->now_us);

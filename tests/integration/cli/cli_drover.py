@@ -414,7 +414,7 @@ def check_limits(t, a):
     t.ok(15 < hours(four["campaign"]) < 25 and 3 < hours(four["what_if"]) < 7 and binds(four["what_if"]) == ("concurrency", None), "four at once end four times as soon", four)
     six = seen["scale none"]["what_if"]
     t.ok(2 < hours(six) < hours(four["what_if"]) and binds(six)[0] == "concurrency", "without a limit that of the stage binds", six)
-    t.ok(seen["scale 0"]["what_if"]["end"]["p50_seconds"] is None and seen["budget 1"]["what_if"]["end"]["p50_seconds"] is None and binds(seen["budget 1"]["what_if"])[0] == "budget", "no parts, or no money, and it does not end", seen)
+    t.ok(seen["scale 0"]["what_if"]["end"]["p50_seconds"] is None and seen["budget 1"]["what_if"]["end"]["p50_seconds"] is None and [binds(seen[k]["what_if"])[0] for k in ("scale 0", "budget 1")] == ["concurrency", "budget"], "no parts, or no money, and it does not end", seen)
     r = a.drover("scale", f"{c}/download", "8", "--dry-run", "-o", "json")
     t.eq(json.loads(r.stdout)["what_if"]["text"], "stage=download,parts=8", "a limit of a stage")
     r = a.drover("scale", f"{c}/nothing", "8", "--dry-run")

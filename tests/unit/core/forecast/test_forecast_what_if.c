@@ -7,14 +7,19 @@ static struct what_if no_change(void)
     return (struct what_if)WHAT_IF_NOTHING;
 }
 
-static int64_t what_if(const struct world *w, const struct what_if *what)
+static struct forecast whole(const struct world *w, const struct what_if *what)
 {
     struct err err = ERR_INIT;
     struct forecast f;
     if (!forecast_run_what_if(&w->in, what, &f, &err)) {
         fail_msg("%s", err.message);
     }
-    return f.end_us.p50;
+    return f;
+}
+
+static int64_t what_if(const struct world *w, const struct what_if *what)
+{
+    return whole(w, what).end_us.p50;
 }
 
 static void test_forecast_what_if__changes_one_thing(void **state)
@@ -94,6 +99,7 @@ static void test_forecast_what_if__changes_a_limit_as_patch_does(void **state)
     assert_min(what_if(w, &x), 160);
     x.parts = 0;
     assert_true(what_if(w, &x) == USEC_NEVER);
+    assert_int_equal(whole(w, &x).binding, FORECAST_BINDS_CONCURRENCY);
     (void)snprintf(x.stage, sizeof x.stage, "third");
     struct err err = ERR_INIT;
     struct forecast f;
@@ -108,6 +114,10 @@ static void test_forecast_what_if__changes_a_limit_as_patch_does(void **state)
     assert_true(what_if(w, &x) == USEC_NEVER);
     x.budget_musd += 100000000;
     assert_min(what_if(w, &x), 40);
+    x.parts = 1; /* the last part waits for money for ever, for others first */
+    x.budget_musd = 150000000 + 9 * 1000000;
+    assert_true(what_if(w, &x) == USEC_NEVER);
+    assert_int_equal(whole(w, &x).binding, FORECAST_BINDS_MONEY);
     w->campaigns[0].left_musd = 0;
     x = no_change();
     assert_true(what_if(w, &x) == USEC_NEVER);
