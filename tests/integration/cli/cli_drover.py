@@ -406,7 +406,7 @@ def check_limits(t, a):
         out = json.loads(a.drover(what, c, *args, "--dry-run", "-o", "json").stdout or "{}")
         sides = re.findall(r"^(Now |Then|Forecast ) (?:ends in .* \(.* to .*\)|does not end .*)$", r.stdout, re.M)
         want = ["Forecast "] if args[-1] in ("hold", "2h") else ["Now ", "Then"]
-        t.ok(r.returncode == 0 and sides == want and len(re.findall("costs [0-9.]+ USD \\([0-9.]+ to", r.stdout)) == len(want) and "  binds: concurrency\n" in r.stdout and "Deadline " in r.stdout and "what_if" in out or len(want) == 1,
+        t.ok(r.returncode == 0 and sides == want and len(re.findall("costs [0-9.]+ USD \\([0-9.]+ to", r.stdout)) == len(want) and "  binds: concurrency\n" in r.stdout and "Deadline " in r.stdout and ("what_if" in out) == (len(want) == 2),
              f"{what} {' '.join(args)} --dry-run shows end, cost and what binds, before and after", (r, out))
         seen[what + " " + args[-1]] = out
     t.eq(now(), before, "and none of them changes anything")
