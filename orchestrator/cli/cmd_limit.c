@@ -40,8 +40,8 @@ static bool costs(const struct wish *w, const struct ref *ref, const json_t *now
     return w->parts > parts_now(now, ref) || w->musd > musd || w->stops;
 }
 
-/* End, cost and what binds, as they are and as they would be. False: *ret_exit; that no forecast can
- * be had hinders no change. */
+/* End, cost and what binds, as they are and as they would be. False: *ret_exit is the exit status.
+ * That no forecast can be had hinders no change. */
 static bool preview(struct cli *cli, const struct ref *ref, const struct wish *w, const json_t *now,
                     int *ret_exit)
 {
@@ -61,7 +61,9 @@ static bool preview(struct cli *cli, const struct ref *ref, const struct wish *w
         return false;
     }
     if (!only && (!client_try(cli, &call, &r, &err) || r.status != 200)) {
-        say("there is no forecast now; see it with drover plan %s", ref->campaign);
+        if (r.status < 400 || r.status >= 500) { /* else the change is refused with the reason */
+            say("there is no forecast now; see it with drover plan %s", ref->campaign);
+        }
     } else if (cli->out == OUT_TABLE) {
         const char *deadline = w->deadline != NULL ? w->deadline : jstr(now, "deadline");
         forecast_preview_print(cli, r.json, deadline);

@@ -419,6 +419,8 @@ def check_limits(t, a):
     t.eq(json.loads(r.stdout)["what_if"]["text"], "stage=download,parts=8", "a limit of a stage")
     r = a.drover("scale", f"{c}/nothing", "8", "--dry-run")
     t.ok(r.returncode == 2 and "there is no nothing" in r.stderr and not r.stdout, "of one that is not there: 2", r)
+    r = a.drover("budget", c, "1e3")
+    t.ok(r.returncode == 2 and "no forecast" not in r.stderr and "budget.total: '1e3'" in r.stderr, "what is refused is refused for its reason alone", r)
     r = a.drover("scale", c, "4")
     t.ok(r.returncode == 2 and r.stdout.startswith("Now  ends in") and "add -y" in r.stderr and now() == before, "it is shown before it asks", r)
     r = a.drover("scale", c, "4", "-y")
