@@ -3,7 +3,7 @@
 csv, no cell is a formula, no terminal byte gets through, every list verb has every format, an answer that
 is begun is a whole document, every error code has a next step that runs, completion offers what the tables hold, a token goes to its
 own server only, and `watch` draws one frame on a
-terminal that changes its size. Method: the real drover against a server of this test that answers what it
+terminal that changes its size, and each command begins at once. Method: the real drover against a server of this test that answers what it
 is told to.
 """
 import csv
@@ -17,12 +17,14 @@ import random
 import re
 import select
 import signal
+import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
 import threading
+import time
 
 import yaml
 
@@ -32,6 +34,8 @@ from kit.terminal import on_terminal
 
 DROVER = BIN + "/drover"
 CLI = f"{TOP}/orchestrator/cli"
+START_MS, STARTS = 10, 30
+NOTHING_MS = 0.5  # of CPU of /bin/true on a quiet machine
 # Text that a reader of YAML or CSV, a spreadsheet or a terminal could take for something else.
 HOSTILE = ["=1+1", "+1", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠1", "=cmd|' /C calc'!A0", '"', '""', 'a,"b"', "a;b", "a\nb", "a\r\nb", "\x1b[31m", "\x7f",
            "\u0085", "\u009b31m", "\u2028", "\u2029", "a \u2028 b", "a \u2029 b", "\ufeffx", "\ufffe", "\uffff", "😀", "\u202e", "", " ", " x", "x ", "~", "null", "Null", "true", "yes", "NO", "y", "n", "on", "1", "1.5", "0x1f",
@@ -92,6 +96,25 @@ def value(r, depth):
 
 def value_key(r):
     return r.choice([h for h in HOSTILE if len(h) < 100] + ["a", "b_c", "d.e"])
+
+
+def started(argv, env):
+    """Milliseconds of CPU time from fork to exit, and of all time."""
+    began = time.monotonic()
+    pid = os.posix_spawn(argv[0], argv, env, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+    _, status, used = os.wait4(pid, 0)
+    return (used.ru_utime + used.ru_stime) * 1000, (time.monotonic() - began) * 1000, status
+
+
+def check_start(t, s):
+    """CPU time, since all time depends on what else runs. Where caches are shared that grows, too: so does that of a program which
+    does nothing, started in turn, and the bound with it."""
+    for args in (["--version"], ["help"], ["help", "retry"], ["completion", "bash"]):
+        mine, beside = zip(*((started([DROVER, *args], s.env), started(["/bin/true"], s.env)) for _ in range(STARTS)))
+        cpu, wall, nothing = (statistics.median(x) for x in ([m[0] for m in mine], [m[1] for m in mine], [b[0] for b in beside]))
+        bound = START_MS * max(1, nothing / NOTHING_MS)
+        print(f"# drover {' '.join(args)}: {cpu:.1f} ms of CPU, {wall:.1f} ms in all, at the median; /bin/true {nothing:.2f} ms of CPU", flush=True)
+        t.ok(cpu <= bound and not any(m[2] for m in mine), f"drover {' '.join(args)}: at the median of {STARTS} at most {START_MS} ms of CPU of a quiet machine", (bound, mine))
 
 
 def check_yaml(t, s):
@@ -519,7 +542,7 @@ def check_prompt(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_yaml, check_lists, check_sort, check_narrow, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize, check_dumb):
+    for check in (check_start, check_yaml, check_lists, check_sort, check_narrow, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize, check_dumb):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
