@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Event streams. Aim: every event reaches every stream once and in order, over reconnects and restarts of the
-server and of PostgreSQL; streams occupy no thread, and those of clients that are gone are forgotten at once.
-Method: SQL writes events as the leader does; clients read sockets.
+server and of PostgreSQL, also beside a leader that stalls before its COMMIT; it comes soon after the COMMIT; streams
+occupy no thread, and those of clients that are gone are forgotten at once.
+Method: SQL writes events as the leader does, a stalled one by the statements of sql/queries; clients read sockets.
 """
 import ctypes
+import glob
+import http.client
 import json
 import os
 import re
@@ -11,11 +14,15 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import wait_for
+from kit import TOP, wait_for
 from kit.api import PSQL, Api, main, spec
+from kit.postgres import Session
+
+SOON_MS, SOON_QUIET_MS = 500, 5  # from COMMIT to a client, at p95; a SELECT and an answer without the database, on a quiet machine
 
 
 class Stream:
@@ -271,6 +278,114 @@ def check_slow(t, a):
     t.ok(ids == list(range(first, first + 8001)), "and gets all in the end: none lost, none doubled")
 
 
+def statement(name, *values):
+    """A statement of the leader's, as sql/queries/lease.sql has it."""
+    text = re.search(rf"-- name: {name}\n(.*?)(?:\n-- name:|\Z)", open(f"{TOP}/sql/queries/lease.sql").read(), re.S)[1]
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip()
+    for i, value in enumerate(values):
+        text = text.replace(f"${i + 1}", value)
+    return text
+
+
+class Leader(Session):
+    """A session that leads: it takes the lease, and writes events as every transaction of a leader does."""
+
+    def __init__(self, a, name):
+        super().__init__([PSQL, "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", a.pg.dir, "-U", "drover", "-d", a.db])
+        self.name, self.epoch, self.pid = name, None, self.ask("SELECT pg_backend_pid()")
+
+    def lead(self):
+        self.epoch = self.ask(statement("lease_take", f"'{self.name}'", "10000000")).splitlines()[-1]
+
+    def begin(self, n=1):
+        """Up to COMMIT; the ids it has taken."""
+        ids = self.ask(f"BEGIN; {statement('lease_check', self.epoch)}; INSERT INTO event (campaign_id, kind, detail) SELECT 1, 'part.state', json_build_object('n', i, 'text', '{self.name}') "
+                       f"FROM generate_series(1, {n}) i RETURNING id")
+        return [int(x) for x in ids.splitlines() if x.isdigit()]
+
+    def commit(self):
+        self.ask("NOTIFY drover_events; COMMIT")
+
+
+def check_stalled(t, a):
+    """A leader has the ids of its events and stalls before COMMIT. Another one that takes over is given later ids: none of them may be
+    committed, and so seen, while those before may still come."""
+    writers = {os.path.basename(f) for f in glob.glob(TOP + "/sql/queries/*.sql") if "INSERT INTO event " in open(f).read()}
+    t.ok(len(writers) > 3 and not [f for f in writers if f.startswith(("api_", "notices"))], "only the leader, which has one connection, writes events", writers)
+    old, new, third = (Leader(a, name) for name in ("old", "new", "third"))
+    old.lead()
+    s = Stream(a)
+    first = old.begin(3)
+    got = []
+
+    def takes_over(leader):
+        leader.lead()
+        got.extend(leader.begin(2))
+        leader.commit()
+
+    def waits(leader, behind):
+        return wait_for(lambda: s.read() or a.sql(f"SELECT {behind.pid} = ANY (pg_blocking_pids({leader.pid}))") == "t" or not thread.is_alive(), 20)
+
+    thread = threading.Thread(target=takes_over, args=(new,))
+    thread.start()
+    waits(new, old)
+    t.ok(thread.is_alive() and not got and not s.events(), "the next leader gets no id while the one before it stalls", (got, s.events()))
+    event(a, 0)  # a NOTIFY: the stream looks, and may not pass by what it does not see yet
+    old.commit()
+    thread.join()
+    seen = [e[0] for e in s.wait(5)]
+    t.ok(got and min(got) > max(first), "it is given later ones", (first, got))
+    t.eq(seen, first + got, "a stream has what the stalled one committed, then the next one's: none is skipped")
+    lost, before = new.begin(3), len(got)
+    held = new.ask(statement("lease_try_lock"))
+    thread = threading.Thread(target=takes_over, args=(third,))
+    thread.start()
+    waits(third, new)
+    evicted = a.sql(statement("lease_evict"))
+    thread.join()
+    refused = False
+    try:
+        new.commit()
+    except RuntimeError:
+        refused = True
+    seen = [e[0] for e in s.wait(7)]
+    left = a.sql(f"SELECT count(*) FROM event WHERE id IN ({','.join(map(str, lost))})")
+    t.ok((held, evicted, left) == ("t", "1", "0") and refused and min(got[before:]) > max(lost), "one that is ended instead commits nothing any more", (held, evicted, left, refused, lost, got))
+    t.eq(seen, first + got, "and the stream goes on with what there is")
+    for x in (old, new, third, s):
+        x.close()
+
+
+def p95(ms):
+    return sorted(ms)[len(ms) * 95 // 100 - 1]
+
+
+def check_soon(t, a):
+    """From COMMIT to another client, at p95. Where a SELECT and an answer without the database take longer than on a quiet machine, so may this."""
+    with_db = Session([PSQL, "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", a.pg.dir, "-U", "drover", "-d", a.db])
+    c = http.client.HTTPConnection("127.0.0.1", a.port)
+    s, ms, beside = Stream(a, rcvbuf=1 << 20), [], []
+    s.s.settimeout(5)
+    for i in range(200):
+        with_db.ask("BEGIN; INSERT INTO event (campaign_id, kind, detail) VALUES (1, 'part.state', '{}'); NOTIFY drover_events")
+        began = time.monotonic()
+        with_db.ask("COMMIT")
+        while s.text.count(b"data: {") <= i and not s.ended:
+            s.read()
+        ms.append((time.monotonic() - began) * 1000)
+        began = time.monotonic()
+        with_db.ask("SELECT 1")
+        c.request("GET", "/livez")
+        c.getresponse().read()
+        beside.append((time.monotonic() - began) * 1000)
+    bound = SOON_MS * max(1, p95(beside) / SOON_QUIET_MS)
+    ms.sort()
+    print(f"# from COMMIT to a client: p50 {ms[100]:.1f}, p95 {p95(ms):.1f}, at most {ms[-1]:.1f} ms; a SELECT and an answer beside it: p95 {p95(beside):.1f} ms", flush=True)
+    t.ok(len(s.events()) == 200 and p95(ms) <= bound, f"of 200 events, each by itself, p95 comes within {SOON_MS} ms of a quiet machine", (p95(ms), bound))
+    for x in (with_db, c, s):
+        x.close()
+
+
 def check_restart(t, a, pg):
     s = Stream(a)
     first = int(event(a, 5))
@@ -303,6 +418,8 @@ def run(t, pg):
     check_many(t, a)
     lost, n = check_gone(t, a)
     check_slow(t, a)
+    check_stalled(t, a)
+    check_soon(t, a)
     check_lost(t, a, lost, n)
     s = check_restart(t, a, pg)
     status, log = a.close()  # it has 30 s
