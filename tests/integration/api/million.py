@@ -13,6 +13,10 @@ What is wanted of a quiet machine, and what fails here:
 CPU time is that of droverd and of every process of PostgreSQL. Quiet is a machine of which others use less than OTHERS meanwhile: at a
 given rate requests that wait for a core wait for each other as well, and no factor tells how long. The best of ROUNDS is judged.
 DEAR is what does not hold this yet, with what it may cost.
+
+Measured on 2 quiet cores: tiles 39,014 bytes, 309 ms at p99 (1.8 at p50); parts 8 to 18 ms at p99, operations 8, campaigns 16, by state 30, other lists 2
+to 6; by cause 39 ms of CPU a page, by a state of few parts 11 to 14, audit 23, of one campaign 112, operations of one 13; a retry accepted
+in 177 ms and carried out in 140 s, undone in 23 s.
 """
 import gzip
 import http.client
@@ -42,6 +46,7 @@ DEAR = {"tiles at rest": 8, "tiles while parts end": 8,  # made anew every 10 s 
         "parts by cause": 90, "parts by a filter": 60, "filters by cause": 250,  # all failures of lesser causes are passed by
         "a retry": 500,  # all failures are sorted for a sample of twenty
         "ticks of a retry": 250,  # 1,000 parts a tick
+        "campaigns by state": 16,  # the page of 50 ended ones
         "operations of a campaign": 30,  # all operations are looked at
         "audit": 50, "audit of a campaign": 220, "audit by what was done": 50}  # a page writes all the rows that it may look at
 CAUSES = ("disk_full", "oom", "timeout", "bad_input", "user_code")  # 7, 8, 9, 11, 12
