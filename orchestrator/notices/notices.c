@@ -99,14 +99,12 @@ static bool discard(void *ctx UNUSED, struct str data UNUSED)
 
 static void problem_text(const struct sending *s, const struct http_reply *reply, struct buf *b)
 {
-    if (s->mail) {
-        buf_add_cstr(b, reply->err.message);
-    } else if (reply->status >= 100) {
+    if (!s->mail && reply->status >= 100) {
         buf_addf(b, "answered %d", reply->status);
         if (!reply->ok) {
             buf_addf(b, ", then: %s", reply->err.message);
         }
-    } else if (s->refused[0] != '\0' && reply->err.code == ERR_FORBIDDEN) {
+    } else if (!s->mail && s->refused[0] != '\0' && reply->err.code == ERR_FORBIDDEN) {
         buf_addf(b, "%s is a private address or port: an admin may allow it by webhook_allow_net",
                  s->refused);
     } else {
