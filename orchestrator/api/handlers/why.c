@@ -85,7 +85,7 @@ static void out_changes(struct json_out *w, struct forecast_facts *a, const stru
         struct forecast f;
         if (!forecast_run_what_if(in, &what, &f, &ignored) || !f.known ||
             f.start_us.p50 == USEC_NEVER || base->start_us.p50 == USEC_NEVER ||
-            f.start_us.p50 > base->start_us.p50) {
+            f.start_us.p50 >= base->start_us.p50) {
             continue;
         }
         char command[160];
