@@ -1,5 +1,6 @@
-/* See operations.h: a page of tasks a transaction, so that a million parts neither block the tick
- * nor a reader. What an operation moves leaves its selection, so paging needs no cursor. */
+/* See operations.h: a batch of tasks a transaction and a few batches a tick, so that a million
+ * parts neither block the tick nor a reader. What an operation moves leaves its selection, so
+ * paging needs no cursor. */
 #include "operations.h"
 #include "archive.h"
 #include "common/log.h"
@@ -10,9 +11,8 @@
 #include "parking.h"
 #include "shell.h"
 
-#define OPERATION_BATCH 1000
-#define UNDO_BATCH      2000
-#define UNDO_BATCHES    3 /* a tick */
+#define BATCH   2000
+#define BATCHES 3 /* a tick */
 
 struct op_step {
     struct operation_row *op;
@@ -20,8 +20,8 @@ struct op_step {
     struct operation_order order;
     struct err why; /* it is not */
     struct live_campaign *campaign;
-    struct task_row rows[OPERATION_BATCH];
-    int64_t ids[OPERATION_BATCH], moved_ids[OPERATION_BATCH];
+    struct task_row rows[BATCH];
+    int64_t ids[BATCH], moved_ids[BATCH];
     size_t n, moved;
     enum operation_then then;
     struct operation_writes w; /* as written */
@@ -33,7 +33,7 @@ static bool read_page(struct controller *c, struct op_step *s, struct live_stage
 {
     size_t got = 0;
     *ret = NULL;
-    if (!operation_page(c->store, s->op, TASK_FAILED, 0, OPERATION_BATCH, s->rows, &got, err)) {
+    if (!operation_page(c->store, s->op, TASK_FAILED, 0, BATCH, s->rows, &got, err)) {
         return false;
     }
     s->n = operation_pick(s->rows, got, s->ids);
@@ -111,6 +111,18 @@ static void carried_out(struct controller *c, const struct op_step *s)
     }
 }
 
+/* Whether another batch is left. */
+static bool batch(struct controller *c, struct op_step *s)
+{
+    struct parking_subject who = PARKING_OPERATION(s->op->campaign_id, s->op->id);
+    if (!c->leading || !find_campaign(c, s) || !parking_tx(c, who, carry_out, s)) {
+        return false;
+    }
+    carried_out(c, s);
+    s->op->done += (int64_t)s->moved;
+    return s->then == OPERATION_MOVES && s->moved > 0;
+}
+
 static bool step(struct controller *c, struct operation_row *op)
 {
     struct op_step *s = xcalloc(1, sizeof *s);
@@ -119,10 +131,9 @@ static bool step(struct controller *c, struct operation_row *op)
     if (!s->readable) {
         (void)err_wrap(&s->why, "operation %lld is not carried out", (long long)op->id);
     }
-    struct parking_subject who = PARKING_OPERATION(op->campaign_id, op->id);
-    bool ok = parking_due(c, who) && find_campaign(c, s) && parking_tx(c, who, carry_out, s);
-    if (ok) {
-        carried_out(c, s);
+    if (parking_due(c, PARKING_OPERATION(op->campaign_id, op->id))) {
+        for (int i = 0; i < BATCHES && batch(c, s); i++) {
+        }
     }
     free(s);
     return c->leading;
@@ -131,8 +142,8 @@ static bool step(struct controller *c, struct operation_row *op)
 struct undo_step {
     struct operation_row *op;
     struct live_campaign *campaign; /* NULL: it is not known now, or no more */
-    struct retried_row rows[UNDO_BATCH];
-    int64_t ids[UNDO_BATCH], moved_ids[UNDO_BATCH];
+    struct retried_row rows[BATCH];
+    int64_t ids[BATCH], moved_ids[BATCH];
     size_t n, moved;
     bool over;
 };
@@ -142,7 +153,7 @@ static bool take_back(struct controller *c, void *arg, struct err *err)
 {
     struct undo_step *s = arg;
     s->moved = 0;
-    if (!undo_page(c->store, s->op, UNDO_BATCH, s->rows, &s->n, err)) {
+    if (!undo_page(c->store, s->op, BATCH, s->rows, &s->n, err)) {
         return false;
     }
     s->over = s->n == 0;
@@ -179,7 +190,7 @@ static bool undo_step(struct controller *c, struct operation_row *op)
     struct undo_step *s = xcalloc(1, sizeof *s);
     s->op = op;
     if (parking_due(c, PARKING_OPERATION(op->campaign_id, op->id))) {
-        for (int i = 0; i < UNDO_BATCHES && undo_batch(c, s); i++) {
+        for (int i = 0; i < BATCHES && undo_batch(c, s); i++) {
         }
     }
     free(s);

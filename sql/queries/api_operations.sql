@@ -3,15 +3,19 @@
 -- Failed parts of a selector that no open retry or skip already names. Locked after the campaign's row.
 -- name: api_retry_count
 -- $1 campaign bigint, $2 stage bigint or 0, $3 causes smallint[], $4 parts integer[], $5 names of causes text[], $6 by cause? $7 by part? boolean
-SELECT count(*), coalesce(to_json((array_agg(f.seq ORDER BY f.seq))[1:20]), '[]'::json)::text, coalesce(sum(f.lost_musd), 0)::bigint
-FROM task_failure f JOIN stage g ON g.id = f.stage_id
-WHERE f.campaign_id = $1 AND f.final AND ($2 = 0 OR f.stage_id = $2) AND (NOT $6 OR f.cause = ANY ($3))
-    AND (NOT $7 OR f.seq = ANY ($4))
-    AND NOT EXISTS (SELECT 1 FROM operation o
-        WHERE o.campaign_id = $1 AND o.kind IN ('retry', 'skip') AND o.state IN ('accepted', 'running')
-            AND (o.selector->>'stage' IS NULL OR o.selector->>'stage' = g.name)
-            AND (o.selector->'cause' IS NULL OR o.selector->'cause' ? ($5::text[])[f.cause + 1])
-            AND (o.selector->'parts' IS NULL OR o.selector->'parts' @> to_jsonb(f.seq)));
+WITH open AS MATERIALIZED (
+    SELECT (SELECT g.id FROM stage g WHERE g.campaign_id = $1 AND g.name = o.selector->>'stage') AS stage_id, o.selector
+    FROM operation o WHERE o.campaign_id = $1 AND o.kind IN ('retry', 'skip') AND o.state IN ('accepted', 'running')),
+found AS MATERIALIZED (
+    SELECT f.seq, f.lost_musd FROM task_failure f
+    WHERE f.campaign_id = $1 AND f.final AND ($2 = 0 OR f.stage_id = $2) AND (NOT $6 OR f.cause = ANY ($3))
+        AND (NOT $7 OR f.seq = ANY ($4))
+        AND NOT EXISTS (SELECT 1 FROM open o
+            WHERE (o.selector->>'stage' IS NULL OR o.stage_id = f.stage_id)
+                AND (o.selector->'cause' IS NULL OR o.selector->'cause' ? ($5::text[])[f.cause + 1])
+                AND (o.selector->'parts' IS NULL OR o.selector->'parts' @> to_jsonb(f.seq))))
+SELECT count(*), (SELECT coalesce(json_agg(seq), '[]'::json)::text FROM (SELECT seq FROM found ORDER BY seq LIMIT 20) first),
+    coalesce(sum(lost_musd), 0)::bigint FROM found;
 
 -- name: api_operation_insert
 -- $1 campaign bigint, $2 kind text, $3 selector jsonb, $4 changes jsonb, $5 total bigint, $6 by text
@@ -22,6 +26,7 @@ RETURNING id;
 
 -- Those of both kinds: bulk changes, and listings of inputs, which have numbers of the same sequence.
 -- name: api_operations
+-- Index operation_campaign.
 -- $1 id bigint or 0: all, $2 behind bigint, $3 rows bigint, $4 campaign bigint or 0, $5 newest first? boolean
 SELECT x.id, x.told FROM (
     (SELECT o.id, json_build_object('id', 'op-' || o.id, 'campaign', 'c-' || o.campaign_id, 'kind', o.kind,
@@ -33,9 +38,15 @@ SELECT x.id, x.told FROM (
         'undoable', o.undo_asked_at IS NULL AND (o.kind IN ('retry', 'skip') AND o.state IN ('accepted', 'running')
             OR o.kind = 'retry' AND EXISTS (SELECT FROM task_retried x WHERE x.operation_id = o.id)),
         'created_by', o.created_by, 'created_at', o.created_at, 'ended_at', o.ended_at)::text AS told
-    FROM ((SELECT id FROM operation WHERE $5 AND ($1 = 0 OR id = $1) AND id < $2 AND ($4 = 0 OR campaign_id = $4) ORDER BY id DESC LIMIT $3)
+    FROM ((SELECT id FROM operation WHERE id = $1)
         UNION ALL
-          (SELECT id FROM operation WHERE NOT $5 AND ($1 = 0 OR id = $1) AND id > $2 AND ($4 = 0 OR campaign_id = $4) ORDER BY id LIMIT $3)) w
+          (SELECT id FROM operation WHERE $1 = 0 AND $4 = 0 AND $5 AND id < $2 ORDER BY id DESC LIMIT $3)
+        UNION ALL
+          (SELECT id FROM operation WHERE $1 = 0 AND $4 = 0 AND NOT $5 AND id > $2 ORDER BY id LIMIT $3)
+        UNION ALL
+          (SELECT id FROM operation WHERE $1 = 0 AND $4 > 0 AND $5 AND campaign_id = $4 AND id < $2 ORDER BY campaign_id DESC, id DESC LIMIT $3)
+        UNION ALL
+          (SELECT id FROM operation WHERE $1 = 0 AND $4 > 0 AND NOT $5 AND campaign_id = $4 AND id > $2 ORDER BY campaign_id, id LIMIT $3)) w
     JOIN operation o ON o.id = w.id)
     UNION ALL
     (SELECT l.id, json_build_object('id', 'op-' || l.id, 'campaign', 'c-' || l.campaign_id, 'kind', 'list',

@@ -9,40 +9,47 @@ FROM stage g JOIN stage_input i ON i.stage_id = g.id JOIN stage_run n ON n.stage
 WHERE g.campaign_id = $1 AND ($2::text IS NULL OR g.name = $2)
 ORDER BY i.tasks = 0, g.seq LIMIT 1;
 
--- Ids after a cursor, in order, at most $4 examined; stops when the page is full. Relies on task_run's primary key.
+-- Of the $4 ids after a cursor those that fit, in order, at most $7; in each row the last of all that were looked at and
+-- how many these are. One row at least. Relies on task_run's primary key.
 -- name: api_parts_scan
 -- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 look at bigint, $5 state integer or -1,
 -- $6 attempts at least integer, $7 rows bigint, $8 downwards? boolean
-SELECT id FROM (
+WITH seen AS MATERIALIZED (
     (SELECT id, stage_id, state, attempts FROM task_run WHERE NOT $8 AND campaign_id = $1 AND id > $3 ORDER BY id LIMIT $4)
     UNION ALL
-    (SELECT id, stage_id, state, attempts FROM task_run WHERE $8 AND campaign_id = $1 AND id < $3 ORDER BY id DESC LIMIT $4)) seen
-WHERE ($2 = 0 OR stage_id = $2) AND ($5 < 0 OR state = $5) AND attempts >= $6
-ORDER BY CASE WHEN $8 THEN -id ELSE id END LIMIT $7;
+    (SELECT id, stage_id, state, attempts FROM task_run WHERE $8 AND campaign_id = $1 AND id < $3 ORDER BY id DESC LIMIT $4))
+SELECT f.id, e.last, e.n
+FROM (SELECT CASE WHEN $8 THEN min(id) ELSE max(id) END AS last, count(*) AS n FROM seen) e
+LEFT JOIN (SELECT id FROM seen WHERE ($2 = 0 OR stage_id = $2) AND ($5 < 0 OR state = $5) AND attempts >= $6
+    ORDER BY CASE WHEN $8 THEN -id ELSE id END LIMIT $7) f ON true
+ORDER BY CASE WHEN $8 THEN -f.id ELSE f.id END;
 
--- The last id examined by a scan that did not fill its page. Relies on task_run's primary key.
--- name: api_parts_seen
--- $1 campaign bigint, $2 after bigint, $3 looked at bigint, $4 downwards? boolean
-SELECT CASE WHEN $4 THEN min(id) ELSE max(id) END, count(*) FROM (
-    (SELECT id FROM task_run WHERE NOT $4 AND campaign_id = $1 AND id > $2 ORDER BY id LIMIT $3)
-    UNION ALL
-    (SELECT id FROM task_run WHERE $4 AND campaign_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3)) seen;
+-- Whether any part is in this state, by the counters. Relies on stage_run_campaign.
+-- name: api_parts_any
+-- $1 campaign bigint, $2 stage bigint or 0, $3 state integer
+SELECT EXISTS (SELECT FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id
+    WHERE n.campaign_id = $1 AND ($2 = 0 OR n.stage_id = $2)
+        AND (ARRAY[i.tasks - n.taken + n.waiting, n.active, n.held, n.done, n.failed, n.skipped, n.cancelled])[$3 + 1] > 0);
 
--- Failed parts by (cause, seq, id). Relies on task_failure_cause.
+-- Failed parts by (cause, seq, id): of each cause from the cursor's on a range of its own, so that other causes are not
+-- passed by. Relies on task_failure_cause.
 -- name: api_parts_failed
 -- $1 campaign bigint, $2 stage bigint or 0, $3 causes smallint[], $4 $5 $6 behind (cause, seq, id), $7 rows bigint,
 -- $8 final only? boolean, $9 downwards? boolean
-SELECT task_id, cause, seq FROM (
+SELECT f.task_id, f.cause, f.seq
+FROM unnest($3::smallint[]) c (cause)
+CROSS JOIN LATERAL (
     (SELECT task_id, cause, seq FROM task_failure
-     WHERE NOT $9 AND campaign_id = $1 AND (cause, seq, task_id) > ($4, $5, $6) AND cause = ANY ($3)
-         AND ($2 = 0 OR stage_id = $2) AND (final OR NOT $8)
-     ORDER BY cause, seq, task_id LIMIT $7)
+     WHERE NOT $9 AND c.cause >= $4 AND campaign_id = $1 AND cause = c.cause AND (final OR NOT $8) AND ($2 = 0 OR stage_id = $2)
+         AND (seq, task_id) > (CASE WHEN c.cause = $4 THEN $5 ELSE -1 END, CASE WHEN c.cause = $4 THEN $6 ELSE -1 END)
+     ORDER BY seq, task_id LIMIT $7)
     UNION ALL
     (SELECT task_id, cause, seq FROM task_failure
-     WHERE $9 AND campaign_id = $1 AND (cause, seq, task_id) < ($4, $5, $6) AND cause = ANY ($3)
-         AND ($2 = 0 OR stage_id = $2) AND (final OR NOT $8)
-     ORDER BY cause DESC, seq DESC, task_id DESC LIMIT $7)) f
-ORDER BY CASE WHEN $9 THEN -cause ELSE cause END, CASE WHEN $9 THEN -seq ELSE seq END, CASE WHEN $9 THEN -task_id ELSE task_id END;
+     WHERE $9 AND c.cause <= $4 AND campaign_id = $1 AND cause = c.cause AND (final OR NOT $8) AND ($2 = 0 OR stage_id = $2)
+         AND (seq, task_id) < (CASE WHEN c.cause = $4 THEN $5 ELSE 2147483647 END, CASE WHEN c.cause = $4 THEN $6 ELSE 9223372036854775807 END)
+     ORDER BY seq DESC, task_id DESC LIMIT $7)) f
+ORDER BY CASE WHEN $9 THEN -f.cause ELSE f.cause END, CASE WHEN $9 THEN -f.seq ELSE f.seq END,
+    CASE WHEN $9 THEN -f.task_id ELSE f.task_id END LIMIT $7;
 
 -- Parts with a live attempt. Relies on attempt_live.
 -- name: api_parts_live

@@ -7,7 +7,8 @@
 
 #define ANSWERS_N   64
 #define COST_FACTOR 10
-#define CHEAP_US    20000 /* cheaper answers are not cached longer than fresh_us */
+#define CHEAP_US    20000               /* cheaper answers are not cached longer than fresh_us */
+#define OLD_US      (30 * USEC_PER_SEC) /* the oldest given while a dear one is made anew */
 
 struct cached_answer {
     char key[RESPONSE_CACHE_KEY_MAX];
@@ -67,15 +68,17 @@ static struct cached_answer *find(struct response_cache *c, const char *key)
     return NULL;
 }
 
-/* A copy of a kept answer that is valid, or NULL. */
-static char *kept(struct response_cache *c, const struct response_cache_ask *ask)
+/* A copy of a kept answer that is valid, or NULL. While another is made, a dear one is valid for
+ * longer: of all who ask, one waits. */
+static char *kept(struct response_cache *c, const struct response_cache_ask *ask, bool is_made)
 {
     const struct cached_answer *a = find(c, ask->key);
     if (a == NULL) {
         return NULL;
     }
     int64_t age = clock_mono_us() - a->at_us;
-    int64_t dear_us = a->cost_us < CHEAP_US || ask->strict ? 0 : COST_FACTOR * a->cost_us;
+    bool dear = a->cost_us >= CHEAP_US && !ask->strict;
+    int64_t dear_us = dear ? MAX(COST_FACTOR * a->cost_us, is_made ? OLD_US : 0) : 0;
     bool valid =
         age < MAX(ask->fresh_us, dear_us) || (a->version == ask->version && age < ask->same_us);
     return valid ? xstrdup(a->json) : NULL;
@@ -162,8 +165,8 @@ static char *answer_or_begin(struct response_cache *c, const struct response_cac
     uint64_t before = c->begun;
     *ret_mine = NULL;
     for (;;) {
-        char *json = kept(c, ask);
-        struct answer_making *m = json == NULL ? making_find(c, ask->key) : NULL;
+        struct answer_making *m = making_find(c, ask->key);
+        char *json = kept(c, ask, m != NULL);
         if (json != NULL) {
             return json;
         }

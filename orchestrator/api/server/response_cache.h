@@ -1,6 +1,6 @@
 /* Cache of expensive answers, so that many viewers cost one computation. An answer is kept while a
- * stale one does no harm. While one thread makes an answer, those that ask for it wait for it.
- * Usable from any thread. */
+ * stale one does no harm. While one thread makes an answer, those that ask for it wait for it, or
+ * get the last one when it was dear and is younger than half a minute. Usable from any thread. */
 #pragma once
 #include "common/buf.h"
 #include "common/err.h"
@@ -16,7 +16,8 @@ struct response_cache_ask { /* value */
     uint64_t version;       /* of the answer's input, read before the answer is asked for */
     int64_t same_us;        /* an answer is valid for so long while the version is unchanged */
     int64_t fresh_us;       /* and for so long whatever the version is now */
-    bool strict;            /* false: for ten times its cost as well, when that was over 20 ms */
+    bool strict;            /* false: for ten times its cost as well, when that was over 20 ms; and
+                               while it is made anew */
     bool in_turn;           /* it is made in the turn to compute */
 };
 /* Appends the answer; its errors are those of response_cache_answer. */

@@ -4,7 +4,8 @@
 #include "queries.h"
 #include "store/pg/query.h"
 
-#define SCAN_IDS_MAX 20000 /* ids one page with a state filter may examine */
+#define SCAN_IDS_MIN 500   /* ids that a page with a filter looks at first, */
+#define SCAN_IDS_MAX 12000 /* and at most */
 
 static enum wait_reason apidb_wait_reason(const char *name)
 {
@@ -51,25 +52,6 @@ bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
     return true;
 }
 
-/* Where the scan of a page that is not full ended: after the last part, or at the limit of ids it
- * may examine. */
-static bool scan_end(struct store *s, struct apidb_parts_query *q, int64_t look_at, bool *ret_more,
-                     struct err *err)
-{
-    AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_i64(&p, q->campaign_id);
-    param_i64(&p, q->after_id);
-    param_i64(&p, look_at);
-    param_bool(&p, q->down);
-    AUTO_RESULT PGresult *res = NULL;
-    if (!store_exec(s, QUERY(API_PARTS_SEEN), &p, &res, err)) {
-        return false;
-    }
-    q->after_id = row_i64_or(res, 0, 0, q->after_id);
-    *ret_more = row_i64(res, 0, 1) == look_at;
-    return true;
-}
-
 /* The first column of every row, malloc'd. Returns how many. */
 static int ids_take(const PGresult *res, struct apidb_ids *ret)
 {
@@ -81,11 +63,11 @@ static int ids_take(const PGresult *res, struct apidb_ids *ret)
     return n;
 }
 
-static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
-                     struct err *err)
+/* Looks at the next ids and appends those that fit. *ret_looked less than look_at: there are no
+ * more. */
+static bool scan_some(struct store *s, struct apidb_parts_query *q, int64_t look_at,
+                      struct apidb_ids *ret, int64_t *ret_looked, struct err *err)
 {
-    bool filters = q->state >= 0 || q->attempts_min > 0 || q->stage_id != 0;
-    int64_t look_at = filters ? SCAN_IDS_MAX : q->n;
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, q->campaign_id);
     param_i64(&p, q->stage_id);
@@ -93,19 +75,59 @@ static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_
     param_i64(&p, look_at);
     param_i32(&p, q->state);
     param_i32(&p, (int32_t)q->attempts_min);
-    param_i64(&p, q->n);
+    param_i64(&p, q->n - (int64_t)ret->n);
     param_bool(&p, q->down);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_PARTS_SCAN), &p, &res, err)) {
         return false;
     }
-    ids_take(res, ret);
-    if ((int64_t)ret->n == q->n) {
-        ret->more = true;
-        q->after_id = ret->at[ret->n - 1];
-        return true;
+    for (int i = 0; i < row_count(res) && !row_null(res, i, 0); i++) {
+        ret->at[ret->n++] = row_i64(res, i, 0);
     }
-    return !filters || scan_end(s, q, look_at, &ret->more, err);
+    *ret_looked = row_i64(res, 0, 2);
+    q->after_id =
+        (int64_t)ret->n == q->n ? ret->at[ret->n - 1] : row_i64_or(res, 0, 1, q->after_id);
+    return true;
+}
+
+static bool any_of_state(struct store *s, const struct apidb_parts_query *q, bool *ret,
+                         struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64(&p, q->stage_id);
+    param_i32(&p, q->state);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_ANY), &p, &res, err)) {
+        return false;
+    }
+    *ret = row_bool(res, 0, 0);
+    return true;
+}
+
+/* More and more at a time: a page that fills soon costs little, one of few that fit few calls. */
+static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
+                     struct err *err)
+{
+    bool filters = q->state >= 0 || q->attempts_min > 0 || q->stage_id != 0;
+    int64_t look_at = filters ? MAX(q->n, SCAN_IDS_MIN) : q->n, looked;
+    bool any = true;
+    if (q->state >= 0 && (!any_of_state(s, q, &any, err) || !any)) {
+        return !any;
+    }
+    ret->at = xcalloc((size_t)q->n, sizeof *ret->at);
+    for (int64_t left = MAX(look_at, SCAN_IDS_MAX); left > 0; left -= looked) {
+        look_at = MIN(look_at, left);
+        if (!scan_some(s, q, look_at, ret, &looked, err)) {
+            return false;
+        }
+        ret->more = looked == look_at || (int64_t)ret->n == q->n;
+        if (looked < look_at || (int64_t)ret->n == q->n) {
+            break;
+        }
+        look_at *= 4;
+    }
+    return true;
 }
 
 static bool ids_failed(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,

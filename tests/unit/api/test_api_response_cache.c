@@ -47,11 +47,17 @@ static void *ask_main(void *ctx)
     return NULL;
 }
 
-static void ask_begin(struct asker *a, struct response_cache *c, struct maker *m, uint64_t version)
+static void ask_begin_as(struct asker *a, struct response_cache *c, struct maker *m,
+                         uint64_t version, bool strict)
 {
     *a = (struct asker){
-        .c = c, .m = m, .ask = {.key = "k", .version = version, .same_us = 0, .strict = true}};
+        .c = c, .m = m, .ask = {.key = "k", .version = version, .same_us = 0, .strict = strict}};
     assert_int_equal(pthread_create(&a->thread, NULL, ask_main, a), 0);
+}
+
+static void ask_begin(struct asker *a, struct response_cache *c, struct maker *m, uint64_t version)
+{
+    ask_begin_as(a, c, m, version, true);
 }
 
 /* The answer's number; 0: there is none. */
@@ -197,6 +203,47 @@ static void test_response_cache__how_long_an_answer_is_valid(void **state)
     }
 }
 
+/* Of those who ask while a dear answer is made anew only who makes it waits, if the last one is
+ * not too old. */
+static void test_response_cache__the_last_one_while_a_dear_one_is_made(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t cost_us, age_s;
+        bool strict, old;
+    } rows[] = {
+        {CHEAP_US, 29, .old = true},
+        {CHEAP_US, 31, .old = false},
+        {CHEAP_US - 1, 29, .old = false},
+        {CHEAP_US, 29, .strict = true, .old = false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct response_cache *c = response_cache_new();
+        struct maker m = {0};
+        struct asker a, b;
+        struct response_cache_ask ask = {.key = "k", .version = 1, .strict = rows[i].strict};
+        assert_int_equal(ask_now(c, &m, &ask), 1);
+        c->at[0].at_us -= rows[i].age_s * USEC_PER_SEC;
+        c->at[0].cost_us = rows[i].cost_us;
+        atomic_store(&m.open, 1);
+        ask_begin_as(&a, c, &m, 2, rows[i].strict);
+        until_makes(&m, 2);
+        ask_begin_as(&b, c, &m, 3, rows[i].strict);
+        if (!rows[i].old) {
+            until_waiting(c, 1);
+        }
+        if (rows[i].old && ask_end(&b) != 1) {
+            fail_msg("row %zu", i);
+        }
+        atomic_store(&m.open, 3);
+        assert_int_equal(ask_end(&a), 2);
+        if (!rows[i].old && ask_end(&b) != 3) {
+            fail_msg("row %zu", i);
+        }
+        response_cache_free(c);
+    }
+}
+
 static void test_response_cache__the_oldest_is_dropped(void **state)
 {
     (void)state;
@@ -226,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_response_cache__an_older_answer_is_not_taken),
         cmocka_unit_test(test_response_cache__a_failure_is_its_own),
         cmocka_unit_test(test_response_cache__how_long_an_answer_is_valid),
+        cmocka_unit_test(test_response_cache__the_last_one_while_a_dear_one_is_made),
         cmocka_unit_test(test_response_cache__the_oldest_is_dropped),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
