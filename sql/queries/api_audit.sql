@@ -30,7 +30,7 @@ found AS MATERIALIZED (
     WHERE ($5::text = '' OR a.action = $5::text OR starts_with(a.action, $5::text || '.'))
         AND ($7::boolean OR a.action NOT LIKE 'token.%')
         AND ($4::text = '' OR a.token_id = $4::text OR t.name = $4::text)
-        AND ($3::bigint = 0 OR NOT starts_with(a.subject, 'c-') OR starts_with(a.subject, 'c-' || $3::bigint))
+        AND ($3::bigint = 0 OR NOT starts_with(a.subject, 'c-') OR a.subject = 'c-' || $3::bigint OR starts_with(a.subject, 'c-' || $3::bigint || '/'))
         AND ($3::bigint = 0 OR c.id = $3::bigint)
         AND ($6::text = '' OR (a.action = 'project.change' AND a.subject = ANY (string_to_array($6::text, ',')))
             OR c.id IN (SELECT k.id FROM campaign k JOIN project p ON p.id = k.project_id WHERE p.name = ANY (string_to_array($6::text, ','))))

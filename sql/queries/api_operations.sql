@@ -6,15 +6,14 @@
 WITH open AS MATERIALIZED (
     SELECT (SELECT g.id FROM stage g WHERE g.campaign_id = $1 AND g.name = o.selector->>'stage') AS stage_id, o.selector
     FROM operation o WHERE o.campaign_id = $1 AND o.kind IN ('retry', 'skip') AND o.state IN ('accepted', 'running')),
-found AS MATERIALIZED (
-    SELECT f.seq, f.lost_musd FROM task_failure f
+found AS NOT MATERIALIZED (
+    SELECT f.task_id, f.seq, f.lost_musd FROM task_failure f
     WHERE f.campaign_id = $1 AND f.final AND ($2 = 0 OR f.stage_id = $2) AND (NOT $6 OR f.cause = ANY ($3))
-        AND (NOT $7 OR f.seq = ANY ($4))
-        AND NOT EXISTS (SELECT 1 FROM open o
+        AND (NOT $7 OR f.seq = ANY ($4)) AND ((SELECT count(*) = 0 FROM open) OR NOT EXISTS (SELECT 1 FROM open o
             WHERE (o.selector->>'stage' IS NULL OR o.stage_id = f.stage_id)
                 AND (o.selector->'cause' IS NULL OR o.selector->'cause' ? ($5::text[])[f.cause + 1])
-                AND (o.selector->'parts' IS NULL OR o.selector->'parts' @> to_jsonb(f.seq))))
-SELECT count(*), (SELECT coalesce(json_agg(seq), '[]'::json)::text FROM (SELECT seq FROM found ORDER BY seq LIMIT 20) first),
+                AND (o.selector->'parts' IS NULL OR o.selector->'parts' @> to_jsonb(f.seq)))))
+SELECT count(*), (SELECT coalesce(json_agg(seq), '[]'::json)::text FROM (SELECT seq FROM found ORDER BY task_id LIMIT 20) first),
     coalesce(sum(lost_musd), 0)::bigint FROM found;
 
 -- name: api_operation_insert

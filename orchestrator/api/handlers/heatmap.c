@@ -7,7 +7,7 @@
 #include "store/api/parts.h"
 
 #define TILES_SINGLE_MAX 4096
-#define TILES_SUMS_MAX   2048
+#define TILES_SUMS_MAX   1536
 #define FRESH_US         (500 * USEC_PER_MSEC)
 #define SAME_COUNTS_US   (10 * USEC_PER_SEC)
 

@@ -4,7 +4,7 @@
 #include "store/pg/query.h"
 
 #define LOOK_AT_MIN 500   /* rows that a page looks at first, */
-#define LOOK_AT_MAX 20000 /* and at most */
+#define LOOK_AT_MAX 10000 /* and at most */
 
 bool apidb_audit(struct store *s, const struct apidb_audit_row *row, struct err *err)
 {
