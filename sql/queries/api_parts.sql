@@ -31,6 +31,17 @@ SELECT EXISTS (SELECT FROM stage_run n JOIN stage_input i ON i.stage_id = n.stag
     WHERE n.campaign_id = $1 AND ($2 = 0 OR n.stage_id = $2)
         AND (ARRAY[i.tasks - n.taken + n.waiting, n.active, n.held, n.done, n.failed, n.skipped, n.cancelled])[$3 + 1] > 0);
 
+-- Which ids a campaign has. Relies on task_run's primary key.
+-- name: api_parts_range
+-- $1 campaign bigint
+SELECT (SELECT id FROM task_run WHERE campaign_id = $1 ORDER BY id LIMIT 1), (SELECT id FROM task_run WHERE campaign_id = $1 ORDER BY id DESC LIMIT 1);
+
+-- Of ranges of $3 ids from $2 on: which states occur (bit 0: the first one), and the most attempts.
+-- name: api_parts_map
+-- $1 campaign bigint, $2 first id bigint, $3 ids a range bigint, $4 stage bigint or 0
+SELECT (id - $2) / $3, bit_or(1 << state), max(attempts) FROM task_run
+WHERE campaign_id = $1 AND ($4 = 0 OR stage_id = $4) AND id >= $2 GROUP BY 1;
+
 -- Failed parts by (cause, seq, id): of each cause from the cursor's on a range of its own, so that other causes are not
 -- passed by. Relies on task_failure_cause.
 -- name: api_parts_failed

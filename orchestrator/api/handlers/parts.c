@@ -6,6 +6,7 @@
 #include "api/server/routes.h"
 #include "common/clock.h"
 #include "log_lines.h"
+#include "parts_map.h"
 #include "selection.h"
 #include "store/api/parts.h"
 #include <assert.h>
@@ -79,6 +80,7 @@ bool parts_list(struct api_req *r, struct err *err)
     struct apidb_ids ids;
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
     bool ok = apidb_parts_ids(r->db, &q, &ids, err) &&
+              (!ids.more || (int64_t)ids.n == q.n || parts_map_fill(r, &q, &ids, err)) &&
               apidb_parts_rows(r->db, campaign, &ids, clock_wall_us(), &rows, err);
     bool more = ids.more;
     free(ids.at);

@@ -130,6 +130,54 @@ static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_
     return true;
 }
 
+bool apidb_parts_ids_within(struct store *s, struct apidb_parts_query *q, int64_t look_at,
+                            struct apidb_ids *ret, struct err *err)
+{
+    int64_t looked;
+    ASSERT((int64_t)ret->n < q->n);
+    if (!scan_some(s, q, MIN(look_at, SCAN_IDS_MAX), ret, &looked, err)) {
+        return false;
+    }
+    ret->more = looked > 0;
+    return true;
+}
+
+bool apidb_parts_range(struct store *s, int64_t campaign_id, int64_t *ret_first, int64_t *ret_last,
+                       struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_RANGE), &p, &res, err)) {
+        return false;
+    }
+    *ret_first = row_i64_or(res, 0, 0, 0);
+    *ret_last = row_i64_or(res, 0, 1, -1);
+    return true;
+}
+
+bool apidb_parts_map(struct store *s, const struct apidb_map_query *q, struct apidb_map_range *ret,
+                     int64_t n, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64(&p, q->first_id);
+    param_i64(&p, q->per_range);
+    param_i64(&p, q->stage_id);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_MAP), &p, &res, err)) {
+        return false;
+    }
+    for (int i = 0; i < row_count(res); i++) {
+        int64_t at = row_i64(res, i, 0);
+        if (at < n) { /* not parts added since the range was read */
+            ret[at] = (struct apidb_map_range){.states = (unsigned)row_int(res, i, 1),
+                                               .attempts = row_int(res, i, 2)};
+        }
+    }
+    return true;
+}
+
 static bool ids_failed(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
                        struct err *err)
 {

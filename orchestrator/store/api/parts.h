@@ -40,6 +40,22 @@ bool apidb_parts_by_cause(const struct apidb_parts_query *q);
 /* The ids of the next page. */
 bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
                      struct err *err) MUST_CHECK;
+/* Goes on with a page that has fewer than n and looks at the next `look_at` ids, or fewer. */
+bool apidb_parts_ids_within(struct store *s, struct apidb_parts_query *q, int64_t look_at,
+                            struct apidb_ids *ret, struct err *err) MUST_CHECK;
+/* The least and the greatest id of a campaign's parts; 0 and -1: it has none. */
+bool apidb_parts_range(struct store *s, int64_t campaign_id, int64_t *ret_first, int64_t *ret_last,
+                       struct err *err) MUST_CHECK;
+/* What is in each range of per_range ids from first_id on; n ranges, all zeros before. */
+struct apidb_map_query {
+    int64_t campaign_id, stage_id, first_id, per_range; /* stage 0: all stages */
+};
+struct apidb_map_range {
+    unsigned states; /* 1 << state of each that occurs; 0: no part */
+    int attempts;    /* the most of a part */
+};
+bool apidb_parts_map(struct store *s, const struct apidb_map_query *q, struct apidb_map_range *ret,
+                     int64_t n, struct err *err) MUST_CHECK;
 /* Append a JSON array of the parts' rows, in the order of ids. */
 bool apidb_parts_rows(struct store *s, int64_t campaign_id, const struct apidb_ids *ids,
                       usec_t now_us, struct buf *ret_json, struct err *err) MUST_CHECK;
