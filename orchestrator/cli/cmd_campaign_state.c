@@ -47,7 +47,9 @@ static bool ask(struct cli *cli, const char *verb, const char *campaign, struct 
     return client_call(cli, &call, ret, ret_exit);
 }
 
-static int want(struct cli *cli, const char *verb, const char *state, const char *text)
+/* resume NULL: nothing has to be said about how it goes on. */
+static int want(struct cli *cli, const char *verb, const char *state, const char *text,
+                const char *resume)
 {
     bool archives = strcmp(verb, "archive") == 0;
     int status = EXIT_OK;
@@ -73,42 +75,45 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
     if (cli->out == OUT_NAME) {
         (void)puts(ref.campaign);
     } else if (!print_machine(cli, r.json, NULL)) {
-        (void)printf("%s %s: %s%s\n", glyph(cli, state), ref.campaign, text,
+        (void)printf("%s %s: %s%s", glyph(cli, state), ref.campaign, text,
                      cli->opt.wait ? " (done)" : "");
+        if (resume != NULL) {
+            (void)printf("; resume: %s %s", resume, ref.campaign);
+        }
+        (void)putchar('\n');
     }
     return status;
 }
 
 int cmd_pause(struct cli *cli)
 {
-    return want(cli, "pause", "paused",
-                "pausing, running parts are stopped; resume: drover resume");
+    return want(cli, "pause", "paused", "pausing, running parts are stopped", "drover resume");
 }
 
 int cmd_resume(struct cli *cli)
 {
-    return want(cli, "resume", "running", "goes on");
+    return want(cli, "resume", "running", "goes on", NULL);
 }
 
 int cmd_drain(struct cli *cli)
 {
-    return want(cli, "drain", "paused",
-                "no new parts start, running parts finish; resume: drover resume");
+    return want(cli, "drain", "paused", "no new parts start, running parts finish",
+                "drover resume");
 }
 
 int cmd_cancel(struct cli *cli)
 {
     if (!confirm(cli, "Cancel for good and stop all its jobs?")) {
-        return fail(EXIT_USAGE, "add -y to cancel without confirmation", "not cancelled");
+        return declined(cli, "cancel", "not cancelled");
     }
-    return want(cli, "cancel", "cancelled", "cancelling, all its jobs are stopped");
+    return want(cli, "cancel", "cancelled", "cancelling, all its jobs are stopped", NULL);
 }
 
 int cmd_archive(struct cli *cli)
 {
     if (!confirm(cli, "Delete its parts, attempts and metrics for good?")) {
-        return fail(EXIT_USAGE, "add -y to archive without confirmation", "not archived");
+        return declined(cli, "archive", "not archived");
     }
     return want(cli, "archive", "archived",
-                "archiving, its parts are deleted; counters and costs are kept");
+                "archiving, its parts are deleted; counters and costs are kept", NULL);
 }

@@ -152,7 +152,7 @@ static int endpoint_extend(struct cli *cli, const char *name)
         return status;
     }
     if (!confirm(cli, "It costs money for so much longer. Let it live?")) {
-        return fail(EXIT_USAGE, "add -y to extend it without confirmation", "not extended");
+        return declined(cli, "extend it", "not extended");
     }
     key_random(key); /* repeated with it when the reply is lost */
     const struct client_call call = {
@@ -227,7 +227,7 @@ static int endpoint_delete(struct cli *cli, const char *name)
 {
     int status = EXIT_OK;
     if (!confirm(cli, "Delete this endpoint, its config and its model for good?")) {
-        return fail(EXIT_USAGE, "add -y to delete it without confirmation", "not deleted");
+        return declined(cli, "delete it", "not deleted");
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};

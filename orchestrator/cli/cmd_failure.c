@@ -45,7 +45,9 @@ static char *first_text(const struct cli *cli, const json_t *row)
 
 static char *evidence_text(const struct cli *cli, const json_t *row)
 {
-    return text_short(cli, jstr(row, "message"));
+    static const char said[] = "AlgorithmError: "; /* before what any job of a failure says */
+    const char *text = jstr(row, "message");
+    return text_short(cli, strncmp(text, said, strlen(said)) == 0 ? text + strlen(said) : text);
 }
 
 static const struct list_column columns[] = {

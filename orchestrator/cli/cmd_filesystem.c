@@ -42,7 +42,7 @@ static int filesystem_delete(struct cli *cli, const char *name)
 {
     int status = EXIT_OK;
     if (!confirm(cli, "Delete this file system and all that is on it for good?")) {
-        return fail(EXIT_USAGE, "add -y to delete it without confirmation", "not deleted");
+        return declined(cli, "delete it", "not deleted");
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};

@@ -92,7 +92,7 @@ static bool change(struct cli *cli, const struct ref *ref, const struct wish *w,
         return false;
     }
     if (costs(w, ref, now.json) && !confirm(cli, "It may cost more than before. Change it?")) {
-        *ret_exit = fail(EXIT_USAGE, "add -y to change it without confirmation", "not changed");
+        *ret_exit = declined(cli, "change it", "not changed");
         return false;
     }
     char key[37];

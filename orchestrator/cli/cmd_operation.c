@@ -132,7 +132,7 @@ static int operation_cancel(struct cli *cli, const char *id)
 {
     int status = EXIT_OK;
     if (!confirm(cli, "Undo it for the parts that have not started?")) {
-        return fail(EXIT_USAGE, "add -y to undo it without confirmation", "not undone");
+        return declined(cli, "undo it", "not undone");
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};

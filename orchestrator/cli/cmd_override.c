@@ -48,7 +48,7 @@ int cmd_override(struct cli *cli)
     }
     const json_t *stage = stage_of(now.json, ref.stage);
     if (stage != NULL && strcmp(jstr(stage, "state"), "held") == 0 && !agrees(cli, stage)) {
-        return fail(EXIT_USAGE, "add -y to override without confirmation", "nothing was changed");
+        return declined(cli, "override", "nothing was changed");
     }
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:override", ref.campaign);
     AUTO_JSON json_t *body = json_pack("{s:s}", "stage", ref.stage);

@@ -31,7 +31,7 @@ static int pool_end(struct cli *cli, const char *job)
 {
     int status = EXIT_OK;
     if (!confirm(cli, "End this pool? The next job of its kind starts cold.")) {
-        return fail(EXIT_USAGE, "add -y to end it without confirmation", "not ended");
+        return declined(cli, "end it", "not ended");
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};

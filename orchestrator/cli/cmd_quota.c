@@ -49,7 +49,7 @@ static int quota_request(struct cli *cli, const char *type)
     AUTO_FREE char *question = xasprintf("Ask AWS for %lld instances of %s (%s)?",
                                          (long long)cli->opt.value, type, market);
     if (!confirm(cli, question)) {
-        return fail(EXIT_USAGE, "add -y to ask for it without confirmation", "not asked for");
+        return declined(cli, "ask for it", "not asked for");
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};

@@ -104,11 +104,11 @@ static int change_send(struct cli *cli, const struct ref *ref, const char *verb,
     if (cli->out == OUT_NAME) {
         (void)puts(id);
     } else if (!print_machine(cli, r.json, NULL)) {
-        (void)printf("%s %s: %lld part%s%s     progress: drover ops %s%s%s\n", id,
-                     jstr(r.json, "state"), (long long)jint(r.json, "parts"),
-                     jint(r.json, "parts") == 1 ? "" : "s",
-                     cli->opt.wait ? (strcmp(verb, "skip") == 0 ? " skipped" : " retried") : "", id,
-                     undoable ? "   undo before start: drover op cancel " : "", undoable ? id : "");
+        (void)printf(
+            "%s %s: %lld part%s%s     progress: drover ops %s%s%s\n", id, jstr(r.json, "state"),
+            (long long)jint(r.json, "parts"), jint(r.json, "parts") == 1 ? "" : "s",
+            cli->opt.wait ? (strcmp(verb, "skip") == 0 ? " skipped" : " retried") : "", id,
+            undoable ? "\n  undo before start: drover op cancel " : "", undoable ? id : "");
     }
     return EXIT_OK;
 }
@@ -146,7 +146,7 @@ static int change_failed(struct cli *cli, const char *verb, const char *question
         return fail(EXIT_NOT_FOUND, "drover failures shows what failed", "no failed part matches");
     }
     if (!confirm(cli, question)) {
-        return fail(EXIT_USAGE, "add -y to go on without confirmation", "nothing was changed");
+        return declined(cli, "go on", "nothing was changed");
     }
     return change_send(cli, &ref, verb, str_of(text));
 }

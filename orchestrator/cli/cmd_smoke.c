@@ -362,7 +362,7 @@ int cmd_smoke(struct cli *cli)
         return EXIT_OK;
     }
     if (!confirm(cli, "Run it? It starts a job that costs money.")) {
-        return fail(EXIT_USAGE, "add -y to run it without confirmation", "not run");
+        return declined(cli, "run it", "not run");
     }
     status = begin(&s);
     if (status != EXIT_OK) {

@@ -51,7 +51,7 @@ static int stray_stop(struct cli *cli, const char *name)
 {
     int status = EXIT_OK;
     if (!confirm(cli, "End this for good? A file system goes with its data.")) {
-        return fail(EXIT_USAGE, "add -y to stop it without confirmation", "not stopped");
+        return declined(cli, "stop it", "not stopped");
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};

@@ -302,7 +302,7 @@ static int confirmed(struct cli *cli, const struct campaign_file *f)
     }
     return confirm(cli, "Submit it? It starts jobs that cost money.")
                ? EXIT_OK
-               : fail(EXIT_USAGE, "add -y to submit without confirmation", "not submitted");
+               : declined(cli, "submit", "not submitted");
 }
 
 static int submit(struct cli *cli, const struct campaign_file *f)

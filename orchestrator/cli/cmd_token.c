@@ -124,7 +124,7 @@ int cmd_token(struct cli *cli)
     if (strcmp(what, "revoke") == 0) {
         return confirm(cli, "Revoke it for good, with its sessions?")
                    ? token_send(cli, "DELETE", path, body, "revoked")
-                   : fail(EXIT_USAGE, "add -y to revoke without confirmation", "not revoked");
+                   : declined(cli, "revoke", "not revoked");
     }
     return fail(EXIT_USAGE, "drover token --help shows examples",
                 "write ls, new NAME, expire TOKEN --expires TIME or revoke TOKEN");

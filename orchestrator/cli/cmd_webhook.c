@@ -194,7 +194,7 @@ static int webhook_remove(struct cli *cli, const char *id)
 {
     int status = EXIT_OK;
     if (!confirm(cli, "Remove it, with what waits for it and its log?")) {
-        return fail(EXIT_USAGE, "add -y to remove without confirmation", "not removed");
+        return declined(cli, "remove", "not removed");
     }
     AUTO_FREE char *path = xasprintf("/v1/webhooks/%s", id);
     CLEANUP(reply_done)

@@ -185,17 +185,32 @@ int fail(enum cli_exit status, const char *next, const char *fmt, ...)
     return status;
 }
 
+static bool can_ask(const struct cli *cli)
+{
+    return isatty(STDIN_FILENO) == 1 && cli->talk_tty;
+}
+
 bool confirm(const struct cli *cli, const char *question)
 {
     if (cli->opt.yes) {
         return true;
     }
-    if (isatty(STDIN_FILENO) != 1 || !cli->talk_tty) {
+    if (!can_ask(cli)) {
         return false;
     }
     char line[16] = "";
     (void)fprintf(stderr, "%s [y/N] ", question);
     return fgets(line, sizeof line, stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
+}
+
+int declined(const struct cli *cli, const char *verb, const char *text)
+{
+    if (can_ask(cli)) {
+        say("%s", text);
+        return EXIT_USAGE;
+    }
+    AUTO_FREE char *next = xasprintf("add -y to %s without confirmation", verb);
+    return fail(EXIT_USAGE, next, "%s", text);
 }
 
 const char *number(int64_t n, char buf[static TEXT_N])

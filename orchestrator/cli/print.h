@@ -34,3 +34,6 @@ int fail(enum cli_exit status, const char *next, const char *fmt, ...) PRINTF(3,
 /* True with --yes, or after a y on the terminal; without a terminal false. What cannot be taken
  * back asks this, whatever the output. */
 bool confirm(const struct cli *cli, const char *question);
+/* Says that nothing was done, since confirm was false; who could not be asked is told of -y, with
+ * which it does `verb`. Returns the exit status. */
+int declined(const struct cli *cli, const char *verb, const char *text);
