@@ -8,6 +8,7 @@ import { large } from './large.mjs';
 import { hostile } from './hostile.mjs';
 import { craft } from './craft.mjs';
 import { eight } from './eight.mjs';
+import { frozen } from './frozen.mjs';
 import { endpoints } from './endpoints.mjs';
 import { filesystems } from './filesystems.mjs';
 import { money } from './money.mjs';
@@ -21,7 +22,7 @@ try {
   const page = await c.newPage();
   const only = process.env.ONLY?.split(',');
   if (only && !only.includes('journey')) await logIn(page);
-  for (const part of [journey, runs, large, guide, craft, eight, endpoints, filesystems, money, people, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes, b);
+  for (const part of [journey, runs, large, guide, craft, eight, frozen, endpoints, filesystems, money, people, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes, b);
   await page.context().clearCookies();
   await page.evaluate(() => document.querySelector('a.brand')?.click()); // none: the page has found out by itself
   await page.waitForSelector('input[name=token]');

@@ -8,6 +8,7 @@ usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,r
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -53,6 +54,8 @@ def verbs(s):
         "mend": lambda _: put(good),
         "stop": lambda _: s.kill("droverd0"),
         "start": lambda _: s.start_droverd(0) and None,
+        "freeze": lambda _: s.procs["droverd0"].send_signal(signal.SIGSTOP),
+        "thaw": lambda _: s.procs["droverd0"].send_signal(signal.SIGCONT),
         "faults": lambda a: s.faults(*json.loads(a)),
         "connections": lambda _: connections(s.ports["droverd0"]),
     }

@@ -3,7 +3,7 @@
 answer to requests made of it is one that it describes, what it does not allow is refused, and who may do what is as it
 says, cell by cell. Method: the API's own server over a small world of every kind of row; SQL plays the leader.
 
-usage: openapi.py [N]    N: requests, 2,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,rules,campaign,requests
+usage: openapi.py [N]    N: requests, 10,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,rules,campaign,requests
 """
 import base64
 import gzip
@@ -283,7 +283,7 @@ def check_requests(t, a, tokens, known, of, texts, count):
 
 
 def run(t, pg):
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10000
     only = os.environ.get("ONLY", "lint,roles,rules,campaign,requests").split(",")
     a = Api(pg)
     try:
