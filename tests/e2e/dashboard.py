@@ -72,7 +72,7 @@ def main():
     oidc = {"DROVER_PUBLIC_URL": f"http://127.0.0.1:{port}", "DROVER_OIDC_ISSUER": login.issuer, "DROVER_OIDC_ALLOW_NET": f"127.0.0.1:{login.port}", "DROVER_OIDC_NAME": "Example",
             "DROVER_OIDC_CLIENT_ID": login.CLIENT, "DROVER_OIDC_CLIENT_SECRET_FILE": login.dir + "/secret"}
     mail = {"DROVER_SMTP_URL": "smtps://127.0.0.1:1", "DROVER_SMTP_FROM": "drover@example.com"}  # nothing listens there
-    with Stack("dashboard", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 0, "ml.m5.xlarge": 8}, parts=PARTS, rows=ROWS, lease_us=10000000, local=HOSTING, env={"DROVER_WEBHOOK_ALLOW_NET": f"127.0.0.1/32:{hooks}", **oidc, **mail},
+    with Stack("dashboard", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 0, "ml.m5.xlarge": 8, "ml.r5.xlarge": 2}, parts=PARTS, rows=ROWS, lease_us=10000000, local=HOSTING, env={"DROVER_WEBHOOK_ALLOW_NET": f"127.0.0.1/32:{hooks}", **oidc, **mail},
                images={"drover/user:test": [sys.executable, TOP + "/tests/kit/programs/user_program.py"]}) as s:
         began = time.monotonic()
         s.ports["droverd0"] = port

@@ -74,6 +74,38 @@ async function waits(page, id) {
   await shot(page, 'quota-0');
 }
 
+// Its instance type has a quota and no price, for real.
+async function unpriced(page, spec) {
+  const { id } = (await api('POST', '/campaigns', spec.replace('ml.m5.large', 'ml.r5.xlarge').replace('name: guided', 'name: unpriced'), 'application/yaml')).json;
+  await api('POST', `/campaigns/${id}/parts?stage=download&last=true`, '{"uri":"s3://drover-test/1","size":1}', 'application/x-ndjson');
+  await until(20, async () => (await get(`/campaigns/${id}`)).guidance.length > 0);
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
+  await page.waitForSelector('#guidance');
+  const text = await page.textContent('#guidance');
+  ok(/no price is known for ml\.r5\.xlarge/.test(text), 'without a price it says of which type, and that nothing starts', text);
+  equal([await page.textContent('#state'), await page.textContent('#eta')], ['waiting', '–'], 'and neither that it runs nor when it ends');
+  await axe(page, 'a campaign without a price');
+  await shot(page, 'no-price');
+  await api('POST', `/campaigns/${id}:cancel`, '{}');
+}
+
+// A list of fifty, in every state.
+async function fifty(page) {
+  const states = ['running', 'planned', 'draining', 'paused', 'held', 'succeeded', 'failed', 'cancelled'];
+  await page.route('**/v1/campaigns?*', async (route) => {
+    const r = await route.fetch({ maxRetries: 2 });
+    const list = await r.json();
+    const campaigns = Array.from({ length: 50 }, (_, i) => ({ ...list.campaigns[i % list.campaigns.length], id: `c-${1000 + i}`, name: `laion-${i}`, state: states[i % states.length], guidance: [] }));
+    return route.fulfill({ response: r, json: { campaigns, next_page_token: null } }).catch(() => {}); // the page has gone
+  });
+  await page.click('a.brand');
+  ok(await until(10, async () => (await page.locator('td.name a').count()) === 50), 'fifty campaigns are fifty rows');
+  equal(await tooWide(page), [], 'no wider than the window');
+  await axe(page, 'the list of fifty campaigns');
+  await shot(page, 'fifty');
+  await page.unrouteAll({ behavior: 'wait' });
+}
+
 async function limits(page, id) {
   await page.click('#limits');
   await page.waitForSelector('.outcome');
@@ -144,6 +176,9 @@ export async function guide(page) {
   await api('POST', `/campaigns/${id}/parts?stage=download&last=true`, [0, 1, 2].map((i) => `{"uri":"s3://drover-test/${i}","size":1}`).join('\n'), 'application/x-ndjson');
   await until(20, async () => (await get(`/campaigns/${id}`)).guidance.length > 0);
   await timed(waits, page, id);
+  await timed(unpriced, page, spec);
+  await timed(fifty, page);
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
   await timed(limits, page, id);
   await timed(lists, page, id);
   await timed(held, page, id);
