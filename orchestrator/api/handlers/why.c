@@ -33,15 +33,17 @@ static const char *str_member(const json_t *o, const char *key)
     return s != NULL ? s : "";
 }
 
-/* The next step of a reason, with {c} replaced by the campaign. */
-static const char *next_step(struct api_req *r, enum wait_reason why, int64_t campaign)
+/* The next step of a reason, with {c} replaced by the campaign and {s} by the stage. */
+static const char *next_step(struct api_req *r, enum wait_reason why, int64_t campaign,
+                             const char *stage)
 {
     const char *text = wait_reason_next(why);
     const char *ret = "";
-    for (const char *c = strstr(text, "{c}"); c != NULL; c = strstr(text, "{c}")) {
-        ret = arena_printf(&r->arena, "%s%.*sc-%lld", ret, (int)(c - text), text,
-                           (long long)campaign);
-        text = c + 3;
+    for (const char *c = strchr(text, '{'); c != NULL; c = strchr(text, '{')) {
+        const char *put =
+            c[1] == 's' ? stage : arena_printf(&r->arena, "c-%lld", (long long)campaign);
+        ret = arena_printf(&r->arena, "%s%.*s%s", ret, (int)(c - text), text, put);
+        text = c + strlen("{c}");
     }
     return arena_printf(&r->arena, "%s%s", ret, text);
 }
@@ -160,7 +162,8 @@ static bool why_make(void *ctx, struct buf *out, struct err *err)
     json_out_str(&w, "text", text);
     json_out_str(&w, "since", json_string_value(json_object_get(row, "updated_at")));
     json_out_str(&w, "not_before", json_string_value(json_object_get(row, "not_before")));
-    json_out_str(&w, "next", of->waits ? next_step(r, why, of->campaign_id) : NULL);
+    json_out_str(&w, "next",
+                 of->waits ? next_step(r, why, of->campaign_id, str_member(row, "stage")) : NULL);
     if (of->waits && !out_forecast(r, &w, of->campaign_id, of->task_id, err)) {
         return false;
     }
