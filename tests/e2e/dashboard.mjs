@@ -6,6 +6,7 @@ import { journey } from './journey.mjs';
 import { guide } from './guide.mjs';
 import { large } from './large.mjs';
 import { hostile } from './hostile.mjs';
+import { clicks } from './clicks.mjs';
 import { craft } from './craft.mjs';
 import { eight } from './eight.mjs';
 import { frozen } from './frozen.mjs';
@@ -22,7 +23,7 @@ try {
   const page = await c.newPage();
   const only = process.env.ONLY?.split(',');
   if (only && !only.includes('journey')) await logIn(page);
-  for (const part of [journey, runs, large, guide, craft, eight, frozen, endpoints, filesystems, money, people, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes, b);
+  for (const part of [journey, runs, large, guide, craft, clicks, eight, frozen, endpoints, filesystems, money, people, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes, b);
   await page.context().clearCookies();
   await page.evaluate(() => document.querySelector('a.brand')?.click()); // none: the page has found out by itself
   await page.waitForSelector('input[name=token]');
