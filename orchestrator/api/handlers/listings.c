@@ -173,7 +173,9 @@ static bool step(struct listings *t, const struct apidb_input_listing *l, struct
         f.objects = (int64_t)reply.listing.n;
     }
     char problem[700];
-    switch (input_listing_next(&f, problem, sizeof problem)) {
+    enum input_listing_then then = input_listing_next(&f, problem, sizeof problem);
+    ASSERT(u != NULL || then == INPUT_LISTING_STAYS || then == INPUT_LISTING_STOPS);
+    switch (then) {
     case INPUT_LISTING_STAYS:
         return f.answer != INPUT_LISTING_WAITS || show(t, u, &now, err);
     case INPUT_LISTING_ASKS:

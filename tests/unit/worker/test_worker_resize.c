@@ -109,8 +109,10 @@ static bool fuses(const struct simd *s)
 static void same_line(const float *one, const float *all, size_t n, bool exact)
 {
     for (size_t i = 0; i < n; i++) {
-        float off = fabsf(one[i] - all[i]);
-        assert_true(exact ? memcmp(&one[i], &all[i], sizeof *one) == 0 : off < 1e-3f);
+        uint32_t bits_one, bits_all;
+        memcpy(&bits_one, &one[i], sizeof bits_one);
+        memcpy(&bits_all, &all[i], sizeof bits_all);
+        assert_true(exact ? bits_one == bits_all : fabsf(one[i] - all[i]) < 1e-3f);
     }
 }
 
