@@ -535,6 +535,9 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_program("deep");
     log_set_level(LOG_ERROR);
+    if (o.days > 0 && (o.seeds > 1 || o.jobs > 1)) {
+        return 2; /* the cluster has one clock */
+    }
     if (o.days > 0) {
         days_clock(o.clock);
     }
