@@ -31,6 +31,13 @@ SELECT EXISTS (SELECT FROM stage_run n JOIN stage_input i ON i.stage_id = n.stag
     WHERE n.campaign_id = $1 AND ($2 = 0 OR n.stage_id = $2)
         AND (ARRAY[i.tasks - n.taken + n.waiting, n.active, n.held, n.done, n.failed, n.skipped, n.cancelled])[$3 + 1] > 0);
 
+-- The next id that fits, however far it is; id + 0, since walking the index costs twice as much as reading the table.
+-- name: api_parts_seek
+-- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 state integer or -1, $5 attempts at least integer, $6 downwards? boolean
+SELECT CASE WHEN $6
+    THEN (SELECT max(id + 0) FROM task_run WHERE campaign_id = $1 AND id < $3 AND ($2 = 0 OR stage_id = $2) AND ($4 < 0 OR state = $4) AND attempts >= $5)
+    ELSE (SELECT min(id + 0) FROM task_run WHERE campaign_id = $1 AND id > $3 AND ($2 = 0 OR stage_id = $2) AND ($4 < 0 OR state = $4) AND attempts >= $5) END;
+
 -- Which ids a campaign has. Relies on task_run's primary key.
 -- name: api_parts_range
 -- $1 campaign bigint

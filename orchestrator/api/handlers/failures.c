@@ -38,7 +38,8 @@ bool failures_get(struct api_req *r, struct err *err)
     of.stage_id = name != NULL ? stage.id : 0;
     const char *key = arena_printf(&r->arena, "failures %lld %lld", (long long)of.campaign_id,
                                    (long long)of.stage_id);
-    if (!remembered_answer(r, of.campaign_id, key, failures_make, &of, &json, err)) {
+    if (!remembered_answer_or_last(r, of.campaign_id, key, failures_make, &of, sizeof of, &json,
+                                   err)) {
         return false;
     }
     buf_add_cstr(&r->out, json);

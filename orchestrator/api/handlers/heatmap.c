@@ -53,14 +53,14 @@ static void tiles_write(const struct apidb_stage_row *stage, const struct tiles_
 
 struct tiles_wanted {
     struct store *db;
-    const struct apidb_stage_row *stage;
-    const struct tiles_key *key;
+    struct apidb_stage_row stage;
+    struct tiles_key key;
 };
 
 static bool tiles_make(void *ctx, struct buf *out, struct err *err)
 {
     const struct tiles_wanted *of = ctx;
-    const struct tiles_key *key = of->key;
+    const struct tiles_key *key = &of->key;
     int64_t span = key->last - key->first + 1;
     int64_t tiles_n = (span + key->per_tile - 1) / key->per_tile;
     AUTO_FREE int64_t(*counts)[TASK_STATE_COUNT] = xcalloc((size_t)tiles_n + 1, sizeof *counts);
@@ -72,7 +72,7 @@ static bool tiles_make(void *ctx, struct buf *out, struct err *err)
     if (!apidb_tiles(of->db, &q, counts, tiles_n, err)) {
         return false;
     }
-    tiles_write(of->stage, key, counts, tiles_n, out);
+    tiles_write(&of->stage, key, counts, tiles_n, out);
     return true;
 }
 
@@ -89,8 +89,9 @@ static bool tiles_answer(struct api_req *r, const struct apidb_stage_row *stage,
         .version = response_cache_version(stage->counts, sizeof stage->counts),
         .same_us = SAME_COUNTS_US,
         .fresh_us = FRESH_US};
-    struct tiles_wanted of = {.db = r->db, .stage = stage, .key = key};
-    return response_cache_answer(req_answers(r), &ask, tiles_make, &of, ret, err);
+    struct tiles_wanted of = {.db = r->db, .stage = *stage, .key = *key};
+    return response_cache_answer_or_last(req_answers(r), &ask, tiles_make, &of, sizeof of, ret,
+                                         &r->later, err);
 }
 
 bool tiles_get(struct api_req *r, struct err *err)

@@ -7,6 +7,7 @@
 #define RANGES_MAX   2048
 #define LOOKS_MAX    64    /* runs of ranges that a page looks at, */
 #define IDS_MAX      24000 /* and ids of all of them */
+#define SEEKS_MAX    4     /* without a map */
 #define DIGITS       3
 #define ATTEMPTS_MAX 15 /* the digit's; it stands for more, too */
 
@@ -16,7 +17,7 @@ struct parts_map {
 };
 struct map_wanted {
     struct store *db;
-    const struct apidb_parts_query *q;
+    int64_t campaign_id, stage_id;
 };
 
 static bool map_make(void *ctx, struct buf *out, struct err *err)
@@ -24,13 +25,13 @@ static bool map_make(void *ctx, struct buf *out, struct err *err)
     const struct map_wanted *of = ctx;
     struct apidb_map_range at[RANGES_MAX] = {0};
     int64_t first, last;
-    if (!apidb_parts_range(of->db, of->q->campaign_id, &first, &last, err)) {
+    if (!apidb_parts_range(of->db, of->campaign_id, &first, &last, err)) {
         return false;
     }
     int64_t per_range = MAX((last - first + RANGES_MAX) / RANGES_MAX, INT64_C(1));
     int64_t n = (last - first + per_range) / per_range;
-    const struct apidb_map_query q = {.campaign_id = of->q->campaign_id,
-                                      .stage_id = of->q->stage_id,
+    const struct apidb_map_query q = {.campaign_id = of->campaign_id,
+                                      .stage_id = of->stage_id,
                                       .first_id = first,
                                       .per_range = per_range};
     if (!apidb_parts_map(of->db, &q, at, n, err)) {
@@ -123,11 +124,19 @@ bool parts_map_fill(struct api_req *r, struct apidb_parts_query *q, struct apidb
                     struct err *err)
 {
     AUTO_FREE char *text = NULL;
-    struct map_wanted of = {.db = r->db, .q = q};
+    struct map_wanted of = {.db = r->db, .campaign_id = q->campaign_id, .stage_id = q->stage_id};
     const char *key = arena_printf(&r->arena, "parts map %lld %lld", (long long)q->campaign_id,
                                    (long long)q->stage_id);
-    if (!remembered_answer(r, q->campaign_id, key, map_make, &of, &text, err)) {
+    if (!remembered_last(r, q->campaign_id, key, map_make, &of, sizeof of, &text, err)) {
         return false;
+    }
+    bool ok = true;
+    for (int i = 0; ok && text == NULL && ret->more && (int64_t)ret->n < q->n && i < SEEKS_MAX;
+         i++) {
+        ok = apidb_parts_ids_seek(r->db, q, ret, err); /* the next page will have a map */
+    }
+    if (text == NULL || !ok) {
+        return ok;
     }
     const struct parts_map m = map_read(text);
     return fill(r->db, &m, q, ret, err);

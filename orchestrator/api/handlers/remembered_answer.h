@@ -8,6 +8,15 @@
  * as old as it took to make. Opens r->db. Caller frees *ret. */
 bool remembered_answer(struct api_req *r, int64_t campaign_id, const char *key,
                        response_cache_make make, void *ctx, char **ret, struct err *err) MUST_CHECK;
+/* The same, made after this request's answer when the last one will do: `ctx` as of
+ * response_cache_answer_or_last. */
+bool remembered_answer_or_last(struct api_req *r, int64_t campaign_id, const char *key,
+                               response_cache_make make, void *ctx, size_t ctx_size, char **ret,
+                               struct err *err) MUST_CHECK;
+/* The last one that will do, or NULL in *ret; the next one is made after this request's answer. */
+bool remembered_last(struct api_req *r, int64_t campaign_id, const char *key,
+                     response_cache_make make, void *ctx, size_t ctx_size, char **ret,
+                     struct err *err) MUST_CHECK;
 /* The same for curves over a whole campaign: one that is a few seconds old will do, the more so the
  * longer it takes to make. */
 bool remembered_curve(struct api_req *r, int64_t campaign_id, const char *key,

@@ -3,6 +3,7 @@
 #include "handler_threads.h"
 #include "common/log.h"
 #include "request.h"
+#include "response_cache.h"
 #include "server_state.h"
 #include <poll.h>
 #include <pthread.h>
@@ -121,7 +122,11 @@ static void *worker_main(void *ctx)
         t->of->run(r);
         db = r->db;
         r->db = NULL;
+        struct response_later *later = TAKE(r->later);
         (void)MHD_resume_connection(r->conn);
+        if (later != NULL) {
+            response_later_make(later, db != NULL && store_alive(db) ? db : NULL);
+        }
     }
     store_close(db);
     return NULL;

@@ -39,6 +39,7 @@ struct api_header {
 struct route;
 struct api_config;
 struct response_cache;
+struct response_later;
 
 struct api_req {
     uint32_t magic;
@@ -68,6 +69,7 @@ struct api_req {
     struct api_principal who;
     bool by_cookie;
     struct store *db; /* the handler thread's connection; handlers that need it call req_db first */
+    struct response_later *later; /* what the handler thread makes once this has its answer */
     struct arena arena;
 
     int status; /* of the answer; 0: not answered */

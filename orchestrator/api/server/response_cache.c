@@ -25,6 +25,14 @@ struct answer_making {
     int waiting; /* threads; the last one frees it */
     struct answer_making *next;
 };
+struct response_later {
+    struct response_cache *c;
+    struct response_cache_ask ask; /* with this key */
+    char key[RESPONSE_CACHE_KEY_MAX];
+    response_cache_make make;
+    void *ctx;
+    struct answer_making *mine;
+};
 struct response_cache {
     pthread_mutex_t lock;
     pthread_cond_t made;
@@ -200,28 +208,103 @@ static char *made(struct response_cache *c, const struct response_cache_ask *ask
     return ok ? buf_take(&b) : NULL;
 }
 
+/* Makes the answer and tells those that wait for `mine`; NULL with *err. */
+static char *make_and_tell(struct response_cache *c, const struct response_cache_ask *ask,
+                           response_cache_make make, void *ctx, struct answer_making *mine,
+                           struct err *err)
+{
+    int64_t cost_us = 0;
+    char *json = made(c, ask, make, ctx, &cost_us, err);
+    (void)pthread_mutex_lock(&c->lock);
+    if (json != NULL) {
+        keep(c, ask, cost_us, json);
+    }
+    if (mine != NULL) {
+        making_end(c, mine, json);
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+    return json;
+}
+
 bool response_cache_answer(struct response_cache *c, const struct response_cache_ask *ask,
                            response_cache_make make, void *ctx, char **ret, struct err *err)
 {
     struct answer_making *mine;
-    int64_t cost_us = 0;
     ASSERT(strlen(ask->key) < RESPONSE_CACHE_KEY_MAX);
     (void)pthread_mutex_lock(&c->lock);
-    char *json = answer_or_begin(c, ask, &mine);
+    *ret = answer_or_begin(c, ask, &mine);
     (void)pthread_mutex_unlock(&c->lock);
-    if (json == NULL) {
-        json = made(c, ask, make, ctx, &cost_us, err);
-        (void)pthread_mutex_lock(&c->lock);
-        if (json != NULL) {
-            keep(c, ask, cost_us, json);
-        }
-        if (mine != NULL) {
-            making_end(c, mine, json);
-        }
-        (void)pthread_mutex_unlock(&c->lock);
+    if (*ret == NULL) {
+        *ret = make_and_tell(c, ask, make, ctx, mine, err);
     }
-    *ret = json;
-    return json != NULL;
+    return *ret != NULL;
+}
+
+static void later_free(struct response_later *l)
+{
+    free(l->ctx);
+    free(l);
+}
+
+/* Begins what the caller makes when its request has its answer. */
+static struct response_later *later_begin(struct response_cache *c,
+                                          const struct response_cache_ask *ask,
+                                          response_cache_make make, void *ctx, size_t ctx_size)
+{
+    struct response_later *l = xcalloc(1, sizeof *l);
+    *l = (struct response_later){.c = c, .ask = *ask, .make = make, .ctx = xmalloc(ctx_size)};
+    memcpy(l->key, ask->key, strlen(ask->key) + 1);
+    memcpy(l->ctx, ctx, ctx_size);
+    l->ask.key = l->key;
+    l->mine = making_begin(c, &l->ask);
+    return l;
+}
+
+char *response_cache_last(struct response_cache *c, const struct response_cache_ask *ask,
+                          response_cache_make make, void *ctx, size_t ctx_size,
+                          struct response_later **ret_later)
+{
+    ASSERT(strlen(ask->key) < RESPONSE_CACHE_KEY_MAX);
+    *ret_later = NULL;
+    (void)pthread_mutex_lock(&c->lock);
+    char *json = kept(c, ask, false);
+    bool begins = json == NULL && making_find(c, ask->key) == NULL;
+    json = json != NULL ? json : kept(c, ask, true);
+    if (begins) {
+        *ret_later = later_begin(c, ask, make, ctx, ctx_size);
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+    return json;
+}
+
+bool response_cache_answer_or_last(struct response_cache *c, const struct response_cache_ask *ask,
+                                   response_cache_make make, void *ctx, size_t ctx_size, char **ret,
+                                   struct response_later **ret_later, struct err *err)
+{
+    *ret = response_cache_last(c, ask, make, ctx, ctx_size, ret_later);
+    if (*ret != NULL) {
+        return true;
+    }
+    struct response_later *mine = TAKE(*ret_later); /* nothing will do: it is made now */
+    if (mine == NULL) {
+        return response_cache_answer(c, ask, make, ctx, ret, err);
+    }
+    *ret = make_and_tell(c, ask, make, ctx, mine->mine, err);
+    later_free(mine);
+    return *ret != NULL;
+}
+
+static bool not_made(void *ctx UNUSED, struct buf *out UNUSED, struct err *err)
+{
+    return err_set(err, ERR_UNAVAILABLE, "there is no database");
+}
+
+void response_later_make(struct response_later *l, struct store *db)
+{
+    struct err ignored = ERR_INIT; /* who asks next makes it and is told */
+    *(struct store **)l->ctx = db;
+    free(make_and_tell(l->c, &l->ask, db != NULL ? l->make : not_made, l->ctx, l->mine, &ignored));
+    later_free(l);
 }
 
 uint64_t response_cache_version(const void *p, size_t n)

@@ -7,6 +7,7 @@
 
 #define RESPONSE_CACHE_KEY_MAX 768
 
+struct store;
 struct response_cache;
 struct response_cache *response_cache_new(void);
 void response_cache_free(struct response_cache *c); /* NULL ignored */
@@ -28,6 +29,21 @@ typedef bool (*response_cache_make)(void *ctx, struct buf *out, struct err *err)
 bool response_cache_answer(struct response_cache *c, const struct response_cache_ask *ask,
                            response_cache_make make, void *ctx, char **ret,
                            struct err *err) MUST_CHECK;
+/* The same of what may be made when the request that asked has its answer: where the last one was
+ * dear and is younger than half a minute, *ret is that one and *ret_later makes the next, the
+ * caller's to call; else *ret_later is NULL. `ctx` has ctx_size bytes, begins with the struct
+ * store * that make uses, and borrows nothing. */
+struct response_later;
+bool response_cache_answer_or_last(struct response_cache *c, const struct response_cache_ask *ask,
+                                   response_cache_make make, void *ctx, size_t ctx_size, char **ret,
+                                   struct response_later **ret_later, struct err *err) MUST_CHECK;
+/* The last answer that will do, or NULL; nobody waits. *ret_later as above, unless somebody makes
+ * it. */
+char *response_cache_last(struct response_cache *c, const struct response_cache_ask *ask,
+                          response_cache_make make, void *ctx, size_t ctx_size,
+                          struct response_later **ret_later);
+/* Makes it over `db` (NULL: it is not made) and frees it. */
+void response_later_make(struct response_later *l, struct store *db);
 /* Hash of an input, for use as a version. */
 uint64_t response_cache_version(const void *p, size_t n);
 /* Wait for the turn to compute: one thread at a time. Only routes that are ROUTE_DEAR call it: they

@@ -5,7 +5,8 @@
 #include "store/pg/query.h"
 
 #define SCAN_IDS_MIN 500   /* ids that a page with a filter looks at first, */
-#define SCAN_IDS_MAX 12000 /* and at most */
+#define SCAN_IDS_MAX 2500  /* and at most before it is told where to go on */
+#define SEEK_IDS_MAX 10000 /* and behind the part that was sought */
 
 static enum wait_reason apidb_wait_reason(const char *name)
 {
@@ -106,17 +107,11 @@ static bool any_of_state(struct store *s, const struct apidb_parts_query *q, boo
 }
 
 /* More and more at a time: a page that fills soon costs little, one of few that fit few calls. */
-static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
-                     struct err *err)
+static bool scan_up_to(struct store *s, struct apidb_parts_query *q, int64_t look_at, int64_t left,
+                       struct apidb_ids *ret, struct err *err)
 {
-    bool filters = q->state >= 0 || q->attempts_min > 0 || q->stage_id != 0;
-    int64_t look_at = filters ? MAX(q->n, SCAN_IDS_MIN) : q->n, looked;
-    bool any = true;
-    if (q->state >= 0 && (!any_of_state(s, q, &any, err) || !any)) {
-        return !any;
-    }
-    ret->at = xcalloc((size_t)q->n, sizeof *ret->at);
-    for (int64_t left = MAX(look_at, SCAN_IDS_MAX); left > 0; left -= looked) {
+    int64_t looked;
+    for (; left > 0; left -= looked) {
         look_at = MIN(look_at, left);
         if (!scan_some(s, q, look_at, ret, &looked, err)) {
             return false;
@@ -130,16 +125,51 @@ static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_
     return true;
 }
 
+static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
+                     struct err *err)
+{
+    bool filters = q->state >= 0 || q->attempts_min > 0 || q->stage_id != 0;
+    int64_t look_at = filters ? MAX(q->n, SCAN_IDS_MIN) : q->n;
+    bool any = true;
+    if (q->state >= 0 && (!any_of_state(s, q, &any, err) || !any)) {
+        return !any;
+    }
+    ret->at = xcalloc((size_t)q->n, sizeof *ret->at);
+    return scan_up_to(s, q, look_at, MAX(look_at, SCAN_IDS_MAX), ret, err);
+}
+
 bool apidb_parts_ids_within(struct store *s, struct apidb_parts_query *q, int64_t look_at,
                             struct apidb_ids *ret, struct err *err)
 {
-    int64_t looked;
+    int64_t before = q->after_id;
     ASSERT((int64_t)ret->n < q->n);
-    if (!scan_some(s, q, MIN(look_at, SCAN_IDS_MAX), ret, &looked, err)) {
+    if (!scan_up_to(s, q, SCAN_IDS_MIN, look_at, ret, err)) {
         return false;
     }
-    ret->more = looked > 0;
+    ret->more = q->after_id != before; /* else nothing is there */
     return true;
+}
+
+bool apidb_parts_ids_seek(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
+                          struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64(&p, q->stage_id);
+    param_i64(&p, q->after_id);
+    param_i32(&p, q->state);
+    param_i32(&p, (int32_t)q->attempts_min);
+    param_bool(&p, q->down);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_SEEK), &p, &res, err)) {
+        return false;
+    }
+    ret->more = !row_null(res, 0, 0);
+    if (!ret->more) {
+        return true;
+    }
+    q->after_id = row_i64(res, 0, 0) + (q->down ? 1 : -1);
+    return apidb_parts_ids_within(s, q, SEEK_IDS_MAX, ret, err);
 }
 
 bool apidb_parts_range(struct store *s, int64_t campaign_id, int64_t *ret_first, int64_t *ret_last,

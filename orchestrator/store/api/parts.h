@@ -43,6 +43,9 @@ bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_
 /* Goes on with a page that has fewer than n and looks at the next `look_at` ids, or fewer. */
 bool apidb_parts_ids_within(struct store *s, struct apidb_parts_query *q, int64_t look_at,
                             struct apidb_ids *ret, struct err *err) MUST_CHECK;
+/* Goes on with a page that has fewer than n at the next part that fits, however far it is. */
+bool apidb_parts_ids_seek(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
+                          struct err *err) MUST_CHECK;
 /* The least and the greatest id of a campaign's parts; 0 and -1: it has none. */
 bool apidb_parts_range(struct store *s, int64_t campaign_id, int64_t *ret_first, int64_t *ret_last,
                        struct err *err) MUST_CHECK;

@@ -115,7 +115,7 @@ def few_of_many(t, a, cid):
             sizes.append(len(b["parts"]))
             token = b["next_page_token"] and "&page_token=" + b["next_page_token"]
         t.ok(found == wanted, f"{what}: all {len(wanted)} are found", (len(found), sorted(set(wanted) ^ set(found))[:5]))
-        t.ok(all(n == 50 for n in sizes[:-1]) and len(sizes) <= len(wanted) // 50 + 1, f"on {len(sizes)} full pages", sizes)
+        t.ok(all(0 < n <= 50 for n in sizes[:-1]) and len(sizes) <= len(wanted) // 50 + 3, f"on {len(sizes)} pages, of which none but the last is empty", sizes)
     a.sql(f"UPDATE task_run SET state = 0, attempts = 0 WHERE campaign_id = {cid[2:]}")
     a.sql(f"UPDATE stage_run SET waiting = 270005, done = 0 WHERE campaign_id = {cid[2:]}")
 
@@ -149,7 +149,7 @@ def check_large(t, a):
             if not b["next_page_token"]:
                 break
             token = "&page_token=" + b["next_page_token"]
-        t.ok(seen == 0 and pages == 1, f"{what} finds nothing, on {pages} page")
+        t.ok(seen == 0 and pages <= 4, f"{what} finds nothing, on {pages} pages, where a map a few seconds old says that there were some")
     mixed = new(a)
     put(a, mixed, lines(10))
     s, b, _ = put(a, mixed, lines(100000))

@@ -244,6 +244,58 @@ static void test_response_cache__the_last_one_while_a_dear_one_is_made(void **st
     }
 }
 
+struct later_ctx {
+    struct store *db;
+    struct maker *m;
+};
+
+static bool make_later(void *ctx, struct buf *out, struct err *err)
+{
+    const struct later_ctx *l = ctx;
+    assert_ptr_equal(l->db, l->m); /* what the caller gave */
+    return make(l->m, out, err);
+}
+
+/* Nobody waits: who finds a dear answer too old gets it, and makes the next one afterwards. */
+static void test_response_cache__the_next_one_is_made_afterwards(void **state)
+{
+    (void)state;
+    struct response_cache *c = response_cache_new();
+    struct maker m = {0};
+    struct later_ctx ctx = {.db = (struct store *)&m, .m = &m};
+    struct response_later *later, *second;
+    char *json;
+    struct err err = ERR_INIT;
+    struct response_cache_ask ask = {.key = "k", .version = 1};
+    atomic_store(&m.open, 1000);
+    for (int i = 1; i <= 3; i++) {
+        bool first = i == 1, fails = i == 3;
+        m.fail = fails ? i : 0;
+        assert_true(response_cache_answer_or_last(c, &ask, make_later, &ctx, sizeof ctx, &json,
+                                                  &later, &err));
+        assert_int_equal(json[0] - '0', first ? 1 : i - 1);
+        free(json);
+        assert_int_equal(later == NULL, first);
+        if (!first) { /* while it is made, others get the last one and make none */
+            assert_true(response_cache_answer_or_last(c, &ask, make_later, &ctx, sizeof ctx, &json,
+                                                      &second, &err));
+            assert_int_equal(json[0] - '0', i - 1);
+            assert_null(second);
+            free(json);
+            response_later_make(later, (struct store *)&m);
+        }
+        c->at[0].at_us -= 29 * USEC_PER_SEC;
+        c->at[0].cost_us = CHEAP_US;
+        ask.version++;
+    }
+    assert_true(response_cache_answer_or_last(c, &ask, make_later, &ctx, sizeof ctx, &json, &later,
+                                              &err)); /* the third failed, and has aged since */
+    assert_int_equal(json[0] - '0', 4);
+    assert_null(later);
+    free(json);
+    response_cache_free(c);
+}
+
 static void test_response_cache__the_oldest_is_dropped(void **state)
 {
     (void)state;
@@ -274,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_response_cache__a_failure_is_its_own),
         cmocka_unit_test(test_response_cache__how_long_an_answer_is_valid),
         cmocka_unit_test(test_response_cache__the_last_one_while_a_dear_one_is_made),
+        cmocka_unit_test(test_response_cache__the_next_one_is_made_afterwards),
         cmocka_unit_test(test_response_cache__the_oldest_is_dropped),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
