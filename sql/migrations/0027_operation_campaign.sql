@@ -1,2 +1,2 @@
--- additive
-CREATE INDEX operation_campaign ON operation (campaign_id, id);   -- the operations of one campaign, a page at a time
+-- additive: an older droverd looks at every operation for those of one campaign.
+CREATE INDEX operation_campaign ON operation (campaign_id, id);
