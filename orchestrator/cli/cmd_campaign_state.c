@@ -47,9 +47,9 @@ static bool ask(struct cli *cli, const char *verb, const char *campaign, struct 
     return client_call(cli, &call, ret, ret_exit);
 }
 
-/* resume NULL: nothing has to be said about how it goes on. */
+/* resumable: the command that resumes it is named. */
 static int want(struct cli *cli, const char *verb, const char *state, const char *text,
-                const char *resume)
+                bool resumable)
 {
     bool archives = strcmp(verb, "archive") == 0;
     int status = EXIT_OK;
@@ -77,8 +77,8 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
     } else if (!print_machine(cli, r.json, NULL)) {
         (void)printf("%s %s: %s%s", glyph(cli, state), ref.campaign, text,
                      cli->opt.wait ? " (done)" : "");
-        if (resume != NULL) {
-            (void)printf("; resume: %s %s", resume, ref.campaign);
+        if (resumable) {
+            (void)printf("; resume: drover resume %s", ref.campaign);
         }
         (void)putchar('\n');
     }
@@ -87,18 +87,17 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
 
 int cmd_pause(struct cli *cli)
 {
-    return want(cli, "pause", "paused", "pausing, running parts are stopped", "drover resume");
+    return want(cli, "pause", "paused", "pausing, running parts are stopped", true);
 }
 
 int cmd_resume(struct cli *cli)
 {
-    return want(cli, "resume", "running", "goes on", NULL);
+    return want(cli, "resume", "running", "goes on", false);
 }
 
 int cmd_drain(struct cli *cli)
 {
-    return want(cli, "drain", "paused", "no new parts start, running parts finish",
-                "drover resume");
+    return want(cli, "drain", "paused", "no new parts start, running parts finish", true);
 }
 
 int cmd_cancel(struct cli *cli)
@@ -106,7 +105,7 @@ int cmd_cancel(struct cli *cli)
     if (!confirm(cli, "Cancel for good and stop all its jobs?")) {
         return declined(cli, "cancel", "not cancelled");
     }
-    return want(cli, "cancel", "cancelled", "cancelling, all its jobs are stopped", NULL);
+    return want(cli, "cancel", "cancelled", "cancelling, all its jobs are stopped", false);
 }
 
 int cmd_archive(struct cli *cli)
@@ -115,5 +114,5 @@ int cmd_archive(struct cli *cli)
         return declined(cli, "archive", "not archived");
     }
     return want(cli, "archive", "archived",
-                "archiving, its parts are deleted; counters and costs are kept", NULL);
+                "archiving, its parts are deleted; counters and costs are kept", false);
 }

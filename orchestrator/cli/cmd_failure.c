@@ -45,7 +45,7 @@ static char *first_text(const struct cli *cli, const json_t *row)
 
 static char *evidence_text(const struct cli *cli, const json_t *row)
 {
-    static const char said[] = "AlgorithmError: "; /* before what any job of a failure says */
+    static const char said[] = "AlgorithmError: "; /* SageMaker puts it before what a job says */
     const char *text = jstr(row, "message");
     return text_short(cli, strncmp(text, said, strlen(said)) == 0 ? text + strlen(said) : text);
 }

@@ -89,6 +89,7 @@ static bool tiles_answer(struct api_req *r, const struct apidb_stage_row *stage,
         .version = response_cache_version(stage->counts, sizeof stage->counts),
         .same_us = SAME_COUNTS_US,
         .fresh_us = FRESH_US};
+    ASSERT(r->later == NULL);
     struct tiles_wanted of = {.db = r->db, .stage = *stage, .key = *key};
     return response_cache_answer_or_last(req_answers(r), &ask, tiles_make, &of, sizeof of, ret,
                                          &r->later, err);

@@ -59,10 +59,11 @@ static unsigned digit(char c)
     return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
-/* Whether range i may have a part of the query; what is behind the map may. */
+/* Whether range i may have a part of the query. The last range and what follows it always may:
+ * parts may have been added. */
 static bool may_have(const struct parts_map *m, const struct apidb_parts_query *q, int64_t i)
 {
-    if (i >= m->n) {
+    if (i >= m->n - 1) {
         return true;
     }
     const char *d = m->digits + DIGITS * i;

@@ -34,6 +34,7 @@ bool remembered_answer_or_last(struct api_req *r, int64_t campaign_id, const cha
                                struct err *err)
 {
     struct response_cache_ask ask = {.key = key, .strict = true};
+    ASSERT(r->later == NULL);
     return version_read(r, campaign_id, &ask, err) &&
            response_cache_answer_or_last(req_answers(r), &ask, make, ctx, ctx_size, ret, &r->later,
                                          err);
@@ -44,6 +45,7 @@ bool remembered_last(struct api_req *r, int64_t campaign_id, const char *key,
                      struct err *err)
 {
     struct response_cache_ask ask = {.key = key, .strict = true};
+    ASSERT(r->later == NULL);
     if (!version_read(r, campaign_id, &ask, err)) {
         return false;
     }

@@ -8,12 +8,13 @@
  * as old as it took to make. Opens r->db. Caller frees *ret. */
 bool remembered_answer(struct api_req *r, int64_t campaign_id, const char *key,
                        response_cache_make make, void *ctx, char **ret, struct err *err) MUST_CHECK;
-/* The same, made after this request's answer when the last one will do: `ctx` as of
- * response_cache_answer_or_last. */
+/* The same, but an outdated answer is returned at once where response_cache_answer_or_last allows
+ * it; this request's thread then makes the next one after it has replied. Once a request. */
 bool remembered_answer_or_last(struct api_req *r, int64_t campaign_id, const char *key,
                                response_cache_make make, void *ctx, size_t ctx_size, char **ret,
                                struct err *err) MUST_CHECK;
-/* The last one that will do, or NULL in *ret; the next one is made after this request's answer. */
+/* Never waits: *ret is NULL when no remembered answer can be used. The thread makes one after it
+ * has replied. Once a request. */
 bool remembered_last(struct api_req *r, int64_t campaign_id, const char *key,
                      response_cache_make make, void *ctx, size_t ctx_size, char **ret,
                      struct err *err) MUST_CHECK;

@@ -29,16 +29,17 @@ typedef bool (*response_cache_make)(void *ctx, struct buf *out, struct err *err)
 bool response_cache_answer(struct response_cache *c, const struct response_cache_ask *ask,
                            response_cache_make make, void *ctx, char **ret,
                            struct err *err) MUST_CHECK;
-/* The same of what may be made when the request that asked has its answer: where the last one was
- * dear and is younger than half a minute, *ret is that one and *ret_later makes the next, the
- * caller's to call; else *ret_later is NULL. `ctx` has ctx_size bytes, begins with the struct
- * store * that make uses, and borrows nothing. */
+/* The same, but an outdated answer is returned at once if it was dear to make and is younger than
+ * half a minute. Then *ret_later is what makes the next one: the caller passes it to
+ * response_later_make after it has replied; until then others get the outdated answer. Otherwise
+ * *ret_later is NULL. `ctx` is copied: it has ctx_size bytes, begins with the struct store * that
+ * make uses, and points to nothing else. */
 struct response_later;
 bool response_cache_answer_or_last(struct response_cache *c, const struct response_cache_ask *ask,
                                    response_cache_make make, void *ctx, size_t ctx_size, char **ret,
                                    struct response_later **ret_later, struct err *err) MUST_CHECK;
-/* The last answer that will do, or NULL; nobody waits. *ret_later as above, unless somebody makes
- * it. */
+/* Never waits: a valid or outdated answer as above, or NULL. *ret_later as above; NULL when the
+ * answer is valid or another thread makes the next one. */
 char *response_cache_last(struct response_cache *c, const struct response_cache_ask *ask,
                           response_cache_make make, void *ctx, size_t ctx_size,
                           struct response_later **ret_later);
