@@ -145,7 +145,8 @@ def limits(tap, s):
     tap.ok(True, "what waits for it says so")
     s.api("PATCH", "/limits", {"parts": None}, headers={"If-Match": "*"})
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "stage_limit" and s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 3, 30, "the stage's limit")
-    waiting = s.api("GET", f"/campaigns/{cid}/parts?state=waiting")["parts"][0]["seq"]
+    # The last one waits longest: the first may have begun before it is asked about.
+    waiting = s.api("GET", f"/campaigns/{cid}/parts?state=waiting")["parts"][-1]["seq"]
     tap.eq(s.api("GET", f"/campaigns/{cid}/parts/{waiting}/why")["next"], f"drover scale {cid}/work N", "then the stage's own binds, and why says how it is raised")
     r = s.drover("scale", f"{cid}/work", "2")
     tap.ok(r.returncode == 0, "drover scale of a stage", r.stderr)
