@@ -11,6 +11,7 @@ import { Limits } from './limits.js';
 import { Operations, Told, listed, readOperations } from './operations.js';
 import { Part } from './part.js';
 import { Phases } from './phases.js';
+import { End, ends } from './pools.js';
 import { useLive } from './live.js';
 import { Act } from './role.js';
 import { runStages } from './runs.js';
@@ -58,7 +59,12 @@ function Advice({ advice }) {
   return html`<p class="muted" id="advice">+${what}: ${duration(best.sooner_seconds)} sooner, ${usd(best.dearer_micro_usd)} more</p>`;
 }
 
-function Cost({ campaign, cost, forecast }) {
+// Warm pools that cost money now and may be ended.
+function IdlePools({ pools, ask }) {
+  return pools.slice(0, 3).map((p) => html`<p key=${p.id} class="row muted idle-pool">idle: ${count(p.instances)} × ${p.instance_type} of ${p.stage} <${End} pool=${p} onAsk=${ask}/></p>`);
+}
+
+function Cost({ campaign, cost, forecast, pools = [], ask }) {
   const whole = forecast?.campaign?.cost;
   const limit = cost.limit_micro_usd;
   const spent = cost.metered.micro_usd;
@@ -75,6 +81,7 @@ function Cost({ campaign, cost, forecast }) {
       ${count(cost.metered.seconds)} instance-seconds · list prices</p>
     ${whole && html`<p class="muted" id="cost-forecast">${usd(whole.p50_micro_usd)} at the end, likely ${usd(whole.p10_micro_usd)} to ${usd(whole.p90_micro_usd)}${
       forecast.campaign.fits_budget < 0.9 ? html`<br/><strong>the budget may not be enough</strong>` : ''}</p>`}
+    <${IdlePools} pools=${pools} ask=${ask}/>
     <${Phases} campaign=${campaign} at=${spent}/>
   </section>`;
 }
@@ -174,14 +181,14 @@ async function readAll(id, { stage, zoom }) {
   const of = stage ? { stage } : {};
   const range = zoom ? { first: zoom[0], last: zoom[1] } : {};
   if (!alive.has(id)) alive.set(id, !(await get(`/campaigns/${id}`)).archive);
-  const [campaign, runs, tiles, failures, cost, forecast, operations] = await Promise.all([
+  const [campaign, runs, tiles, failures, cost, forecast, operations, pools] = await Promise.all([
     get(`/campaigns/${id}`), runStages(id), ofParts(id, `tiles${query({ ...of, ...range })}`), ofParts(id, `failures${query(of)}`),
-    get(`/campaigns/${id}/cost`), ofParts(id, `forecast${query(of)}`), readOperations(id)]);
+    get(`/campaigns/${id}/cost`), ofParts(id, `forecast${query(of)}`), readOperations(id), get(`/pools?campaign=${id}&limit=20`)]);
   alive.set(id, !campaign.archive);
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
   const of_ = campaign.stages.find((s) => s.name === tiles?.stage);
   const lists = campaign.stages.some((s) => s.listing?.state === 'running'); // no event tells how far it is
-  return { campaign, runs, tiles, failures, cost, forecast, operations, behind: lists || (!zoom && of_ != null && tilesBehind(tiles, of_)) };
+  return { campaign, runs, tiles, failures, cost, forecast, operations, pools: pools.pools.filter(ends), behind: lists || (!zoom && of_ != null && tilesBehind(tiles, of_)) };
 }
 
 // To the scaling table and the comparison of its training runs, the shown stage first.
@@ -211,7 +218,7 @@ export function Campaign({ id, setLive }) {
   if (!data) {
     return html`<main>${problem ? html`<h1>${id}</h1><p class="problem" role="alert">${problem.message}</p><p><a href="/">all campaigns</a></p>` : html`<p class="muted">loading …</p>`}</main>`;
   }
-  const { campaign, runs, tiles, failures, cost, forecast, operations } = data;
+  const { campaign, runs, tiles, failures, cost, forecast, operations, pools } = data;
   if (!tiles || !failures || !forecast) {
     return html`<main>
       <${Head} campaign=${campaign} ask=${setAsked} onLimits=${setLimits}/>
@@ -235,7 +242,7 @@ export function Campaign({ id, setLive }) {
     <div class="grid">
       <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
       <${Eta} forecast=${forecast} campaign=${campaign}/>
-      <${Cost} campaign=${id} cost=${cost} forecast=${forecast}/>
+      <${Cost} campaign=${id} cost=${cost} forecast=${forecast} pools=${pools} ask=${setAsked}/>
       <section class="card wide" id="parts">
         <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>

@@ -26,9 +26,15 @@ function Idle({ p, from, to, now }) {
     <rect class=${`pool-${KINDS[p.state] || 'idle'}`} x=${x(begin)} y="0" width=${Math.max(4, x(end) - x(begin))} height="10"/></svg>`;
 }
 
-const ends = (p) => p.state === 'available' && !p.reused_by && !p.end_asked && !p.end_reason;
+// True when a person may end it.
+export const ends = (p) => p.state === 'available' && !p.reused_by && !p.end_asked && !p.end_reason;
 const question = (p) => ({ title: `End pool #${p.id}`, action: 'End', danger: true, confirm: () => post(`/pools/${p.job_name}:end`, {}),
   preview: async () => ({ show: html`<p>${count(p.instances)} × ${p.instance_type} of stage ${p.stage} are given back. The next job of this kind starts cold.</p>` }) });
+
+// onAsk: takes the question that ends the pool once it is confirmed.
+export function End({ pool, onAsk }) {
+  return html`<${Act} class="danger" onClick=${() => onAsk(question(pool))} aria-label=${`End pool ${pool.id}`}>End…<//>`;
+}
 
 function Table({ pools, now, onAsk }) {
   const times = pools.map((p) => Date.parse(p.available_at)).filter(Number.isFinite);
@@ -45,7 +51,7 @@ function Table({ pools, now, onAsk }) {
       <td data-label="Cost of it" class="num">${usd(p.idle_micro_usd)}</td>
       <td class="reason">${p.reused_by ? html`<span class="told">next job: ${p.reused_by}</span>` : p.end_reason
         || (p.state === 'available' && p.expires_at ? html`ends by itself at <time datetime=${p.expires_at} title=${p.expires_at}>${text(Date.parse(p.expires_at))}</time>` : '')}</td>
-      <td>${ends(p) && html`<${Act} class="danger" onClick=${() => onAsk(question(p))} aria-label=${`End pool ${p.id}`}>End…<//>`}${p.end_asked && !p.ended_at ? 'being ended' : ''}</td></tr>`)}</tbody></table>`;
+      <td>${ends(p) && html`<${End} pool=${p} onAsk=${onAsk}/>`}${p.end_asked && !p.ended_at ? 'being ended' : ''}</td></tr>`)}</tbody></table>`;
 }
 
 export function Pools({ setLive }) {

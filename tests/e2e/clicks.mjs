@@ -1,5 +1,5 @@
-// A person without a mouse. Each journey - submit, see why parts failed, retry them, look at the cost, change how many run at once, pause - is gone
-// by Tab, Enter and typing alone, and takes at most two presses of a button or link from the page of the campaign (submit: from the list).
+// A person without a mouse. Each journey - submit, see why parts failed, retry them, end a warm pool, look at the cost, change how many run at once,
+// pause - is gone by Tab, Enter and typing alone, and takes at most two presses of a button or link from the page of the campaign (submit: from the list).
 import { URL_, api, equal, get, ok, please, until } from './kit.mjs';
 
 const SPEC = process.env.SPEC;
@@ -44,7 +44,7 @@ export async function clicks(page) {
     await press(page, '#new');
     await page.waitForSelector('#spec');
     await reach(page, '#spec');
-    await page.keyboard.insertText(SPEC.replace(/^name: .*$/m, `name: ${NAME}`).replace(/fan_out: .*/, 'fan_out: {from: api}'));
+    await page.keyboard.insertText(SPEC.replace(/^name: .*$/m, `name: ${NAME}\nwarm_pool: {keep_alive: 10m, kill_when_queue_empty: no}`).replace(/fan_out: .*/, 'fan_out: {from: api}'));
     await page.waitForSelector('#plan-parts');
     await press(page, '#submit');
     return until(15, async () => /^\/c\/\d+$/.test(new URL(page.url()).pathname));
@@ -65,6 +65,13 @@ export async function clicks(page) {
     await page.waitForSelector('#preview-parts');
     await press(page, '#confirm');
     return until(20, async () => (await get(`/operations?campaign=${id}`)).operations[0]?.parts === 2);
+  });
+  await journey('end a warm pool', async () => {
+    const pool = await until(60, async () => (await get(`/pools?campaign=${id}`)).pools.find((p) => p.state === 'available' && !p.reused_by));
+    await press(page, '.idle-pool button');
+    await page.waitForSelector('dialog');
+    await press(page, '#confirm');
+    return until(20, async () => (await get(`/pools?campaign=${id}`)).pools.find((p) => p.id === pool.id).state === 'terminated');
   });
   await journey('what does it cost', async () => {
     await press(page, '=Cost');
