@@ -84,6 +84,8 @@ FROM (SELECT o.*, t.name FROM session o JOIN token t ON t.id = o.token_id
 
 -- The project of a campaign, or of the campaign of an operation.
 -- name: api_project_of
--- $1 campaign bigint or 0, $2 operation bigint or 0
+-- $1 campaign bigint or 0, $2 operation bigint or 0, $3 name text or NULL: of an endpoint, a file system, or the job that left a pool
 SELECT p.name FROM campaign c JOIN project p ON p.id = c.project_id
-WHERE c.id = CASE WHEN $1 > 0 THEN $1 ELSE (SELECT campaign_id FROM operation WHERE id = $2) END;
+WHERE c.id = CASE WHEN $1 > 0 THEN $1 WHEN $2 > 0 THEN (SELECT campaign_id FROM operation WHERE id = $2)
+    ELSE coalesce((SELECT campaign_id FROM endpoint WHERE name = $3), (SELECT campaign_id FROM filesystem WHERE token = $3),
+        (SELECT campaign_id FROM attempt WHERE name = $3 LIMIT 1)) END;

@@ -272,6 +272,11 @@ async function ofProject(page) {
   await page.goto(`${URL_}/tokens`);
   await page.waitForSelector('#sessions');
   ok(await said(page, 'shown to admins of every project only') && await page.isDisabled('#new-token'), 'and no tokens');
+  const id = (await get('/campaigns')).campaigns[0]?.id;
+  for (const [what, path] of !id ? [] : [['its campaign', `/c/${id.slice(2)}`], ['the parts', `/c/${id.slice(2)}/parts`], ['and the warm pools of that', `/pools?campaign=${id}`]]) {
+    await page.goto(URL_ + path);
+    ok(await until(10, () => page.evaluate(() => document.querySelector('#progress, #idle-cost, main table') && !document.querySelector('main [role=alert]'))), `${what} it sees whole`, await page.textContent('main'));
+  }
 }
 
 export async function people(page, notes, browser) {

@@ -3,7 +3,7 @@
 answer to requests made of it is one that it describes, what it does not allow is refused, and who may do what is as it
 says, cell by cell. Method: the API's own server over a small world of every kind of row; SQL plays the leader.
 
-usage: openapi.py [N]    N: requests, 10,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,rules,campaign,requests
+usage: openapi.py [N]    N: requests, 10,000 when absent; SEED=n: those of another seed; ONLY=lint,roles,owners,rules,campaign,requests
 """
 import base64
 import gzip
@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from kit import TOP, patience
 from kit.api import EIGHT, Api, leader_fails, leader_takes, main, spec
 from integration.api import api_runs
+from owners import check_owners
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = {**os.environ, "PACKAGES": os.path.join(TOP, "build/openapi/")}
@@ -284,7 +285,7 @@ def check_requests(t, a, tokens, known, of, texts, count):
 
 def run(t, pg):
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10000
-    only = os.environ.get("ONLY", "lint,roles,rules,campaign,requests").split(",")
+    only = os.environ.get("ONLY", "lint,roles,rules,campaign,requests,owners").split(",")
     a = Api(pg)
     try:
         tokens, known, of, texts = world(a)
@@ -301,6 +302,8 @@ def run(t, pg):
             check_campaign(t, a)
         if "requests" in only:
             check_requests(t, a, tokens, known, of, texts, count)
+        if "owners" in only:
+            check_owners(t, a, document)
     finally:
         status, log = a.close()
     t.ok(status == 0, "the server ends by itself", (status, log[-2000:]))

@@ -59,7 +59,7 @@ static bool place_read(const struct api_req *r, const char *name, int64_t campai
 static bool may_see(struct api_req *r, const struct side *s, struct err *err)
 {
     char project[128];
-    return apidb_project_of(r->db, s->campaign, 0, project, err) &&
+    return apidb_project_of(r->db, s->campaign, 0, NULL, project, err) &&
            (scope_has(r, project) || err_set(err, ERR_NOT_FOUND, "there is no such campaign"));
 }
 

@@ -5,6 +5,7 @@
 #include "problems.h"
 #include "request_check.h"
 #include "router.h"
+#include "scope.h"
 #include <stdio.h>
 
 static const struct tag {
@@ -340,15 +341,16 @@ static void description_of(const struct route *t, struct buf *out)
     if ((t->flags & ROUTE_DRY_RUN) != 0) {
         buf_add_cstr(out, " A dry run takes role viewer.");
     }
-    if (t->role != API_PUBLIC && (t->flags & ROUTE_SCOPED) == 0 &&
-        strstr(t->pattern, "{campaign}") == NULL && strstr(t->pattern, "{operation}") == NULL) {
-        buf_add_cstr(out, " A token that counts in some projects only is refused.");
+    if (t->role != API_PUBLIC && scope_of(t) >= SCOPE_QUERY) {
+        buf_addf(out, " A token that counts in some projects only is refused%s.",
+                 scope_of(t) == SCOPE_QUERY ? " without the campaign" : "");
     }
 }
 
 static void out_operation(struct json_out *w, const json_t *schemas, const struct route *t)
 {
     static const char *const roles[] = {"public", "viewer", "operator", "admin"};
+    static const char *const scopes[] = {"projects", "campaign", "campaign_query", "installation"};
     AUTO_BUF struct buf text = BUF_INIT(1024);
     char method[8] = "", summary[128];
     for (size_t i = 0; t->method[i] != '\0' && i + 1 < sizeof method; i++) {
@@ -364,6 +366,9 @@ static void out_operation(struct json_out *w, const json_t *schemas, const struc
     json_out_str(w, NULL, tag_of(t));
     json_out_end_array(w);
     json_out_str(w, "x-role", roles[t->role]);
+    if (t->role != API_PUBLIC) {
+        json_out_str(w, "x-scope", scopes[scope_of(t)]);
+    }
     if ((t->flags & ROUTE_DRY_RUN) != 0) {
         json_out_str(w, "x-dry-run-role", roles[API_VIEWER]);
     }

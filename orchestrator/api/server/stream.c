@@ -559,7 +559,7 @@ bool events_all(struct api_req *r, struct err *err)
     int64_t campaign_id = MAX(req_number(r, "topics"), INT64_C(0));
     char project[128];
     if (campaign_id > 0 && r->who.projects[0] != '\0') {
-        if (!req_db(r, err) || !apidb_project_of(r->db, campaign_id, 0, project, err)) {
+        if (!req_db(r, err) || !apidb_project_of(r->db, campaign_id, 0, NULL, project, err)) {
             return false;
         }
         if (!scope_has(r, project)) {

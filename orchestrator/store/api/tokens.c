@@ -148,14 +148,16 @@ bool apidb_sessions(struct store *s, const char *token_id, int64_t own, struct b
     return store_text(s, QUERY(API_SESSIONS), &p, "row", ret_json, err);
 }
 
-bool apidb_project_of(struct store *s, int64_t campaign_id, int64_t operation_id,
+bool apidb_project_of(struct store *s, int64_t campaign_id, int64_t operation_id, const char *name,
                       char ret[static 128], struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, campaign_id);
     param_i64(&p, operation_id);
+    param_text(&p, name);
     AUTO_RESULT PGresult *res = NULL;
-    if (!one(s, QUERY(API_PROJECT_OF), &p, "campaign or operation", &res, err)) {
+    if (!one(s, QUERY(API_PROJECT_OF), &p, name != NULL ? "name" : "campaign or operation", &res,
+             err)) {
         return false;
     }
     row_text_into(res, 0, 0, ret, 128);

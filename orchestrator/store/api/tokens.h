@@ -58,6 +58,7 @@ bool apidb_sessions(struct store *s, const char *token_id, int64_t own, struct b
 /* Note that a token, and with session_id > 0 that session of it, is used. */
 bool apidb_token_used(struct store *s, const char *id, int64_t session_id,
                       struct err *err) MUST_CHECK;
-/* Project of a campaign (0: of an operation). ERR_NOT_FOUND. */
-bool apidb_project_of(struct store *s, int64_t campaign_id, int64_t operation_id,
+/* Project of a campaign; with 0 of an operation; with 0 too, of the endpoint or file system of this
+ * name, or of the pool that the job of this name left. ERR_NOT_FOUND. */
+bool apidb_project_of(struct store *s, int64_t campaign_id, int64_t operation_id, const char *name,
                       char ret[static 128], struct err *err) MUST_CHECK;
