@@ -1,5 +1,5 @@
 // What Redocly and Spectral say of an OpenAPI document and of one with planted faults, and the types that openapi-typescript
-// makes of the first, compiled with clients that use them, well and wrong. `node lint.mjs FILE FOLDER BROKEN`; findings as JSON.
+// makes of the first, compiled with client.ts as it is and with a mistake. `node lint.mjs FILE FOLDER BROKEN`; findings as JSON.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -23,19 +23,13 @@ const say = async (path) => ({
 
 const { default: openapiTS, astToString } = await import(require.resolve('openapi-typescript').replace('.cjs', '.mjs'));
 writeFileSync(join(folder, 'api.d.ts'), astToString(await openapiTS(JSON.parse(text))));
-const client = `import type { components, operations } from './api';
-type Campaign = components['schemas']['Campaign'];
-type Query = NonNullable<operations['parts_list']['parameters']['query']>;
-export const cost = (c: Campaign): number => c.budget.spent_micro_usd + c.budget.reserved_micro_usd;
-export const failed: Query = { state: 'failed', page_size: 10 };
-export const change: operations['campaign_patch']['requestBody'] = { content: { 'application/json': { limits: { parts: null } } } };
-export const refused = (p: operations['campaign_get']['responses'][404]['content']['application/problem+json']): string => p.detail;
-`;
+const client = readFileSync(new URL('./client.ts', import.meta.url), 'utf8');
 // Both clients in one program: the types are read and checked once. TypeScript's own library is not ours to check.
-const clients = { 'client.ts': client, 'planted.ts': client.replace("'failed'", "'no-such-state'") };
+const clients = { 'client.ts': client, 'planted.ts': client.replace("state: 'failed'", "state: 'no-such-state'") };
 for (const [name, source] of Object.entries(clients)) writeFileSync(join(folder, name), source);
 const program = ts.createProgram(Object.keys(clients).map((name) => join(folder, name)), {
   strict: true, noEmit: true, target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, skipLibCheck: false, skipDefaultLibCheck: true, types: [],
+  moduleResolution: ts.ModuleResolutionKind.Bundler, paths: { 'openapi-fetch': [require.resolve('openapi-fetch').replace('index.cjs', 'index.d.mts')] },
 });
 const compiled = { typescript: [], planted: [] };
 for (const d of ts.getPreEmitDiagnostics(program)) {
