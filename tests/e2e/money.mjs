@@ -210,7 +210,7 @@ const pool = (now, i, state, more) => ({ id: i, campaign: 'c-7', stage: 'train',
 async function pools(page) {
   await page.click('nav >> text=Pools');
   await page.waitForSelector('#idle-cost');
-  await page.goto(`${URL_}/pools?campaign=c-1`);
+  await page.goto(`${URL_}/pools?campaign=c-999999`);
   await page.waitForSelector('#idle-cost');
   ok((await page.textContent('main')).includes('No job has kept its instances'), 'without a warm pool the page says how a stage comes to one');
   await axe(page, 'no warm pool');
