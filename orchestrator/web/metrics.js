@@ -32,7 +32,7 @@ export function Metrics({ campaign, stage, seq, at }) {
   const shown = (data?.series || []).filter((s) => s.chart.length > 0);
   if (shown.length === 0) return null;
   const other = `/c/${campaign.slice(2)}/compare?${new URLSearchParams({ a: `${stage}/${seq}/${data.attempt}` })}`;
-  return html`<div id="metrics"><h3>Metrics of try ${data.attempt} <a href=${other}>compare with another run</a> <label class="right">by <select value=${by} onChange=${(e) => setBy(e.target.value)}>
+  return html`<div id="metrics"><h3>Metrics of try ${data.attempt} <a href=${other}>compare with another run</a> <label class="right by">by <select value=${by} onChange=${(e) => setBy(e.target.value)}>
       <option value="step">step</option><option value="seconds">time</option></select></label></h3>
     ${data.note && html`<p class="muted">Not whole: ${data.note}</p>`}
     ${shown.map((s) => html`<${Chart} key=${s.name} s=${s} by=${by}/>`)}</div>`;

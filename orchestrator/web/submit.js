@@ -24,9 +24,29 @@ function Plan({ plan }) {
   </div>`;
 }
 
-function Faults({ problem }) {
+// onJump: takes the fault whose line is to be shown.
+function Faults({ problem, onJump }) {
   return html`<div class="problem" role="alert"><p>${problem.message}</p>
-    ${problem.errors.length > 0 && html`<ul>${problem.errors.map((f) => html`<li>${f.line ? html`<code>${f.line}:${f.column}</code> ` : ''}${f.message}${f.hint ? html` <span class="muted">→ ${f.hint}</span>` : ''}</li>`)}</ul>`}</div>`;
+    ${problem.errors.length > 0 && html`<ul>${problem.errors.map((f) => html`<li>
+      ${f.line ? html`<button type="button" class="link" onClick=${() => onJump(f)} aria-label=${`line ${f.line}, column ${f.column}`}><code>${f.line}:${f.column}</code></button> ` : ''}
+      ${f.pointer && html`<code>${f.pointer}</code>: `}${f.message}${f.hint ? html` <span class="muted">→ ${f.hint}</span>` : ''}</li>`)}</ul>`}</div>`;
+}
+
+// The file with the numbers of its lines.
+function Editor({ area, text, onText }) {
+  const numbers = useRef(null);
+  return html`<span class="editor"><span ref=${numbers} aria-hidden="true">${text.split('\n').map((_, i) => i + 1).join('\n')}</span>
+    <textarea id="spec" ref=${area} rows="16" wrap="off" spellcheck=${false} value=${text} onInput=${(e) => onText(e.target.value)}
+      onScroll=${(e) => { numbers.current.scrollTop = e.target.scrollTop; }} placeholder="version: 1"></textarea></span>`;
+}
+
+// Selects the line of a fault and brings it into view.
+function jump(area, { line }) {
+  const lines = area.value.split('\n');
+  const from = lines.slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0);
+  area.focus();
+  area.setSelectionRange(from, from + lines[line - 1].length);
+  area.scrollTop = (area.scrollHeight * (line - 5)) / lines.length;
 }
 
 // A campaign of this name is live: which one, and the keys in which its file differs.
@@ -37,6 +57,7 @@ function Live({ problem }) {
 
 export function Submit({ onClose, onDone }) {
   const ref = useRef(null);
+  const area = useRef(null);
   const key = useRef(newKey());
   const [text, setText] = useState('');
   const [plan, setPlan] = useState(null);
@@ -63,14 +84,15 @@ export function Submit({ onClose, onDone }) {
       setBusy(false);
     }
   };
+  const faults = problem && html`<${Faults} problem=${problem} onJump=${(f) => jump(area.current, f)}/>`;
   return html`<dialog ref=${ref} class="large" onClose=${onClose} aria-labelledby="submit-title"
       onDragOver=${(e) => e.preventDefault()} onDrop=${(e) => { e.preventDefault(); file(e.dataTransfer.files[0]); }}>
     <h2 id="submit-title">New campaign</h2>
     <label>Campaign file, pasted, dropped here or chosen
-      <textarea id="spec" rows="16" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)} placeholder="version: 1"></textarea></label>
+      <${Editor} area=${area} text=${text} onText=${setText}/></label>
     <label class="file"><input type="file" accept=".yaml,.yml,.json" onChange=${(e) => file(e.target.files[0])} aria-label="choose a campaign file"/></label>
-    <div class="preview" aria-live="polite">${live && html`<${Live} problem=${problem}/>`}${plan && problem && !live && html`<${Faults} problem=${problem}/>`}${
-      plan ? html`<${Plan} plan=${plan}/>` : problem ? html`<${Faults} problem=${problem}/>` : html`<p class="muted">${text.trim() ? 'planning …' : 'What it will do and may cost is shown here before anything starts.'}</p>`}</div>
+    <div class="preview" aria-live="polite">${live && html`<${Live} problem=${problem}/>`}${plan && problem && !live && faults}${
+      plan ? html`<${Plan} plan=${plan}/>` : problem ? faults : html`<p class="muted">${text.trim() ? 'planning …' : 'What it will do and may cost is shown here before anything starts.'}</p>`}</div>
     <div class="row"><button class="primary" id="submit" disabled=${!plan || busy} onClick=${go}>${live ? 'Submit a second one' : 'Submit'}</button>
       <button onClick=${() => ref.current.close()}>Back</button></div>
   </dialog>`;

@@ -44,7 +44,7 @@ export async function clicks(page) {
     await press(page, '#new');
     await page.waitForSelector('#spec');
     await reach(page, '#spec');
-    await page.keyboard.insertText(SPEC.replace(/^name: .*$/m, `name: ${NAME}\nwarm_pool: {keep_alive: 10m, kill_when_queue_empty: no}`).replace(/fan_out: .*/, 'fan_out: {from: api}'));
+    await page.keyboard.insertText(SPEC.replace(/^name: .*$/m, `name: ${NAME}\nwarm_pool: {keep_alive: 10m, kill_when_queue_empty: no}`).replace('ml.c5.xlarge', 'ml.m5.xlarge').replace(/fan_out: .*/, 'fan_out: {from: api}'));
     await page.waitForSelector('#plan-parts');
     await press(page, '#submit');
     return until(15, async () => /^\/c\/\d+$/.test(new URL(page.url()).pathname));

@@ -21,7 +21,7 @@ from kit.stack import KEY, SECRET, Stack, free_port  # noqa: E402
 
 PARTS, ROWS = 10, 12
 HOSTING = {"prices": {t: "0.204" for t in ("ml.c5.xlarge", "ml.m5.large", "ml.m5.xlarge")} | {"hosting:ml.m5.xlarge": "36", "storage:SCRATCH_2": "0.14"},
-           "endpoint_quotas": {"ml.m5.xlarge": 2}, "warm_quotas": {"ml.c5.xlarge": 1}, "warm_start_seconds": 0.05, "endpoint_start_seconds": 0.3, "endpoint_stop_seconds": 0.5}
+           "endpoint_quotas": {"ml.m5.xlarge": 2}, "warm_quotas": {"ml.m5.xlarge": 1}, "warm_start_seconds": 0.05, "endpoint_start_seconds": 0.3, "endpoint_stop_seconds": 0.5}
 BROKEN = 3
 
 

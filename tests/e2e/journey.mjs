@@ -37,7 +37,12 @@ async function submit(page) {
   await page.fill('#spec', SPEC.replace('instance_type:', 'instance_typ:').replace('max_runtime: 5m', 'max_runtime: soon'));
   await page.waitForSelector('dialog [role=alert] li');
   const faults = await page.$$eval('dialog [role=alert] li', (l) => l.map((x) => x.textContent));
-  ok(faults.length >= 2 && faults.every((f) => /^\d+:\d+ /.test(f)), 'a campaign file with two mistakes shows both, each with line and column', faults);
+  ok(faults.length >= 2 && faults.every((f) => /^\d+:\d+ *\n? *[a-z_.0-9]+: /.test(f)), 'a campaign file with two mistakes shows both, each with line, column and key', faults);
+  const [line] = faults[1].split(':');
+  await page.locator('dialog [role=alert] li button').nth(1).click();
+  const there = await page.$eval('#spec', (a) => [document.activeElement === a, a.value.slice(0, a.selectionStart).split('\n').length,
+    a.value.slice(a.selectionStart, a.selectionEnd), a.previousElementSibling.textContent.split('\n').length === a.value.split('\n').length]);
+  ok(there[0] && there[1] === Number(line) && !there[2].includes('\n') && there[2].trim() && there[3], 'a press on its place selects the line; lines are numbered', [line, there]);
   ok(await page.isDisabled('#submit'), 'it cannot be submitted');
   await axe(page, 'the dialog of a new campaign with faults');
   await shot(page, 'new-faults', false);
