@@ -125,7 +125,8 @@ int cmd_parts(struct cli *cli)
     const char *stage = ref_stage(cli, &ref);
     const char *const pairs[][2] = {{"stage", stage[0] != '\0' ? stage : NULL},
                                     {"state", cli->opt.state},
-                                    {"cause", cli->opt.cause}};
+                                    {"cause", cli->opt.cause},
+                                    {"filter", cli->opt.filter}};
     AUTO_FREE char *query = pages_query(pairs, ARRAY_LEN(pairs));
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s/parts", ref.campaign);
     AUTO_FREE char *more = xasprintf("drover parts %s -n 10000, or -o jsonl", ref.campaign);

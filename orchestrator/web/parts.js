@@ -14,14 +14,19 @@ import { bytes, count, glyph, usd, word } from './format.js';
 
 const PAGE = 100;
 const STATES = ['waiting', 'active', 'held', 'done', 'failed', 'skipped', 'cancelled'];
-const FIELDS = ['stage', 'state', 'cause', 'attempts'];
+const FIELDS = ['stage', 'state', 'cause', 'attempts', 'text', 'cost', 'since'];
+const EACH = ['attempts', 'text', 'cost', 'since']; // what no index has: parts are looked at one by one
+const NONE = Object.fromEntries(EACH.map((f) => [f, '']));
+const LOOKS = 40; // requests for a page of such
+const EACH_MS = 5000;
 
 // The query of the API for what the address asks for.
 function query(at, token) {
   const q = new URLSearchParams({ page_size: PAGE, stage: at.stage });
   if (at.state) q.set('state', at.state);
   if (at.cause) q.set('cause', at.cause);
-  if (at.attempts) q.set('filter', `attempts>=${at.attempts}`);
+  const terms = [at.attempts && `attempts>=${at.attempts}`, at.text && `text="${at.text.replaceAll('"', '')}"`, at.cost && `cost>=${at.cost}`, at.since && `updated>=${at.since}:00Z`];
+  if (terms.some(Boolean)) q.set('filter', terms.filter(Boolean).join(' AND '));
   if (token) q.set('page_token', token);
   return q;
 }
@@ -30,11 +35,15 @@ function Filters({ at, stages, causes, move }) {
   const pick = (name, label, values) => html`<label>${label} <select name=${name} value=${at[name]} onChange=${(e) => move({ [name]: e.target.value })}>
     ${name !== 'stage' && html`<option value="" selected=${!at[name]}>any</option>`}
     ${values.map((v) => html`<option key=${v} value=${v} selected=${v === at[name]}>${word(v)}</option>`)}</select></label>`;
+  const each = (name, label, type) => html`<label>${label} <input name=${name} ...${type} value=${at[name]} disabled=${!!at.cause} onChange=${(e) => move({ [name]: e.target.value })}/></label>`;
   return html`<div class="fields">
     ${stages.length > 1 && pick('stage', 'Stage', stages)}
     ${pick('state', 'State', STATES)}
     ${pick('cause', 'Cause', at.cause && !causes.includes(at.cause) ? [at.cause, ...causes] : causes)}
-    <label>Tries, at least <input name="attempts" type="number" min="0" step="1" value=${at.attempts} disabled=${!!at.cause} onChange=${(e) => move({ attempts: e.target.value })}/></label>
+    ${each('attempts', 'Tries, at least', { type: 'number', min: 0, step: 1 })}
+    ${each('text', 'Reason or input has', { maxlength: 100 })}
+    ${each('cost', 'USD, at least', { type: 'number', min: 0, step: 'any' })}
+    ${each('since', 'Changed since, UTC', { type: 'datetime-local' })}
   </div>`;
 }
 
@@ -56,21 +65,22 @@ export function Parts({ id, setLive }) {
   const [picked, setPicked] = useState([]);
   const [asked, setAsked] = useState(null);
   const [notice, setNotice] = useState(null);
+  const narrow = EACH.some((f) => at[f]);
   const { data, problem, load } = useLive(`/campaigns/${id}/events`, async () => {
     const campaign = await get(`/campaigns/${id}`);
     const stage = at.stage || (campaign.stages.find((s) => s.parts.total > 0) || campaign.stages[0]).name;
     const [failures, operations] = await Promise.all([get(`/campaigns/${id}/failures?stage=${encodeURIComponent(stage)}`), readOperations(id)]);
     let list = { parts: [], next_page_token: null };
-    for (let i = 0; i < pages; i++) {
+    for (let i = 0; i < pages * (narrow ? LOOKS : 1) && list.parts.length < pages * PAGE; i++) {
       const next = await get(`/campaigns/${id}/parts?${query({ ...at, stage }, list.next_page_token)}`);
       list = { parts: [...list.parts, ...next.parts], next_page_token: next.next_page_token };
       if (!next.next_page_token) break;
     }
     document.title = `parts of ${campaign.name} · drover`;
     return { campaign, stage, operations, causes: [...new Set(failures.groups.map((g) => g.cause))], ...list };
-  }, [id, pages, ...FIELDS.map((f) => at[f])], setLive);
+  }, [id, pages, ...FIELDS.map((f) => at[f])], setLive, narrow ? EACH_MS : undefined);
   const move = (change) => {
-    go((change.cause ?? at.cause) ? { ...change, attempts: '' } : change);
+    go((change.cause ?? at.cause) ? { ...change, ...NONE } : change);
     setPages(1);
     setPicked([]);
   };
@@ -78,7 +88,7 @@ export function Parts({ id, setLive }) {
   const { campaign, stage, parts } = data;
   const failed = parts.filter((p) => p.state === 'failed').map((p) => p.seq);
   const chosen = picked.filter((n) => failed.includes(n));
-  const all = !at.attempts && (!at.state || at.state === 'failed'); // what a selector of the API can name
+  const all = !narrow && (!at.state || at.state === 'failed'); // what a selector of the API can name
   const none = chosen.length === 0 ? 'picks-none' : undefined; // why the buttons of a selection are disabled
   const done = (op) => { setNotice({ op: op.id, text: `Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part' : 'parts'}.` }); setPicked([]); };
   const act = (verb, selector) => () => setAsked(changeQuestion({ campaign: id, verb, selector, onDone: done }));
@@ -99,7 +109,7 @@ export function Parts({ id, setLive }) {
         ${all && html`<${Act} id="retry-every" onClick=${act('retry', every)}>Retry all matching…<//>
           <${Act} id="skip-every" onClick=${act('skip', every)}>Skip all matching…<//>`}
       </div>`}
-      ${parts.length === 0 ? html`<p class="muted">No part matches. ${(at.state || at.cause || at.attempts) && html`<button class="link" onClick=${() => move({ state: '', cause: '', attempts: '' })}>show all</button>`}</p>`
+      ${parts.length === 0 ? html`<p class="muted">No part matches. ${(at.state || at.cause || narrow) && html`<button class="link" onClick=${() => move({ state: '', cause: '', ...NONE })}>show all</button>`}</p>`
         : html`<table class="stack" id="parts-table"><thead><tr><td></td><th>Part</th><th>State</th><th>Cause</th><th class="num">Tries</th><th class="num">Cost</th><th>Reason or input</th></tr></thead>
           <tbody>${parts.map((p) => html`<${Row} key=${p.id} p=${p} id=${id} picked=${chosen.includes(p.seq)}
             onPick=${(e) => setPicked(e.target.checked ? [...picked, p.seq] : picked.filter((n) => n !== p.seq))}/>`)}</tbody></table>`}

@@ -24,6 +24,18 @@ LEFT JOIN (SELECT id FROM seen WHERE ($2 = 0 OR stage_id = $2) AND ($5 < 0 OR st
     ORDER BY CASE WHEN $8 THEN -id ELSE id END LIMIT $7) f ON true
 ORDER BY CASE WHEN $8 THEN -f.id ELSE f.id END;
 
+-- Of these ids those that fit what no index has, in their order.
+-- name: api_parts_match
+-- $1 campaign bigint, $2 ids bigint[], $3 text or NULL: in the address or the reason, $4 micro-USD at least bigint,
+-- $5 updated from, $6 before, microseconds bigint, $7 rows bigint
+SELECT w.id FROM unnest($2::bigint[]) WITH ORDINALITY w (id, i)
+WHERE EXISTS (SELECT FROM task_run x WHERE x.campaign_id = $1 AND x.id = w.id AND x.updated_us >= $5 AND x.updated_us < $6)
+    AND ($3::text IS NULL
+        OR EXISTS (SELECT FROM task x WHERE x.campaign_id = $1 AND x.id = w.id AND strpos(lower(x.uri), lower($3)) > 0)
+        OR EXISTS (SELECT FROM task_failure x WHERE x.task_id = w.id AND strpos(lower(x.message), lower($3)) > 0))
+    AND ($4 = 0 OR (SELECT sum(x.cost_musd) FROM attempt x WHERE x.task_id = w.id) >= $4)
+ORDER BY w.i LIMIT $7;
+
 -- Whether any part is in this state, by the counters. Relies on stage_run_campaign.
 -- name: api_parts_any
 -- $1 campaign bigint, $2 stage bigint or 0, $3 state integer

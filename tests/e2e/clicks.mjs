@@ -71,7 +71,7 @@ export async function clicks(page) {
     await press(page, '.idle-pool button');
     await page.waitForSelector('dialog');
     await press(page, '#confirm');
-    return until(20, async () => (await get(`/pools?campaign=${id}`)).pools.find((p) => p.id === pool.id).state === 'terminated');
+    return until(60, async () => (await get(`/pools?campaign=${id}`)).pools.find((p) => p.id === pool.id).state === 'terminated');
   });
   await journey('what does it cost', async () => {
     await press(page, '=Cost');

@@ -166,6 +166,13 @@ async function table(page, id) {
   ok(await until(5, async () => (await rows.count()) === PARTS - 1), 'another state: its parts');
   equal(new URL(page.url()).search, '?stage=download&state=done', 'and its address');
   await shot(page, 'parts');
+  for (const [field, value, some] of [['text', 'PART-00004', 1], ['cost', '900', 0], ['since', '2020-01-01T00:00', PARTS - 1]]) {
+    await page.fill(`[name=${field}]`, value);
+    await page.keyboard.press('Tab');
+    ok(await until(10, async () => (await rows.count()) === some) && new URL(page.url()).searchParams.get(field) === value, `those with ${field} ${value}: ${some}`, [await rows.count(), page.url()]);
+    await page.goBack();
+    ok(await until(10, async () => (await rows.count()) === PARTS - 1), 'and without it all again');
+  }
   await page.goBack();
   ok(await until(5, async () => (await rows.count()) === 1), 'back goes back');
   await shot(page, 'parts-failed');

@@ -57,10 +57,15 @@ static bool query_read(struct api_req *r, struct apidb_parts_query *q, struct er
     q->down = down;
     q->state = sel->state;
     q->attempts_min = sel->attempts_min;
+    q->cost_min_musd = sel->cost_min_musd;
+    q->updated_from_us = sel->updated_from_us;
+    q->updated_before_us = sel->updated_before_us;
+    q->text = sel->text[0] != '\0' ? sel->text : NULL;
     q->causes_n = sel->causes_n;
     memcpy(q->causes, sel->causes, sizeof q->causes);
-    if (q->causes_n > 0 && q->attempts_min > 0) {
-        return err_set(err, ERR_MALFORMED, "filter: cause and attempts cannot be combined");
+    if (q->causes_n > 0 && selection_looks_at_each(sel)) {
+        return err_set(err, ERR_MALFORMED,
+                       "filter: cause cannot be combined with attempts, cost, updated or text");
     }
     q->after_id = key[0];
     q->after_cause = key[1];

@@ -103,7 +103,7 @@ static int64_t next_run(const struct parts_map *m, struct apidb_parts_query *q)
 static bool fill(struct store *db, const struct parts_map *m, struct apidb_parts_query *q,
                  struct apidb_ids *ret, struct err *err)
 {
-    int64_t left = IDS_MAX;
+    int64_t left = apidb_parts_looks_at_each(q) ? APIDB_EACH_IDS_MAX : IDS_MAX;
     for (int i = 0; i < LOOKS_MAX && left > 0 && (int64_t)ret->n < q->n; i++) {
         int64_t look_at = MIN(next_run(m, q), left);
         if (look_at == 0) {
@@ -131,9 +131,9 @@ bool parts_map_fill(struct api_req *r, struct apidb_parts_query *q, struct apidb
     if (!remembered_last(r, q->campaign_id, key, map_make, &of, sizeof of, &text, err)) {
         return false;
     }
-    bool ok = true;
-    for (int i = 0; ok && text == NULL && ret->more && (int64_t)ret->n < q->n && i < SEEKS_MAX;
-         i++) {
+    bool ok = true, each = apidb_parts_looks_at_each(q);
+    int seeks = each || text != NULL ? 0 : SEEKS_MAX;
+    for (int i = 0; ok && ret->more && (int64_t)ret->n < q->n && i < seeks; i++) {
         ok = apidb_parts_ids_seek(r->db, q, ret, err); /* the next page will have a map */
     }
     if (text == NULL || !ok) {

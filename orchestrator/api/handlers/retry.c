@@ -28,9 +28,9 @@ static bool selector_read(struct api_req *r, struct retry *t, const json_t *json
     if (!selection_json(&t->sel, json, err)) {
         return false;
     }
-    if (t->sel.attempts_min > 0) {
-        return err_set(err, ERR_INVALID,
-                       "selector.filter: a retry or skip does not select by attempts");
+    if (selection_looks_at_each(&t->sel)) {
+        return err_set(err, ERR_INVALID, "selector.filter: a retry or skip does not select by "
+                                         "attempts, cost, updated or text; name the parts");
     }
     if (!apidb_stage_find(r->db, t->campaign_id, t->sel.stage, &row, err)) {
         return false;

@@ -1,6 +1,8 @@
 /* The parser of filters and selectors; see selection.h. */
 #include "selection.h"
 #include "common/str.h"
+#include "common/time_text.h"
+#include <stdio.h>
 
 #define WORD_SHOWN_MAX 64
 
@@ -10,6 +12,15 @@ void selection_init(struct selection *s)
     s->state = -1;
     s->causes_n = s->parts_n = 0;
     s->attempts_min = 0;
+    s->cost_min_musd = 0;
+    s->updated_from_us = s->updated_before_us = 0;
+    s->text[0] = '\0';
+}
+
+bool selection_looks_at_each(const struct selection *s)
+{
+    return s->attempts_min > 0 || s->cost_min_musd > 0 || s->updated_from_us > 0 ||
+           s->updated_before_us > 0 || s->text[0] != '\0';
 }
 
 typedef bool (*add_word)(struct selection *s, struct str word, struct err *err);
@@ -150,16 +161,96 @@ static bool read_attempts(struct selection *s, struct str word, struct err *err)
            err_set(err, ERR_MALFORMED, "attempts>= takes a number");
 }
 
+static bool read_cost(struct selection *s, struct str word, struct err *err)
+{
+    if (s->cost_min_musd > 0) {
+        return err_set(err, ERR_MALFORMED, "cost is given twice");
+    }
+    return parse_usd(word, &s->cost_min_musd, NULL) ||
+           err_set(err, ERR_MALFORMED, "cost>= takes an amount of USD like 0.50");
+}
+
+static bool read_time(usec_t *ret, struct str word, struct err *err)
+{
+    char text[64];
+    if (*ret > 0) {
+        return err_set(err, ERR_MALFORMED, "updated is given twice");
+    }
+    (void)snprintf(text, sizeof text, "%.*s", (int)MIN(word.n, sizeof text - 1), word.p);
+    return clock_parse_rfc3339(text, ret, NULL) ||
+           err_set(err, ERR_MALFORMED, "updated takes a time like 2026-11-27T12:00:00Z");
+}
+
+/* A word, or what stands in quotation marks. */
+static bool read_text(struct selection *s, struct str *rest, struct err *err)
+{
+    struct str text, at = str_trim(*rest);
+    if (at.n > 0 && at.p[0] == '"') {
+        const char *end = memchr(at.p + 1, '"', at.n - 1);
+        if (end == NULL) {
+            return err_set(err, ERR_MALFORMED, "text: the quotation mark has no second one");
+        }
+        text = (struct str){at.p + 1, (size_t)(end - at.p) - 1};
+        *rest = (struct str){end + 1, at.n - text.n - 2};
+    } else {
+        text = take_word(rest);
+    }
+    if (s->text[0] != '\0') {
+        return err_set(err, ERR_MALFORMED, "text is given twice");
+    }
+    if (text.n == 0) {
+        return err_set(err, ERR_INVALID, "text: it is empty, which never means all");
+    }
+    if (text.n > SELECTION_TEXT_MAX) {
+        return err_set(err, ERR_MALFORMED, "text: at most %d bytes", SELECTION_TEXT_MAX);
+    }
+    memcpy(s->text, text.p, text.n);
+    s->text[text.n] = '\0';
+    return true;
+}
+
+/* The terms that no index has. *ret_known false: it is none of them, and nothing is wrong yet. */
+static bool read_narrow_term(struct selection *s, struct str *rest, bool *ret_known,
+                             struct err *err)
+{
+    struct str before = *rest;
+    *ret_known = true;
+    if (take(rest, "attempts") && take(rest, ">=")) {
+        return read_attempts(s, take_word(rest), err);
+    }
+    *rest = before;
+    if (take(rest, "cost") && take(rest, ">=")) {
+        return read_cost(s, take_word(rest), err);
+    }
+    *rest = before;
+    if (take(rest, "updated")) {
+        if (take(rest, ">=")) {
+            return read_time(&s->updated_from_us, take_word(rest), err);
+        }
+        if (take(rest, "<")) {
+            return read_time(&s->updated_before_us, take_word(rest), err);
+        }
+    }
+    *rest = before;
+    if (take(rest, "text") && take(rest, "=")) {
+        return read_text(s, rest, err);
+    }
+    *rest = before;
+    *ret_known = false;
+    return true;
+}
+
 static bool read_term(struct selection *s, struct str *rest, struct err *err)
 {
     struct str at = str_trim(*rest);
+    bool known;
+    bool ok = read_narrow_term(s, rest, &known, err);
+    if (known) {
+        return ok;
+    }
     if (take(rest, "state")) {
         if (take(rest, "=")) {
             return add_state(s, take_word(rest), err);
-        }
-    } else if (take(rest, "attempts")) {
-        if (take(rest, ">=")) {
-            return read_attempts(s, take_word(rest), err);
         }
     } else if (take(rest, "cause")) {
         if (take(rest, "=")) {
@@ -174,8 +265,9 @@ static bool read_term(struct selection *s, struct str *rest, struct err *err)
         }
     }
     return err_set(err, ERR_MALFORMED,
-                   "'%.*s' is not understood; write state=S, cause=C, cause IN (C, D) or "
-                   "attempts>=N, joined by AND",
+                   "'%.*s' is not understood; write state=S, cause=C, cause IN (C, D), "
+                   "attempts>=N, cost>=USD, updated>=TIME, updated<TIME or text=\"...\", joined "
+                   "by AND",
                    (int)MIN(at.n, WORD_SHOWN_MAX), at.p);
 }
 

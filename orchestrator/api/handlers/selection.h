@@ -2,8 +2,11 @@
  * selectors.
  *   filter  = term {"AND" term}
  *   term    = "state" "=" word | "cause" "=" word | "cause" "IN" "(" list ")"
- *           | "attempts" ">=" number
+ *           | "attempts" ">=" number | "cost" ">=" dollars
+ *           | "updated" (">=" | "<") time | "text" "=" (word | '"' characters '"')
  *   list    = word {"," word}
+ * text is part of the input's address or of the reason, in letters of any case; cost is in USD, of
+ * all attempts; a time is like 2026-11-27T12:00:00Z.
  * A selector is a JSON object of stage, state, cause, parts and filter; cause and parts are lists,
  * as text or as arrays. As text, parts take ranges: "8,70-72". Each term stands once.
  * ERR_MALFORMED for what is not understood, ERR_INVALID for an empty list, filter or selector: it
@@ -14,17 +17,24 @@
 #include "core/model.h"
 
 #define SELECTION_PARTS_MAX 10000
+#define SELECTION_TEXT_MAX  128 /* bytes */
 
 struct selection {
     const char *stage; /* borrowed; NULL: every stage */
     int state;         /* enum task_state, -1: every state */
     int16_t causes[CAUSE_COUNT];
     size_t causes_n;      /* 0: every cause */
-    int64_t attempts_min; /* 0: any number */
+    int64_t attempts_min;                      /* 0: any number */
+    musd_t cost_min_musd;                      /* 0: any cost */
+    usec_t updated_from_us, updated_before_us; /* when it last changed; 0: any time */
+    char text[SELECTION_TEXT_MAX + 1];         /* "": any */
     int32_t parts[SELECTION_PARTS_MAX];
     size_t parts_n; /* 0: every part */
 };
 void selection_init(struct selection *s);
+/* True when it asks for attempts, cost, time or text, which no index has: a list then looks at its
+ * parts one by one, and no change selects by them. */
+bool selection_looks_at_each(const struct selection *s);
 /* NULL texts say nothing. */
 bool selection_query(struct selection *s, const char *state, const char *cause, const char *filter,
                      struct err *err) MUST_CHECK;

@@ -64,6 +64,35 @@ static int ids_take(const PGresult *res, struct apidb_ids *ret)
     return n;
 }
 
+bool apidb_parts_looks_at_each(const struct apidb_parts_query *q)
+{
+    return q->text != NULL || q->cost_min_musd > 0 || q->updated_from_us > 0 ||
+           q->updated_before_us > 0;
+}
+
+/* Keeps those of at[*n] whose text, cost and time fit, at most `most`. */
+static bool match(struct store *s, const struct apidb_parts_query *q, int64_t *at, size_t *n,
+                  int64_t most, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64_array(&p, at, *n);
+    param_text(&p, q->text);
+    param_i64(&p, q->cost_min_musd);
+    param_i64(&p, q->updated_from_us);
+    param_i64(&p, q->updated_before_us > 0 ? q->updated_before_us : INT64_MAX);
+    param_i64(&p, most);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_MATCH), &p, &res, err)) {
+        return false;
+    }
+    *n = (size_t)row_count(res);
+    for (size_t i = 0; i < *n; i++) {
+        at[i] = row_i64(res, (int)i, 0);
+    }
+    return true;
+}
+
 /* Looks at the next ids and appends those that fit. *ret_looked less than look_at: there are no
  * more. */
 static bool scan_some(struct store *s, struct apidb_parts_query *q, int64_t look_at,
@@ -76,15 +105,24 @@ static bool scan_some(struct store *s, struct apidb_parts_query *q, int64_t look
     param_i64(&p, look_at);
     param_i32(&p, q->state);
     param_i32(&p, (int32_t)q->attempts_min);
-    param_i64(&p, q->n - (int64_t)ret->n);
+    bool each = apidb_parts_looks_at_each(q);
+    int64_t most = q->n - (int64_t)ret->n;
+    param_i64(&p, each ? look_at : most);
     param_bool(&p, q->down);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_PARTS_SCAN), &p, &res, err)) {
         return false;
     }
+    AUTO_FREE int64_t *at = xcalloc((size_t)row_count(res), sizeof *at);
+    size_t n = 0;
     for (int i = 0; i < row_count(res) && !row_null(res, i, 0); i++) {
-        ret->at[ret->n++] = row_i64(res, i, 0);
+        at[n++] = row_i64(res, i, 0);
     }
+    if (each && n > 0 && !match(s, q, at, &n, most, err)) {
+        return false;
+    }
+    memcpy(ret->at + ret->n, at, n * sizeof *at);
+    ret->n += n;
     *ret_looked = row_i64(res, 0, 2);
     q->after_id =
         (int64_t)ret->n == q->n ? ret->at[ret->n - 1] : row_i64_or(res, 0, 1, q->after_id);
@@ -128,14 +166,16 @@ static bool scan_up_to(struct store *s, struct apidb_parts_query *q, int64_t loo
 static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
                      struct err *err)
 {
-    bool filters = q->state >= 0 || q->attempts_min > 0 || q->stage_id != 0;
+    bool each = apidb_parts_looks_at_each(q);
+    bool filters = q->state >= 0 || q->attempts_min > 0 || q->stage_id != 0 || each;
     int64_t look_at = filters ? MAX(q->n, SCAN_IDS_MIN) : q->n;
     bool any = true;
     if (q->state >= 0 && (!any_of_state(s, q, &any, err) || !any)) {
         return !any;
     }
     ret->at = xcalloc((size_t)q->n, sizeof *ret->at);
-    return scan_up_to(s, q, look_at, MAX(look_at, SCAN_IDS_MAX), ret, err);
+    return scan_up_to(s, q, look_at, MAX(look_at, each ? APIDB_EACH_IDS_MAX : SCAN_IDS_MAX), ret,
+                      err);
 }
 
 bool apidb_parts_ids_within(struct store *s, struct apidb_parts_query *q, int64_t look_at,
@@ -261,7 +301,8 @@ static bool ids_live(struct store *s, struct apidb_parts_query *q, struct apidb_
 
 bool apidb_parts_by_cause(const struct apidb_parts_query *q)
 {
-    return (q->state == TASK_FAILED && q->attempts_min == 0) || q->causes_n > 0;
+    return (q->state == TASK_FAILED && q->attempts_min == 0 && !apidb_parts_looks_at_each(q)) ||
+           q->causes_n > 0;
 }
 
 bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
@@ -269,7 +310,8 @@ bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_
 {
     ASSERT(q->n >= 1 && q->n <= 1000);
     *ret = (struct apidb_ids){0};
-    if (q->state == TASK_ACTIVE && q->causes_n == 0 && q->attempts_min == 0) {
+    if (q->state == TASK_ACTIVE && q->causes_n == 0 && q->attempts_min == 0 &&
+        !apidb_parts_looks_at_each(q)) {
         return ids_live(s, q, ret, err);
     }
     return apidb_parts_by_cause(q) ? ids_failed(s, q, ret, err) : ids_scan(s, q, ret, err);

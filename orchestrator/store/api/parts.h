@@ -23,6 +23,9 @@ struct apidb_parts_query {
     int64_t campaign_id, stage_id; /* stage 0: all stages */
     int state;                     /* -1: all states */
     int64_t attempts_min;
+    int64_t cost_min_musd;                     /* of all attempts; 0: any */
+    usec_t updated_from_us, updated_before_us; /* 0: any time */
+    const char *text;                          /* in address or reason, any case; NULL: any */
     int16_t causes[CAUSE_COUNT]; /* any of these; n 0: all causes */
     size_t causes_n;
     int64_t n; /* page size */
@@ -35,6 +38,10 @@ struct apidb_ids {
     size_t n;
     bool more;
 };
+/* Whether each part is looked at for its text, cost or time, which no index has. A page then looks
+ * at this many ids. */
+#define APIDB_EACH_IDS_MAX 1000
+bool apidb_parts_looks_at_each(const struct apidb_parts_query *q);
 /* Whether its pages are in order of cause. */
 bool apidb_parts_by_cause(const struct apidb_parts_query *q);
 /* The ids of the next page. */

@@ -116,6 +116,11 @@ def few_of_many(t, a, cid):
             token = b["next_page_token"] and "&page_token=" + b["next_page_token"]
         t.ok(found == wanted, f"{what}: all {len(wanted)} are found", (len(found), sorted(set(wanted) ^ set(found))[:5]))
         t.ok(all(0 < n <= 50 for n in sizes[:-1]) and len(sizes) <= len(wanted) // 50 + 3, f"on {len(sizes)} pages, of which none but the last is empty", sizes)
+    found, pages, token = [], 0, ""
+    while token is not None:
+        b = a.get(f"/v1/campaigns/{cid}/parts?filter=text%3Dpart-{done[3]:07d}%20AND%20state%3Ddone&page_size=50{token}")[1]
+        found, pages, token = found + [p["seq"] for p in b["parts"]], pages + 1, b["next_page_token"] and "&page_token=" + b["next_page_token"]
+    t.ok(found == [done[3]] and pages < 260, f"a text among those that are done: {pages} pages", (found, b))
     a.sql(f"UPDATE task_run SET state = 0, attempts = 0 WHERE campaign_id = {cid[2:]}")
     a.sql(f"UPDATE stage_run SET waiting = 270005, done = 0 WHERE campaign_id = {cid[2:]}")
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 import uuid
 from html.parser import HTMLParser
 
@@ -338,6 +339,29 @@ def check_orders(t, a):
     a.sql("DELETE FROM operation WHERE created_by = 'orders'")
 
 
+def check_filters(t, a):
+    """What no index has: attempts, cost, time and text of each part."""
+    a.sql("UPDATE task_run SET updated_us = 1764244800000000 + seq * 60000000 WHERE campaign_id = 1; UPDATE attempt SET cost_musd = 500000 WHERE campaign_id = 1 AND name LIKE 'd-1-8-%'")
+    few = "updated>=2025-11-27T12:05:00Z AND updated<2025-11-27T12:09:00Z"
+    for terms, want in (("text=KILLED", [2, 11]), ('text="<b>now</b>"', [2, 11]), ('text="left on device" AND state=failed', [3, 5, 8]), ("text=5.parquet", [5, 15]), ("text=nowhere", []), ("text=%", []),
+                        ("cost>=0.50", [2, 3, 5, 8, 11]), ("cost>=0.500001", [2, 3, 5, 11]), ("cost>=1.234567 AND text=killed AND attempts>=1", [2, 11]), (few, [5, 6, 7, 8]),
+                        (few + " AND state=failed AND cost>=1", [5]), ("updated>=2026-01-01T00:00:00Z", [])):
+        b = a.get("/v1/campaigns/c-1/parts?filter=" + urllib.parse.quote(terms))[1]
+        t.eq([p["seq"] for p in b["parts"]], want, f"the parts with {terms}")
+        got, token = [], ""
+        while token is not None:
+            b = a.get(f"/v1/campaigns/c-1/parts?page_size=1&order_by=id%20desc&filter={urllib.parse.quote(terms)}{token}")[1] if "state=failed" not in terms else {"parts": [], "next_page_token": None}
+            got += [p["seq"] for p in b["parts"]]
+            token = b["next_page_token"] and "&page_token=" + b["next_page_token"]
+        t.ok(got == want[::-1] or "state=failed" in terms, "and one by one from the end", got)
+    for terms in ("cost>=", "cost>=x", "cost>=-1", "cost<1", "updated>=now", "updated>=2026-13-01T00:00:00Z", "updated=2026-01-01T00:00:00Z", 'text="open', "text=" + "x" * 129, "text=a AND text=b", "cost>=1 AND cost>=2",
+                  "cause=oom AND text=a", "cause=oom AND cost>=1"):
+        t.eq(a.get("/v1/campaigns/c-1/parts?filter=" + urllib.parse.quote(terms))[0], 400, f"{terms[:40]} is refused")
+    t.eq(a.get("/v1/campaigns/c-1/parts?filter=" + urllib.parse.quote('text=""'))[0], 422, "an empty text is never all")
+    t.eq([a.post("/v1/campaigns/c-1:retry?dry_run=true", {"selector": {"filter": f}})[0] for f in ("text=killed", "cost>=1", few)], [422] * 3, "a retry does not select by these")
+    a.sql("UPDATE attempt SET cost_musd = 1234567 WHERE campaign_id = 1")
+
+
 def check_parts(t, a):
     leader_takes(a, 1)
     seen, token = [], ""
@@ -355,6 +379,7 @@ def check_parts(t, a):
                     ("state=waiting&stage=download", [0, 1, 4, 6, 7, 9, 10, 12, 13, 14, 15, 16, 17, 18, 19]), ("state=active", [])):
         s, b, _ = a.get(f"/v1/campaigns/c-1/parts?{q}")
         t.eq([p["seq"] for p in b["parts"]], want, f"?{q}")
+    check_filters(t, a)
     got, token = [], ""
     while True:
         b = a.get(f"/v1/campaigns/c-1/parts?state=failed&page_size=2{token}")[1]
