@@ -26,7 +26,7 @@ struct apidb_parts_query {
     int64_t cost_min_musd;                     /* of all attempts; 0: any */
     usec_t updated_from_us, updated_before_us; /* 0: any time */
     const char *text;                          /* in address or reason, any case; NULL: any */
-    int16_t causes[CAUSE_COUNT]; /* any of these; n 0: all causes */
+    int16_t causes[CAUSE_COUNT];               /* any of these; n 0: all causes */
     size_t causes_n;
     int64_t n; /* page size */
     bool down; /* the last ones first */
