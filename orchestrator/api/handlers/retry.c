@@ -29,8 +29,9 @@ static bool selector_read(struct api_req *r, struct retry *t, const json_t *json
         return false;
     }
     if (selection_looks_at_each(&t->sel)) {
-        return err_set(err, ERR_INVALID, "selector.filter: a retry or skip does not select by "
-                                         "attempts, cost, updated or text; name the parts");
+        return err_set(err, ERR_INVALID,
+                       "selector.filter: a retry or skip does not select by "
+                       "attempts, cost, updated or text; name the parts");
     }
     if (!apidb_stage_find(r->db, t->campaign_id, t->sel.stage, &row, err)) {
         return false;

@@ -23,7 +23,7 @@ struct selection {
     const char *stage; /* borrowed; NULL: every stage */
     int state;         /* enum task_state, -1: every state */
     int16_t causes[CAUSE_COUNT];
-    size_t causes_n;      /* 0: every cause */
+    size_t causes_n;                           /* 0: every cause */
     int64_t attempts_min;                      /* 0: any number */
     musd_t cost_min_musd;                      /* 0: any cost */
     usec_t updated_from_us, updated_before_us; /* when it last changed; 0: any time */
