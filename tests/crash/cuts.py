@@ -69,22 +69,28 @@ def around_commit(s):
         tap.ok(s.pg.cuts > before, f"{s.pg.cuts - before} connections were cut {where} a COMMIT")
 
 
+def swallow(s, what, proxy, way):
+    """One campaign while what goes that way is lost. Returns how many bytes: none when the other one had just become the leader."""
+    s.leads(0)
+    cid = s.submit(name="way-" + way)
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}", i=1)["parts"]["active"] > 0, 30, "active parts")
+    swallowed = proxy.swallowed
+    setattr(proxy, way, True)
+    time.sleep(rng.uniform(2, 4) * LEASE)
+    if proxy is s.pg:
+        wait_for(lambda: b"\ndroverd_leading 1" in s.raw("GET", "/metrics", i=1)[1], 30, "the standby as the leader")
+    setattr(proxy, way, False)
+    s.ends(cid, what)
+    tap.ok(s.procs["droverd0"].poll() is None, f"{what}: it goes on")
+    wait_for(lambda: s.leader() is not None, 30, "a leader")
+    return proxy.swallowed - swallowed
+
+
 def one_way(s):
     for what, proxy, way in (("PostgreSQL does not hear the leader", s.pg, "up"), ("the leader does not hear PostgreSQL", s.pg, "down"),
                              ("AWS does not hear the leader", s.aws, "up"), ("the leader does not hear AWS", s.aws, "down")):
-        s.leads(0)
-        cid = s.submit(name="way-" + way)
-        wait_for(lambda: s.api("GET", f"/campaigns/{cid}", i=1)["parts"]["active"] > 0, 30, "active parts")
-        swallowed = proxy.swallowed
-        setattr(proxy, way, True)
-        time.sleep(rng.uniform(2, 4) * LEASE)
-        if proxy is s.pg:
-            wait_for(lambda: b"\ndroverd_leading 1" in s.raw("GET", "/metrics", i=1)[1], 30, "the standby as the leader")
-        setattr(proxy, way, False)
-        s.ends(cid, what)
-        tap.ok(proxy.swallowed > swallowed, f"{what}: {proxy.swallowed - swallowed} bytes were lost")
-        tap.ok(s.procs["droverd0"].poll() is None, f"{what}: it goes on")
-        wait_for(lambda: s.leader() is not None, 30, "a leader")
+        lost = next((n for n in (swallow(s, what, proxy, way) for _ in range(4)) if n > 0), 0)
+        tap.ok(lost > 0, f"{what}: {lost} bytes were lost")
 
 
 with Cut() as stack:

@@ -119,18 +119,29 @@ bool spec_is_list(struct spec_reader *r, const struct spec_node *p, size_t max, 
     return true;
 }
 
+static size_t same_letters(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (n < 4 && a[n] != '\0' && a[n] == b[n]) {
+        n++;
+    }
+    return n;
+}
+
 void spec_guess(const char *word, const char *const *words, size_t n, char *out, size_t out_n)
 {
-    size_t best = SIZE_MAX;
+    size_t best = SIZE_MAX, best_score = SIZE_MAX;
     const char *nearest = NULL;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) { /* 'retries' is 'retry' rather than 'metrics' */
         size_t d = str_distance(str_of(word), str_of(words[i]));
-        if (d < best) {
+        size_t score = 2 * d + 4 - same_letters(word, words[i]);
+        if (score < best_score) {
+            best_score = score;
             best = d;
             nearest = words[i];
         }
     }
-    bool same_start = nearest != NULL && strlen(word) > 5 && strncmp(word, nearest, 5) == 0;
+    bool same_start = nearest != NULL && strlen(word) > 5 && same_letters(word, nearest) == 4;
     if (nearest != NULL && (same_start || best <= MAX((size_t)2, strlen(word) / 3))) {
         (void)snprintf(out, out_n, "did you mean '%s'?", nearest);
         return;

@@ -79,7 +79,7 @@ static bool match(struct store *s, const struct apidb_parts_query *q, int64_t *a
     param_i64_array(&p, at, *n);
     param_text(&p, q->text);
     param_i64(&p, q->cost_min_musd);
-    param_i64(&p, q->updated_from_us);
+    param_i64(&p, MAX(q->updated_from_us, (usec_t)(q->updated_before_us > 0))); /* 0: never */
     param_i64(&p, q->updated_before_us > 0 ? q->updated_before_us : INT64_MAX);
     param_i64(&p, most);
     AUTO_RESULT PGresult *res = NULL;

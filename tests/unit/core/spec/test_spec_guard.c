@@ -183,6 +183,15 @@ static const struct mistake {
     {"retry: [{cause: oom, change: {max: 200}}]\n", "", "required", 2, "nothing"},
 };
 
+static void test_spec_guard__an_unknown_key_is_guessed_by_how_it_begins(void **state)
+{
+    (void)state;
+    struct parsed *p = parse_file("", "    retries: {}\n");
+    assert_int_equal(p->faults.n, 1);
+    assert_string_equal(p->faults.at[0].hint, "did you mean 'retry'?"); /* 'metrics' is nearer */
+    parsed_free(p);
+}
+
 static void test_spec_guard__one_mistake_one_fault(void **state)
 {
     (void)state;
@@ -304,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_spec_guard__silence_gives_the_defaults),
         cmocka_unit_test(test_spec_guard__what_is_said_is_meant),
         cmocka_unit_test(test_spec_guard__retries_change_what_the_file_says),
+        cmocka_unit_test(test_spec_guard__an_unknown_key_is_guessed_by_how_it_begins),
         cmocka_unit_test(test_spec_guard__one_mistake_one_fault),
         cmocka_unit_test(test_spec_guard__the_stored_form_keeps_it),
         cmocka_unit_test(test_spec_guard__a_stored_form_out_of_bounds_is_refused),
