@@ -256,7 +256,7 @@ def main():
             late = [name for name, (path, want) in cases.items() if want and not any("timed out" in w for w in want)
                     and "timed out" in (rows.get(hostile[name], {}).get("error_message") or "")]
             late += [u for u in left if "timed out" in (rows.get(u, {}).get("error_message") or "")]
-            if wrong or wrong_alone or among < patience(3 * usual + 3) and took < patience(40) and not late:
+            if wrong or wrong_alone or among < patience(3 * usual + 0.75 * timeout) and took < patience(40) and not late:
                 break
     tap.eq(wrong_alone, "", "alone: the worker ends well")
     tap.eq(wrong, "", "beside: the worker ends well")
@@ -276,7 +276,7 @@ def main():
     tap.ok(all(beside.get(k) == v for k, v in same.items()) and len(same) == len(left), "with the same keys and bytes",
            [k for k, v in same.items() if beside.get(k) != v][:10])
     tap.eq(set(good.hits.values()), {1}, "each asked for once")
-    tap.ok(among < patience(3 * usual + 3), "and asked for as soon: the last after %.2f s, alone after %.2f" % (among, usual))
+    tap.ok(among < patience(3 * usual + 0.75 * timeout), "and asked for as soon: the last after %.2f s, alone after %.2f" % (among, usual))
     return tap.done()
 
 
