@@ -15,10 +15,10 @@ import { bytes, count, glyph, usd, word } from './format.js';
 const PAGE = 100;
 const STATES = ['waiting', 'active', 'held', 'done', 'failed', 'skipped', 'cancelled'];
 const FIELDS = ['stage', 'state', 'cause', 'attempts', 'text', 'cost', 'since'];
-const EACH = ['attempts', 'text', 'cost', 'since']; // what no index has: parts are looked at one by one
+const EACH = ['attempts', 'text', 'cost', 'since']; // the server looks at parts one by one for these, a thousand a request
 const NONE = Object.fromEntries(EACH.map((f) => [f, '']));
-const LOOKS = 40; // requests for a page of such
-const EACH_MS = 5000;
+const LOOKS = 40; // such requests for one page, at most
+const EACH_MS = 5000; // between two reads of such a list
 
 // The query of the API for what the address asks for.
 function query(at, token) {

@@ -63,7 +63,7 @@ static bool query_read(struct api_req *r, struct apidb_parts_query *q, struct er
     q->text = sel->text[0] != '\0' ? sel->text : NULL;
     q->causes_n = sel->causes_n;
     memcpy(q->causes, sel->causes, sizeof q->causes);
-    if (q->causes_n > 0 && selection_looks_at_each(sel)) {
+    if (q->causes_n > 0 && selection_for_lists_only(sel)) {
         return err_set(err, ERR_MALFORMED,
                        "filter: cause cannot be combined with attempts, cost, updated or text");
     }

@@ -28,7 +28,7 @@ static bool selector_read(struct api_req *r, struct retry *t, const json_t *json
     if (!selection_json(&t->sel, json, err)) {
         return false;
     }
-    if (selection_looks_at_each(&t->sel)) {
+    if (selection_for_lists_only(&t->sel)) {
         return err_set(err, ERR_INVALID,
                        "selector.filter: a retry or skip does not select by "
                        "attempts, cost, updated or text; name the parts");

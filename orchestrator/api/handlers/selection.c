@@ -17,7 +17,7 @@ void selection_init(struct selection *s)
     s->text[0] = '\0';
 }
 
-bool selection_looks_at_each(const struct selection *s)
+bool selection_for_lists_only(const struct selection *s)
 {
     return s->attempts_min > 0 || s->cost_min_musd > 0 || s->updated_from_us > 0 ||
            s->updated_before_us > 0 || s->text[0] != '\0';

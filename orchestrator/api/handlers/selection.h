@@ -32,9 +32,9 @@ struct selection {
     size_t parts_n; /* 0: every part */
 };
 void selection_init(struct selection *s);
-/* True when it asks for attempts, cost, time or text, which no index has: a list then looks at its
- * parts one by one, and no change selects by them. */
-bool selection_looks_at_each(const struct selection *s);
+/* True when it asks for attempts, cost, time or text. A list may, without a cause; a retry or skip
+ * may not. */
+bool selection_for_lists_only(const struct selection *s);
 /* NULL texts say nothing. */
 bool selection_query(struct selection *s, const char *state, const char *cause, const char *filter,
                      struct err *err) MUST_CHECK;
