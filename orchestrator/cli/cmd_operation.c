@@ -60,9 +60,9 @@ static void undo_print(const json_t *op, char *ret, size_t n)
 {
     const json_t *undo = json_object_get(op, "undo");
     long long undone = (long long)jint(undo, "undone"), went_on = (long long)jint(undo, "went_on");
-    if (strcmp(jstr(op, "kind"), "skip") == 0) {
-        (void)snprintf(ret, n, "stopped: %lld part%s skipped before", went_on,
-                       went_on == 1 ? "" : "s");
+    if (strcmp(jstr(op, "kind"), "retry") != 0) {
+        (void)snprintf(ret, n, "stopped: %lld part%s%s before", went_on, went_on == 1 ? "" : "s",
+                       verb_past(jstr(op, "kind")));
     } else {
         (void)snprintf(ret, n, "undone: %lld part%s failed as before, %lld had started and go%s on",
                        undone, undone == 1 ? "" : "s", went_on, went_on == 1 ? "es" : "");

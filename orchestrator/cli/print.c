@@ -98,6 +98,18 @@ static const struct {
     {"verifying", "▶", ">"},
 };
 
+const char *verb_past(const char *verb)
+{
+    static const char *const words[][2] = {
+        {"retry", " retried"}, {"skip", " skipped"}, {"hold", " held"}, {"release", " released"}};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcmp(words[i][0], verb) == 0) {
+            return words[i][1];
+        }
+    }
+    return "";
+}
+
 const char *glyph(const struct cli *cli, const char *state)
 {
     for (size_t i = 0; i < ARRAY_LEN(glyphs); i++) {

@@ -19,6 +19,8 @@ const char *duration(double seconds, char buf[static TEXT_N]);
 const char *elapsed(const json_t *o, char buf[static TEXT_N]);
 /* span of o.key; "never" when absent or null. */
 const char *span_or_never(const json_t *o, const char *key, char buf[static TEXT_N]);
+/* " retried" for "retry", and so for each verb that moves parts. */
+const char *verb_past(const char *verb);
 const char *glyph(const struct cli *cli, const char *state);
 /* Indented JSON, or YAML with -o yaml. */
 void print_json(const struct cli *cli, const json_t *v);

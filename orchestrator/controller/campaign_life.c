@@ -93,7 +93,7 @@ static bool write_cancelled(struct controller *c, void *arg, struct err *err)
     for (size_t i = 0; i < a->w->n; i++) {
         ids[i] = a->w->tasks[i].task_id;
     }
-    return store_tasks_move(c->store, a->campaign->row.id, a->w->stage_id, TASK_WAITING, a->w->to,
+    return store_tasks_move(c->store, a->campaign->row.id, a->w->stage_id, a->w->from, a->w->to,
                             a->w->cause, ids, a->w->n, &a->moved, NULL, err);
 }
 

@@ -10,6 +10,7 @@
 #include "output_check.h"
 #include "parking.h"
 #include "shell.h"
+#include "skip_done.h"
 
 #define BATCH   2000
 #define BATCHES 3 /* a tick */
@@ -27,16 +28,37 @@ struct op_step {
     struct operation_writes w; /* as written */
 };
 
+/* From where the last page of this operation began: what was before it has moved. At the end once
+ * more from the first part, since a part may have come into this state meanwhile. */
+static bool read_rows(struct controller *c, struct op_step *s, size_t *ret_n, struct err *err)
+{
+    enum task_state from = verb_parts_from(s->order.verb);
+    if (c->page_of != s->op->id || from == TASK_FAILED) {
+        c->page_after = 0;
+    }
+    c->page_of = s->op->id;
+    if (!operation_page(c->store, s->op, from, c->page_after, BATCH, s->rows, ret_n, err)) {
+        return false;
+    }
+    if (*ret_n == 0 && c->page_after > 0) {
+        c->page_after = 0;
+        return read_rows(c, s, ret_n, err);
+    }
+    c->page_after = *ret_n > 0 ? s->rows[0].id - 1 : 0;
+    return true;
+}
+
 /* *ret NULL: no task is left. */
 static bool read_page(struct controller *c, struct op_step *s, struct live_stage **ret,
                       struct err *err)
 {
+    int64_t busy[SKIP_DONE_AT_ONCE];
     size_t got = 0;
     *ret = NULL;
-    if (!operation_page(c->store, s->op, TASK_FAILED, 0, BATCH, s->rows, &got, err)) {
+    if (!read_rows(c, s, &got, err)) {
         return false;
     }
-    s->n = operation_pick(s->rows, got, s->ids);
+    s->n = operation_pick(s->rows, got, busy, skip_done_busy(c, busy), s->ids);
     *ret = got > 0 ? leader_state_stage(s->campaign, s->rows[0].stage_id) : NULL;
     return true;
 }
@@ -59,7 +81,7 @@ static bool write_tasks(struct controller *c, struct op_step *s, struct err *err
     return s->w.verb == VERB_RETRY
                ? store_tasks_retry(c->store, campaign, s->w.stage_id, s->ids, s->n, &s->w.changes,
                                    &s->moved, s->moved_ids, err)
-               : store_tasks_move(c->store, campaign, s->w.stage_id, TASK_FAILED, s->w.task_to,
+               : store_tasks_move(c->store, campaign, s->w.stage_id, s->w.task_from, s->w.task_to,
                                   CAUSE_NONE, s->ids, s->n, &s->moved, s->moved_ids, err);
 }
 

@@ -104,5 +104,6 @@ struct controller {
     struct archive_export *archive_exports[ARCHIVE_EXPORTS]; /* NULL: a free place */
     struct metric_log **metric_logs; /* that are read; see metric_collect.h */
     size_t metric_logs_n;
-    bool metrics_known; /* of some that were not, so that all are loaded again */
+    int64_t page_of, page_after; /* operation whose parts were read last, from this id on */
+    bool metrics_known;          /* of some that were not, so that all are loaded again */
 };

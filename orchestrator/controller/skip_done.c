@@ -25,6 +25,14 @@ void skip_done_cancel_all(struct controller *c)
     c->checks_n = 0;
 }
 
+size_t skip_done_busy(const struct controller *c, int64_t ret_ids[static SKIP_DONE_AT_ONCE])
+{
+    for (size_t i = 0; i < c->checks_n; i++) {
+        ret_ids[i] = c->checks[i]->ask.task.task_id;
+    }
+    return c->checks_n;
+}
+
 static void on_checked(void *ctx, struct output_verdict *v)
 {
     struct skip_done_call *call = ctx;

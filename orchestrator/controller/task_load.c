@@ -6,18 +6,19 @@
 /* Tasks read but not yet in their queues: a page that fails must not leave some of them there. */
 struct task_sink {
     const struct live_stage *ls;
-    struct ready_queue_task *ready, *unchecked;
-    size_t ready_n, unchecked_n, cap;
+    struct ready_queue_task *ready, *unchecked, *held;
+    size_t ready_n, unchecked_n, held_n, cap;
 };
 
 static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
 {
     struct task_sink *k = ctx;
-    size_t need = MAX(k->ready_n, k->unchecked_n) + n;
+    size_t need = MAX(MAX(k->ready_n, k->unchecked_n), k->held_n) + n;
     if (need > k->cap) {
         k->cap = MAX(need, k->cap * 2);
         k->ready = xrealloc(k->ready, k->cap * sizeof *k->ready);
         k->unchecked = xrealloc(k->unchecked, k->cap * sizeof *k->unchecked);
+        k->held = xrealloc(k->held, k->cap * sizeof *k->held);
     }
     for (size_t i = 0; i < n; i++) {
         struct ready_queue_task t;
@@ -29,6 +30,9 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
             break;
         case ROWS_UNCHECKED:
             k->unchecked[k->unchecked_n++] = t;
+            break;
+        case ROWS_HELD:
+            k->held[k->held_n++] = t;
             break;
         }
     }
@@ -42,9 +46,11 @@ bool task_load(struct controller *c, struct live_stage *ls, struct err *err)
     if (ok) {
         ready_queue_push_many(ls->ready, k.ready, k.ready_n);
         ready_queue_push_many(ls->unchecked, k.unchecked, k.unchecked_n);
+        ready_queue_push_many(ls->held, k.held, k.held_n);
         ls->loaded = ls->row.taken;
     }
     free(k.ready);
     free(k.unchecked);
+    free(k.held);
     return ok;
 }

@@ -22,7 +22,9 @@ function byCause(groups) {
   return [...causes.values()];
 }
 
-const VERBS = { retry: ['Retry', 'will be tried again'], skip: ['Skip', 'will be given up for good'] };
+export const VERBS = { retry: ['Retry', 'will be tried again'], skip: ['Skip', 'will be given up for good'],
+  hold: ['Hold', 'will not start until they are released'], release: ['Release', 'will wait for their turn again'] };
+export const MOVES = { failed: ['retry', 'skip'], waiting: ['hold'], held: ['release'] }; // what a person may do to a part, by its state
 
 // What the new tries may have otherwise: a field a change, written into `to` as it is typed.
 function Changes({ to, open }) {
@@ -34,21 +36,22 @@ function Changes({ to, open }) {
   </details>`;
 }
 
-// The dialog for a retry or skip of the failed parts of a selector; the same selector is previewed and carried out.
+// The dialog for a retry, skip, hold or release of the parts of a selector; the same selector is previewed and carried out.
 // after(key): what follows it, a resume.
 export function changeQuestion({ campaign, verb, selector, title, remedy, onDone, after }) {
   const body = { selector, changes: {} };
   const [action, what] = VERBS[verb];
+  const from = Object.keys(MOVES).find((state) => MOVES[state].includes(verb));
   const helps = !!selector.cause?.some((c) => ['disk_full', 'oom', 'timeout'].includes(c));
   return {
-    title: title || `${action} failed parts`,
+    title: title || `${action} ${from} parts`,
     action,
     danger: verb === 'skip',
     preview: async () => {
       const p = await post(`/campaigns/${campaign}:${verb}?dry_run=true`, body);
       const more = p.parts > p.sample.length ? ' …' : '';
       return { empty: p.parts === 0, show: html`<p><b class="big" id="preview-parts">${count(p.parts)}</b> ${p.parts === 1 ? 'part' : 'parts'} ${what}.</p>
-        ${p.sample.length > 0 && html`<p class="muted">${p.parts === 1 ? 'Part' : 'Parts'} ${p.sample.join(', ')}${more}. Finished parts are not touched. Their failed tries cost ${usd(p.lost_micro_usd)}.</p>`}
+        ${p.sample.length > 0 && html`<p class="muted">${p.parts === 1 ? 'Part' : 'Parts'} ${p.sample.join(', ')}${more}. ${from === 'failed' && `Finished parts are not touched. Their failed tries cost ${usd(p.lost_micro_usd)}.`}</p>`}
         ${remedy && html`<p class="muted">What helps: ${remedy}.</p>`}
         ${verb === 'retry' && p.parts > 0 && html`<${Changes} to=${body.changes} open=${helps}/>`}` };
     },

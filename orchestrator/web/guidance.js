@@ -1,7 +1,7 @@
 // What the server says of a campaign that is held, stuck or cannot run, with a button for each step that mends it.
 import { html } from './html.js';
 import { post } from './api.js';
-import { retryQuestion } from './failures.js';
+import { changeQuestion, retryQuestion } from './failures.js';
 import { Act } from './role.js';
 import { Ago } from './show.js';
 import { count } from './format.js';
@@ -16,6 +16,7 @@ function Step({ campaign, step, first, ask, onLimits, onDone }) {
   const resume = (key) => post(`/campaigns/${id}:resume`, {}, key);
   const actions = {
     resume: () => ask({ title: 'Resume', action: 'Resume', preview: async () => ({ show: html`<p>The ${count(parts.waiting)} waiting parts start as slots and money allow.</p>` }), confirm: resume }),
+    release: () => ask(changeQuestion({ campaign: id, verb: 'release', selector: { state: 'held' }, onDone })),
     retry: () => ask(retryQuestion(id, step.stage, null, null, onDone, resume)),
     override: () => ask({ title: `Override the gate of ${step.stage}`, action: 'Override gate', preview: async () => ({ show: html`<p>The stage succeeds, and the stages that need it start.</p>` }),
       confirm: (key) => post(`/campaigns/${id}:override`, { stage: step.stage }, key) }),

@@ -23,14 +23,14 @@ function outcome(op) {
   if (op.listing) return op.state === 'done' ? parts(op.parts) : listed(op.listing);
   if (!undo) return `${count(op.done)} of ${parts(op.parts)}`;
   if (!undo.ended_at) return `being undone, ${parts(undo.undone)} so far`;
-  if (op.kind === 'skip') return `stopped after ${parts(op.done)}`;
+  if (op.kind !== 'retry') return `stopped after ${parts(op.done)}`;
   return `undone: ${parts(undo.undone)} failed as before, ${count(undo.went_on)} had started and ${undo.went_on === 1 ? 'goes' : 'go'} on`;
 }
 
 function undoQuestion(op) {
   return {
     title: `Undo ${op.id}`, action: 'Undo',
-    preview: async () => ({ show: html`<p>${op.kind === 'skip' ? 'It stops where it is; parts that it has skipped stay so.'
+    preview: async () => ({ show: html`<p>${op.kind !== 'retry' ? 'It stops where it is; parts that it has changed stay so.'
       : 'Parts that have not started fail again as they had; those that have started go on.'}</p>` }),
     confirm: (key) => post(`/operations/${op.id}:cancel`, {}, key),
   };

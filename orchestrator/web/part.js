@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
-import { changeQuestion } from './failures.js';
+import { changeQuestion, MOVES, VERBS } from './failures.js';
 import { Log } from './log.js';
 import { Metrics } from './metrics.js';
 import { Act } from './role.js';
@@ -57,7 +57,7 @@ function Why({ why }) {
     ${why.next && html`<p class="muted">Next: ${why.next}</p>`}</div>`;
 }
 
-// ask, onDone: for a retry or skip of this part alone; closed: a cancelled campaign takes neither.
+// ask, onDone: for what is done to this part alone; closed: a cancelled campaign takes neither.
 export function Part({ campaign, stage, seq, at, jump, closed, ask, onDone, onClose }) {
   const [part, setPart] = useState(null);
   const [why, setWhy] = useState(null);
@@ -89,8 +89,8 @@ export function Part({ campaign, stage, seq, at, jump, closed, ask, onDone, onCl
   const mine = part && part.seq === seq ? part : null;
   return html`<section class="card wide" id="part" aria-labelledby="part-title">
     <h2 id="part-title" ref=${head} tabindex="-1">Part ${seq} ${mine && html`<span class=${`tag s-${mine.state}`} id="part-state">${glyph[mine.phase] || glyph[mine.state]} ${word(mine.phase || mine.state)}</span>`}
-      ${mine?.state === 'failed' && !closed && ['retry', 'skip'].map((verb) => html`<${Act} key=${verb} id=${`${verb}-part`}
-        onClick=${() => ask(changeQuestion({ campaign, verb, selector: { stage, parts: [seq] }, onDone }))}>${verb === 'retry' ? 'Retry…' : 'Skip…'}<//>`)}
+      ${!closed && MOVES[mine?.state]?.map((verb) => html`<${Act} key=${verb} id=${`${verb}-part`}
+        onClick=${() => ask(changeQuestion({ campaign, verb, selector: { stage, parts: [seq] }, onDone }))}>${VERBS[verb][0]}…<//>`)}
       <button class="link right" onClick=${onClose}>close</button></h2>
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
     ${mine && html`<p><code>${mine.uri}</code>${mine.size > 0 ? html` <span class="muted">${bytes(mine.size)}</span>` : ''}</p>

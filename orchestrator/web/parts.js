@@ -1,11 +1,11 @@
-// The parts of a stage as a table: filters in the address, pages as they are asked for, and a retry or skip of exactly
-// what is selected or of all that match.
+// The parts of a stage as a table: filters in the address, pages as they are asked for, and a retry, skip, hold or release of
+// exactly what is selected or of all that match.
 import { useState } from 'preact/hooks';
 import { html } from './html.js';
 import { useQuery } from './address.js';
 import { get } from './api.js';
 import { Confirm } from './dialog.js';
-import { changeQuestion } from './failures.js';
+import { changeQuestion, MOVES, VERBS } from './failures.js';
 import { useLive } from './live.js';
 import { Told, readOperations } from './operations.js';
 import { Act } from './role.js';
@@ -47,10 +47,9 @@ function Filters({ at, stages, causes, move }) {
   </div>`;
 }
 
-function Row({ p, id, picked, onPick }) {
-  const failed = p.state === 'failed';
+function Row({ p, id, can, picked, onPick }) {
   return html`<tr>
-    <td class="pick">${failed && html`<input type="checkbox" aria-label=${`part ${p.seq}`} checked=${picked} onChange=${onPick}/>`}</td>
+    <td class="pick">${can && html`<input type="checkbox" aria-label=${`part ${p.seq}`} checked=${picked} onChange=${onPick}/>`}</td>
     <td class="name"><a href=${`/c/${id.slice(2)}?stage=${encodeURIComponent(p.stage)}&part=${p.seq}`}>Part ${p.seq}</a></td>
     <td data-label="State"><span class=${`tag s-${p.state}`}>${glyph[p.phase] || glyph[p.state]} ${word(p.phase || p.state)}</span></td>
     <td data-label="Cause">${word(p.cause)}</td>
@@ -86,14 +85,15 @@ export function Parts({ id, setLive }) {
   };
   if (!data) return html`<main><p class=${problem ? 'problem' : 'muted'} role=${problem ? 'alert' : undefined}>${problem ? problem.message : 'loading …'}</p></main>`;
   const { campaign, stage, parts } = data;
-  const failed = parts.filter((p) => p.state === 'failed').map((p) => p.seq);
-  const chosen = picked.filter((n) => failed.includes(n));
-  const all = !narrow && (!at.state || at.state === 'failed'); // what a selector of the API can name
+  const kind = at.state in MOVES ? at.state : 'failed'; // what can be selected
+  const able = parts.filter((p) => p.state === kind).map((p) => p.seq);
+  const chosen = picked.filter((n) => able.includes(n));
+  const all = !narrow && (!at.state || at.state === kind) && (kind === 'failed' || !at.cause); // what a selector of the API can name
   const none = chosen.length === 0 ? 'picks-none' : undefined; // why the buttons of a selection are disabled
   const done = (op) => { setNotice({ op: op.id, text: `Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part' : 'parts'}.` }); setPicked([]); };
   const act = (verb, selector) => () => setAsked(changeQuestion({ campaign: id, verb, selector, onDone: done }));
   const some = { stage, parts: chosen };
-  const every = { stage, state: 'failed', ...(at.cause ? { cause: [at.cause] } : {}) };
+  const every = { stage, state: kind, ...(at.cause ? { cause: [at.cause] } : {}) };
   const closed = campaign.wanted === 'cancel';
   return html`<main>
     <${CampaignHead} campaign=${campaign} title=${`Parts${campaign.stages.length > 1 ? ` of ${stage}` : ''}`} here="parts"/>
@@ -101,17 +101,15 @@ export function Parts({ id, setLive }) {
     <${Told} text=${notice?.text} op=${data.operations.find((o) => o.id === notice?.op)} ask=${setAsked}/>
     <section class="card wide parts-card" aria-label="parts">
       <${Filters} at=${{ ...at, stage }} stages=${campaign.stages.map((s) => s.name)} causes=${data.causes} move=${move}/>
-      ${failed.length > 0 && !closed && html`<div class="row picks" id="picks">
-        <label class="check"><input type="checkbox" id="pick-all" checked=${chosen.length === failed.length} onChange=${(e) => setPicked(e.target.checked ? failed : [])}/> ${count(failed.length)} failed shown</label>
-        <${Act} disabled=${chosen.length === 0} id="retry-picked" aria-describedby=${none} onClick=${act('retry', some)}>Retry ${chosen.length > 0 ? count(chosen.length) : 'selected'}…<//>
-        <${Act} disabled=${chosen.length === 0} id="skip-picked" aria-describedby=${none} onClick=${act('skip', some)}>Skip ${chosen.length > 0 ? count(chosen.length) : 'selected'}…<//>
-        ${none && html`<span class="muted" id=${none}>None is selected: tick failed parts first.</span>`}
-        ${all && html`<${Act} id="retry-every" onClick=${act('retry', every)}>Retry all matching…<//>
-          <${Act} id="skip-every" onClick=${act('skip', every)}>Skip all matching…<//>`}
+      ${able.length > 0 && !closed && html`<div class="row picks" id="picks">
+        <label class="check"><input type="checkbox" id="pick-all" checked=${chosen.length === able.length} onChange=${(e) => setPicked(e.target.checked ? able : [])}/> ${count(able.length)} ${kind} shown</label>
+        ${MOVES[kind].map((verb) => html`<${Act} key=${verb} disabled=${chosen.length === 0} id=${`${verb}-picked`} aria-describedby=${none} onClick=${act(verb, some)}>${VERBS[verb][0]} ${chosen.length > 0 ? count(chosen.length) : 'selected'}…<//>`)}
+        ${none && html`<span class="muted" id=${none}>None is selected: tick ${kind} parts first.</span>`}
+        ${all && MOVES[kind].map((verb) => html`<${Act} key=${verb} id=${`${verb}-every`} onClick=${act(verb, every)}>${VERBS[verb][0]} all matching…<//>`)}
       </div>`}
       ${parts.length === 0 ? html`<p class="muted">No part matches. ${(at.state || at.cause || narrow) && html`<button class="link" onClick=${() => move({ state: '', cause: '', ...NONE })}>show all</button>`}</p>`
         : html`<table class="stack" id="parts-table"><thead><tr><td></td><th>Part</th><th>State</th><th>Cause</th><th class="num">Tries</th><th class="num">Cost</th><th>Reason or input</th></tr></thead>
-          <tbody>${parts.map((p) => html`<${Row} key=${p.id} p=${p} id=${id} picked=${chosen.includes(p.seq)}
+          <tbody>${parts.map((p) => html`<${Row} key=${p.id} p=${p} id=${id} can=${p.state === kind} picked=${chosen.includes(p.seq)}
             onPick=${(e) => setPicked(e.target.checked ? [...picked, p.seq] : picked.filter((n) => n !== p.seq))}/>`)}</tbody></table>`}
       ${data.next_page_token && html`<p class="row"><button id="more" onClick=${() => setPages(pages + 1)}>More</button><span class="muted">${count(parts.length)} shown</span></p>`}
     </section>

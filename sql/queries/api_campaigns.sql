@@ -124,7 +124,7 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
     'late_since', CASE WHEN c.deadline < clock_timestamp() THEN to_char(c.deadline AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') END,
     'active', s.active, 'parts_limit', c.parts_limit, 'parked', x.n, 'parked_what', x.what, 'parked_reason', x.reason,
     'parked_since', to_char(x.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'stages', (SELECT json_agg(json_build_object('name', g.name, 'state', n.state, 'reason', n.reason,
+    'parts_held', s.parts_held, 'stages', (SELECT json_agg(json_build_object('name', g.name, 'state', n.state, 'reason', n.reason,
             'wait_reason', n.wait_reason, 'waiting', i.tasks - n.taken + n.waiting, 'active', n.active, 'failed', n.failed,
             'parts_limit', g.parts_limit,
             'types', (SELECT json_agg(json_build_object('type', t.type, 'limit', q.limit_n, 'own_limit', o.limit_n,
@@ -143,7 +143,7 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
         WHERE g.campaign_id = c.id AND n.state IN ('running', 'held')))::text
 FROM campaign c
 JOIN campaign_run r ON r.campaign_id = c.id
-CROSS JOIN LATERAL (SELECT coalesce(sum(n.active), 0)::bigint AS active, bool_or(n.state = 'held') AS held,
+CROSS JOIN LATERAL (SELECT coalesce(sum(n.active), 0)::bigint AS active, sum(n.held) AS parts_held, bool_or(n.state = 'held') AS held,
         bool_or(n.state = 'running' AND i.tasks - n.taken + n.waiting > 0 AND n.wait_reason <> ALL ($2)) AS waits
     FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id) s
 CROSS JOIN LATERAL (SELECT count(*) AS n, min(p.since) AS since,
@@ -154,7 +154,7 @@ CROSS JOIN LATERAL (SELECT count(*) AS n, min(p.since) AS since,
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
 WHERE c.id = ANY ($1) AND r.state NOT IN ('succeeded', 'failed', 'cancelled')
-    AND (x.n > 0 OR c.deadline < clock_timestamp() OR r.state IN ('held', 'paused', 'draining') OR s.held OR (s.active = 0 AND s.waits)
+    AND (x.n > 0 OR s.parts_held > 0 OR c.deadline < clock_timestamp() OR r.state IN ('held', 'paused', 'draining') OR s.held OR (s.active = 0 AND s.waits)
         OR (r.state = 'planned' AND c.created_at < clock_timestamp() - interval '10 min' AND input_listing_told(c.id) IS NULL));
 
 -- name: api_campaign_spec

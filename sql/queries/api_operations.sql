@@ -16,6 +16,22 @@ found AS NOT MATERIALIZED (
 SELECT count(*), (SELECT coalesce(json_agg(seq), '[]'::json)::text FROM (SELECT seq FROM found ORDER BY task_id LIMIT 20) first),
     coalesce(sum(lost_musd), 0)::bigint FROM found;
 
+-- Waiting or held parts. Without numbers the counters know how many, and none is named. Relies on stage_run_campaign, task_seq
+-- and task_run's primary key.
+-- name: api_hold_count
+-- $1 campaign bigint, $2 stage bigint or 0, $3 state smallint, 0 or 2, $4 parts integer[] or NULL
+WITH n AS MATERIALIZED (
+    SELECT stage_id, taken, CASE WHEN $3::smallint = 0 THEN waiting ELSE held END AS parts
+    FROM stage_run WHERE campaign_id = $1 AND ($2 = 0 OR stage_id = $2)),
+named AS MATERIALIZED (
+    SELECT k.id, k.seq FROM n
+    CROSS JOIN (SELECT DISTINCT seq FROM unnest($4::int[]) seq) p
+    CROSS JOIN LATERAL (SELECT x.id, x.seq FROM task x WHERE x.campaign_id = $1 AND x.stage_id = n.stage_id AND x.seq = p.seq LIMIT 1) k
+    CROSS JOIN LATERAL (SELECT x.state FROM task_run x WHERE x.campaign_id = $1 AND x.id = k.id LIMIT 1) r
+    WHERE k.seq < n.taken AND r.state = $3::smallint)
+SELECT CASE WHEN $4::int[] IS NULL THEN (SELECT coalesce(sum(parts), 0)::bigint FROM n) ELSE (SELECT count(*) FROM named) END,
+    (SELECT coalesce(json_agg(seq), '[]'::json)::text FROM (SELECT seq FROM named ORDER BY id LIMIT 20) first);
+
 -- name: api_operation_insert
 -- $1 campaign bigint, $2 kind text, $3 selector jsonb, $4 changes jsonb, $5 total bigint, $6 by text
 INSERT INTO operation (campaign_id, kind, selector, changes, total, created_by, state, ended_at)
@@ -34,7 +50,7 @@ SELECT x.id, x.told FROM (
             WHEN o.undo_asked_at IS NOT NULL THEN json_build_object('asked_by', o.undo_asked_by, 'asked_at', o.undo_asked_at,
                 'ended_at', o.undo_ended_at, 'undone', o.undone, 'went_on', CASE WHEN o.undo_ended_at IS NOT NULL THEN o.done - o.undone END)
             END,
-        'undoable', o.undo_asked_at IS NULL AND (o.kind IN ('retry', 'skip') AND o.state IN ('accepted', 'running')
+        'undoable', o.undo_asked_at IS NULL AND (o.kind IN ('retry', 'skip', 'hold', 'release') AND o.state IN ('accepted', 'running')
             OR o.kind = 'retry' AND EXISTS (SELECT FROM task_retried x WHERE x.operation_id = o.id)),
         'created_by', o.created_by, 'created_at', o.created_at, 'ended_at', o.ended_at)::text AS told
     FROM ((SELECT id FROM operation WHERE id = $1)
@@ -70,6 +86,6 @@ WITH o AS MATERIALIZED (
     FROM operation WHERE id = $1::bigint FOR UPDATE),
 asked AS (
     UPDATE operation SET undo_asked_at = clock_timestamp(), undo_asked_by = $2::text
-    FROM o WHERE operation.id = o.id AND NOT o.asked AND (o.kind IN ('retry', 'skip') AND o.goes_on OR o.kind = 'retry' AND o.waits)
+    FROM o WHERE operation.id = o.id AND NOT o.asked AND (o.kind IN ('retry', 'skip', 'hold', 'release') AND o.goes_on OR o.kind = 'retry' AND o.waits)
     RETURNING 1)
 SELECT campaign_id, kind, asked, over, (SELECT count(*) FROM asked) FROM o;

@@ -31,13 +31,15 @@ e AS (
 SELECT n FROM m
 
 -- name: tasks_move
--- The same for a list of tasks, returning those that moved; tasks_moved must follow.
+-- The same for a list of tasks, returning those that moved, in order; tasks_moved must follow.
 -- $1 campaign bigint, $2 stage bigint, $3 ids bigint[], $4 from smallint, $5 to smallint,
 -- $6 cause smallint, $7 now bigint
-UPDATE task_run SET state = $5::smallint, cause = $6::smallint, updated_us = $7::bigint
-WHERE campaign_id = $1::bigint AND id = ANY ($3::bigint[]) AND state = $4::smallint
-  AND stage_id = $2::bigint
-RETURNING id
+WITH t AS (
+    UPDATE task_run SET state = $5::smallint, cause = $6::smallint, updated_us = $7::bigint
+    WHERE campaign_id = $1::bigint AND id = ANY ($3::bigint[]) AND state = $4::smallint
+      AND stage_id = $2::bigint
+    RETURNING id)
+SELECT id FROM t ORDER BY id
 
 -- name: tasks_moved
 -- The counters and the one event of a moved batch.
@@ -143,7 +145,8 @@ ORDER BY f.task_id LIMIT $3::int
 -- The next tasks of a selector, by id. Primary key of task_run.
 -- $1 campaign bigint, $2 state smallint, $3 after id bigint, $4 page integer, $5 stage text,
 -- $6 causes smallint[], $7 parts integer[]; NULL: any
-SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us, 0::bigint
+SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us,
+    coalesce((SELECT k.size FROM task k WHERE k.campaign_id = $1::bigint AND k.id = r.id), 0)
 FROM task_run r
 WHERE r.campaign_id = $1::bigint AND r.id > $3::bigint AND r.state = $2::smallint
   AND ($5::text IS NULL OR r.stage_id = (SELECT s.id FROM stage s

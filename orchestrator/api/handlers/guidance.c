@@ -234,6 +234,44 @@ static void parked(struct guide *g)
     g->runs = was;
 }
 
+/* Does a part of it wait, in a stage that runs? */
+static bool any_waits(const struct guide *g)
+{
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(g->facts, "stages"), i, s)
+    {
+        if (strcmp(text_of(s, "state"), "running") == 0 && int_of(s, "waiting") > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Parts that a person holds; the others go on. */
+static void parts_held(struct guide *g)
+{
+    bool was = g->runs;
+    int64_t n = int_of(g->facts, "parts_held");
+    char title[TITLE_MAX], label[64];
+    g->runs = was || any_waits(g);
+    (void)snprintf(title, sizeof title, "%lld part%s held by a person", (long long)n,
+                   n == 1 ? " is" : "s are");
+    (void)snprintf(label, sizeof label, "Release %lld", (long long)n);
+    item_open(g, &(struct guidance_item){
+                     .kind = "parts_held",
+                     .title = title,
+                     .text = "Other parts go on; their stage does not end before these are "
+                             "released and have ended.",
+                     .evidence = "",
+                     .since = "",
+                     .stage = ""});
+    step(g, "release", label, "drover release {c}", "", n);
+    step(g, "show", "Show them", "drover parts {c} --state held", "", 0);
+    item_close(g);
+    g->runs = was;
+}
+
 /* Its deadline has passed; what runs goes on. */
 static void late(struct guide *g)
 {
@@ -408,6 +446,9 @@ void guidance_out(struct buf *b, int64_t campaign_id, const char *facts_json)
             planned(&g);
         } else if (state == CAMPAIGN_RUNNING && !g.runs) {
             waits(&g);
+        }
+        if (int_of(facts, "parts_held") > 0) {
+            parts_held(&g);
         }
         if (int_of(facts, "parked") > 0) {
             parked(&g);

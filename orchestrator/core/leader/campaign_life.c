@@ -166,7 +166,8 @@ static void plan_stage(const struct live_campaign *lc, const struct live_stage *
     } else if (stage_state_terminal(now)) {
         return;
     } else if (cancel) {
-        if (ls->row.counts[TASK_ACTIVE] == 0 && ls->row.counts[TASK_WAITING] == 0 &&
+        const int64_t *n = ls->row.counts;
+        if (n[TASK_ACTIVE] == 0 && n[TASK_WAITING] == 0 && n[TASK_HELD] == 0 &&
             !ls->endpoint_there) {
             m->to = STAGE_CANCELLED;
         }
@@ -365,13 +366,16 @@ void campaign_life_want_again(struct leader_state *s, const struct live_campaign
     }
 }
 
-/* Its parts that wait, of what they become. False: they go on waiting. */
+/* What its parts that wait become. False: they go on waiting. */
 static bool gives_up(const struct leader_state *s, const struct live_campaign *lc,
                      const struct live_stage *ls, struct campaign_life_cancel *ret)
 {
     bool runs = ls->row.state == STAGE_RUNNING || ls->row.state == STAGE_HELD;
-    *ret = (struct campaign_life_cancel){
-        .stage_id = ls->row.id, .tasks = ret->tasks, .to = TASK_CANCELLED, .cause = CAUSE_NONE};
+    *ret = (struct campaign_life_cancel){.stage_id = ls->row.id,
+                                         .tasks = ret->tasks,
+                                         .from = TASK_WAITING,
+                                         .to = TASK_CANCELLED,
+                                         .cause = CAUSE_NONE};
     if (lc->row.wanted == WANTED_RUN && runs && leader_filesystem_lost(s, lc, ls->spec)) {
         ret->to = TASK_FAILED;
         ret->cause = CAUSE_BAD_INPUT;
@@ -394,6 +398,12 @@ bool campaign_life_plan_cancel(const struct leader_state *s, struct live_campaig
                 ready_queue_pop(ls->unchecked, USEC_NEVER - 1, &ret->tasks[ret->n]))) {
             ret->n++;
         }
+        if (ret->n == 0 && ret->to == TASK_CANCELLED) {
+            ret->from = TASK_HELD;
+            while (ret->n < max && ready_queue_pop(ls->held, USEC_NEVER - 1, &ret->tasks[ret->n])) {
+                ret->n++;
+            }
+        }
     }
     return ret->n > 0;
 }
@@ -403,10 +413,10 @@ void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc
 {
     struct live_stage *ls = leader_state_stage(lc, w->stage_id);
     if (written) {
-        task_counts_move(lc, ls, TASK_WAITING, w->to, (int64_t)moved);
+        task_counts_move(lc, ls, w->from, w->to, (int64_t)moved);
         s->look_at_db = true;
     } else {
-        ready_queue_push_many(ls->ready, w->tasks, w->n);
+        ready_queue_push_many(w->from == TASK_HELD ? ls->held : ls->ready, w->tasks, w->n);
     }
 }
 

@@ -39,12 +39,13 @@ void campaign_life_apply_unwant(struct leader_state *s, const struct live_campai
  * written of campaign_life_plan_unwant. */
 void campaign_life_want_again(struct leader_state *s, const struct live_campaign *lc);
 
-/* Waiting tasks that will not run: of a campaign that is being cancelled, or of a stage whose file
- * system is gone for good: these fail. At most `max` of one stage, taken out of its queues. False:
- * none left. */
+/* Tasks that will not run: of a campaign that is being cancelled those that wait or are held, of a
+ * stage whose file system is gone for good those that wait: these fail. At most `max` of one stage
+ * and one state, taken out of its queues. False: none left. */
 struct campaign_life_cancel {
     int64_t stage_id;
-    enum task_state to; /* TASK_CANCELLED or TASK_FAILED */
+    enum task_state from; /* TASK_WAITING or TASK_HELD */
+    enum task_state to;   /* TASK_CANCELLED or TASK_FAILED */
     enum cause cause;
     struct ready_queue_task *tasks; /* [max], the caller's */
     size_t n;
@@ -52,7 +53,7 @@ struct campaign_life_cancel {
 /* Takes them out of the queues; campaign_life_apply_cancel returns those that were not written. */
 bool campaign_life_plan_cancel(const struct leader_state *s, struct live_campaign *lc, size_t max,
                                struct campaign_life_cancel *ret);
-/* `moved` of them were waiting and will not run. Not written: they wait as before. */
+/* `moved` of them were in state `from` and will not run. Not written: they stay as they were. */
 void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc,
                                 const struct campaign_life_cancel *w, bool written, size_t moved);
 

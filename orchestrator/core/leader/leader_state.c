@@ -259,6 +259,7 @@ void live_campaign_free(struct live_campaign *lc)
     for (int i = 0; i < lc->stages_n; i++) {
         ready_queue_free(lc->stages[i].ready);
         ready_queue_free(lc->stages[i].unchecked);
+        ready_queue_free(lc->stages[i].held);
         for (int k = 0; k < BREAKER_OF_MAX; k++) {
             free(lc->stages[i].trip_words[k]);
         }

@@ -25,6 +25,7 @@ struct live_stage {
     const struct spec_stage *spec; /* NULL for kinds this version does not run */
     struct ready_queue *ready;
     struct ready_queue *unchecked;       /* tasks that done_if was not asked about (skip_done.c) */
+    struct ready_queue *held;            /* tasks that a person holds */
     int checks_under_way, checks_failed; /* questions; answers in a row that did not come */
     int64_t loaded;                      /* parts [0, loaded) are in the queues, if they wait */
     enum wait_reason reason;             /* as last written */

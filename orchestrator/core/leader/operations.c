@@ -11,11 +11,21 @@
 #define CAMPAIGN_ARCHIVED   (CAMPAIGN_STATE_COUNT + 2)
 
 static const char *const verb_names[] = {
-    [VERB_RETRY] = "retry",     [VERB_SKIP] = "skip",   [VERB_PAUSE] = "pause",
-    [VERB_RESUME] = "resume",   [VERB_DRAIN] = "drain", [VERB_CANCEL] = "cancel",
-    [VERB_ARCHIVE] = "archive",
+    [VERB_RETRY] = "retry",     [VERB_SKIP] = "skip",     [VERB_HOLD] = "hold",
+    [VERB_RELEASE] = "release", [VERB_PAUSE] = "pause",   [VERB_RESUME] = "resume",
+    [VERB_DRAIN] = "drain",     [VERB_CANCEL] = "cancel", [VERB_ARCHIVE] = "archive",
 };
 static_assert(ARRAY_LEN(verb_names) == VERB_COUNT, "every verb has a name");
+
+static const struct {
+    bool moves;
+    enum task_state from, to;
+} part_moves[VERB_COUNT] = {
+    [VERB_RETRY] = {true, TASK_FAILED, TASK_WAITING},
+    [VERB_SKIP] = {true, TASK_FAILED, TASK_SKIPPED},
+    [VERB_HOLD] = {true, TASK_WAITING, TASK_HELD},
+    [VERB_RELEASE] = {true, TASK_HELD, TASK_WAITING},
+};
 
 static const char *const refusals[VERB_ANSWER_COUNT] = {
     [VERB_CARRIED_OUT] = "",
@@ -85,6 +95,17 @@ enum verb_answer verb_answer_archived(enum verb v)
     return (enum verb_answer)table[v][CAMPAIGN_ARCHIVED][STAGE_SUCCEEDED];
 }
 
+bool verb_moves_parts(enum verb v)
+{
+    return (unsigned)v < VERB_COUNT && part_moves[v].moves;
+}
+
+enum task_state verb_parts_from(enum verb v)
+{
+    ASSERT(verb_moves_parts(v));
+    return part_moves[v].from;
+}
+
 bool verb_refused(enum verb_answer a)
 {
     return a >= VERB_CANCELLED;
@@ -146,7 +167,7 @@ bool operation_read(const struct operation_row *op, struct operation_order *ret,
     AUTO_JSON json_t *changes = NULL;
     struct operation_order order = {0};
     enum verb v = verb_parse(op->kind);
-    if (v != VERB_RETRY && v != VERB_SKIP) {
+    if (!verb_moves_parts(v)) {
         return err_set(err, ERR_INVALID, "'%s' is no operation of this version", op->kind);
     }
     if (op->changes_json != NULL &&
@@ -159,12 +180,23 @@ bool operation_read(const struct operation_row *op, struct operation_order *ret,
     return true;
 }
 
-size_t operation_pick(struct task_row *rows, size_t n, int64_t *ret_ids)
+static bool is_among(int64_t id, const int64_t *ids, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t operation_pick(struct task_row *rows, size_t n, const int64_t *busy, size_t busy_n,
+                      int64_t *ret_ids)
 {
     size_t kept = 0;
     int64_t stage_id = n > 0 ? rows[0].stage_id : 0;
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].stage_id == stage_id) {
+        if (rows[i].stage_id == stage_id && !is_among(rows[i].id, busy, busy_n)) {
             rows[kept] = rows[i];
             ret_ids[kept++] = rows[i].id;
         }
@@ -176,7 +208,7 @@ void operation_plan(const struct live_campaign *lc, const struct live_stage *ls,
                     const struct operation_order *order, struct operation_writes *ret)
 {
     enum verb v = order->verb;
-    ASSERT(v == VERB_RETRY || v == VERB_SKIP);
+    ASSERT(verb_moves_parts(v));
     const struct campaign_row *r = &lc->row;
     enum verb_answer a = verb_answer(v, r->state, r->wanted, ls->row.state);
     bool typed = order->instance_type[0] != '\0';
@@ -187,7 +219,8 @@ void operation_plan(const struct live_campaign *lc, const struct live_stage *ls,
         .verb = v,
         .answer = a,
         .stage_id = ls->row.id,
-        .task_to = v == VERB_RETRY ? TASK_WAITING : TASK_SKIPPED,
+        .task_from = part_moves[v].from,
+        .task_to = part_moves[v].to,
         .stage_from = ls->row.state,
         .campaign_from = r->state,
         /* a skipped stage waits for what it needs: campaign_life reopens it */
@@ -229,16 +262,6 @@ enum operation_state operation_ends_as(enum operation_then then)
     return OPERATION_CANCELLED;
 }
 
-static bool was_moved(int64_t id, const int64_t *ids, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (ids[i] == id) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A person's retry starts the counts anew, as the store does. */
 static void retry_one(struct leader_state *s, struct live_campaign *lc, struct live_stage *ls,
                       const struct task_row *t, const struct task_changes *to)
@@ -259,13 +282,42 @@ static void retry_one(struct leader_state *s, struct live_campaign *lc, struct l
                         .task_id = t->id, .seq = (uint32_t)t->seq, .size_mb = (uint32_t)size_mb});
 }
 
+/* Held, or released. A part that was not read yet is read in its new state. */
+static void hold_one(struct live_campaign *lc, struct live_stage *ls, const struct task_row *t,
+                     enum task_state to)
+{
+    struct task_row row = *t;
+    struct ready_queue_task entry;
+    row.state = to;
+    enum rows_queue queue = rows_task(ls, &row, &entry);
+    if (row.seq >= ls->loaded) {
+        lc->seen_tasks = -1;
+    } else {
+        ready_queue_push(queue == ROWS_HELD        ? ls->held
+                         : queue == ROWS_UNCHECKED ? ls->unchecked
+                                                   : ls->ready,
+                         &entry);
+    }
+}
+
+static void drop_moved(struct live_stage *ls, enum task_state from, const int64_t *ids, size_t n)
+{
+    if (from == TASK_HELD) {
+        (void)ready_queue_drop(ls->held, ids, n);
+    } else if (from == TASK_WAITING) {
+        (void)ready_queue_drop(ls->ready, ids, n);
+        (void)ready_queue_drop(ls->unchecked, ids, n);
+    }
+}
+
 void operation_apply(struct leader_state *s, struct live_campaign *lc,
                      const struct operation_writes *w, const struct task_row *rows, size_t n,
                      const int64_t *moved_ids, size_t moved)
 {
     struct live_stage *ls = leader_state_stage(lc, w->stage_id);
     size_t next = 0; /* both lists are in order of id as a rule */
-    task_counts_move(lc, ls, TASK_FAILED, w->task_to, (int64_t)moved);
+    task_counts_move(lc, ls, w->task_from, w->task_to, (int64_t)moved);
+    drop_moved(ls, w->task_from, moved_ids, moved);
     if (w->stage_reopens) {
         stage_set_state(ls, STAGE_RUNNING);
         ls->row.reason[0] = '\0';
@@ -274,10 +326,15 @@ void operation_apply(struct leader_state *s, struct live_campaign *lc,
     if (w->campaign_reopens) {
         campaign_set_state(lc, CAMPAIGN_RUNNING);
     }
-    for (size_t i = 0; i < n && w->verb == VERB_RETRY; i++) {
+    for (size_t i = 0; i < n && w->verb != VERB_SKIP; i++) {
         bool in_order = next < moved && moved_ids[next] == rows[i].id;
-        if (in_order || was_moved(rows[i].id, moved_ids, moved)) {
+        if (!in_order && !is_among(rows[i].id, moved_ids, moved)) {
+            continue;
+        }
+        if (w->verb == VERB_RETRY) {
             retry_one(s, lc, ls, &rows[i], &w->changes);
+        } else {
+            hold_one(lc, ls, &rows[i], w->task_to);
         }
         next += in_order;
     }

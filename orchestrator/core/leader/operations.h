@@ -1,5 +1,5 @@
 /* What people may do to a campaign in each of its states (operation_table.def), and how a bulk
- * operation (retry, skip) moves parts, their stage and their campaign. Pure. */
+ * operation (retry, skip, hold, release) moves parts, their stage and their campaign. Pure. */
 #pragma once
 #include "common/json.h"
 #include "leader_state.h"
@@ -7,6 +7,8 @@
 enum verb {
     VERB_RETRY,
     VERB_SKIP,
+    VERB_HOLD, /* waiting parts start when a person releases them */
+    VERB_RELEASE,
     VERB_PAUSE,
     VERB_RESUME,
     VERB_DRAIN,
@@ -45,7 +47,7 @@ bool verb_refused(enum verb_answer a);
 const char *verb_refusal(enum verb_answer a);
 
 struct operation_order {                       /* what a person asked for */
-    enum verb verb;                            /* RETRY or SKIP */
+    enum verb verb;                            /* RETRY, SKIP, HOLD or RELEASE */
     int volume_gb;                             /* 0: as before */
     int64_t max_runtime_s;                     /* 0: as before */
     char instance_type[INSTANCE_TYPE_MAX + 1]; /* "": as before */
@@ -61,15 +63,22 @@ int operation_rung(const struct spec_stage *stage, const char *instance_type);
 bool operation_read(const struct operation_row *op, struct operation_order *ret,
                     struct err *err) MUST_CHECK;
 /* A page of tasks may be of several stages; one stage is done at a time. Moves the rows of the
- * first one's stage to the front, in their order, and writes their ids. Returns how many. */
-size_t operation_pick(struct task_row *rows, size_t n, int64_t *ret_ids);
+ * first one's stage to the front, in their order, and writes their ids. Returns how many. Those in
+ * busy[busy_n] are left out: an answer about them is under way (skip_done.h), so they do not move
+ * before it has come. */
+size_t operation_pick(struct task_row *rows, size_t n, const int64_t *busy, size_t busy_n,
+                      int64_t *ret_ids);
 
-/* One page of a retry or skip: tasks of one stage that have failed. */
+/* Does it move parts? The state that they are in before. */
+bool verb_moves_parts(enum verb v);
+enum task_state verb_parts_from(enum verb v);
+
+/* One page of a verb that moves parts: tasks of one stage. */
 struct operation_writes {
     enum verb verb;
     enum verb_answer answer; /* refused: nothing moves, the operation ends as cancelled */
     int64_t stage_id;
-    enum task_state task_to; /* from TASK_FAILED */
+    enum task_state task_from, task_to;
     bool stage_reopens, campaign_reopens;
     enum stage_state stage_from;
     enum campaign_state campaign_from;

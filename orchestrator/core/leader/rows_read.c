@@ -21,6 +21,7 @@ void rows_new_stage(struct live_campaign *lc, struct live_stage *ls, const struc
     ls->row = *row;
     ls->ready = ready_queue_new();
     ls->unchecked = ready_queue_new();
+    ls->held = ready_queue_new();
     ls->reason = WAIT_NEW;
     lc->live += row->counts[TASK_ACTIVE];
     find_spec(lc, ls);
@@ -81,14 +82,16 @@ enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *ro
                           struct ready_queue_task *ret)
 {
     int64_t size_mb = row->size / (1024 * 1024);
-    if (row->state != TASK_WAITING) {
+    if (row->state != TASK_WAITING && row->state != TASK_HELD) {
         return ROWS_NO_QUEUE;
     }
     *ret = (struct ready_queue_task){.task_id = row->id,
                                      .not_before_us = row->not_before_us,
                                      .seq = (uint32_t)row->seq,
                                      .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
-    return skip_done_wanted(ls, row->names) ? ROWS_UNCHECKED : ROWS_READY;
+    return row->state == TASK_HELD            ? ROWS_HELD
+           : skip_done_wanted(ls, row->names) ? ROWS_UNCHECKED
+                                              : ROWS_READY;
 }
 
 void rows_part_waits(struct live_campaign *lc, struct live_stage *ls,
@@ -151,8 +154,10 @@ static void queue_anew(struct live_campaign *lc)
         struct live_stage *ls = &lc->stages[k];
         ready_queue_free(ls->ready);
         ready_queue_free(ls->unchecked);
+        ready_queue_free(ls->held);
         ls->ready = ready_queue_new();
         ls->unchecked = ready_queue_new();
+        ls->held = ready_queue_new();
         ls->loaded = 0;
     }
     lc->seen_tasks = -1;

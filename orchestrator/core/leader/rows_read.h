@@ -21,7 +21,7 @@ bool rows_new_parts(const struct live_stage *ls, int64_t tasks);
 void rows_take_parts(struct live_stage *ls, int64_t tasks);
 /* Are parts counted that no queue has yet? */
 bool rows_unloaded(const struct live_stage *ls);
-enum rows_queue { ROWS_NO_QUEUE, ROWS_READY, ROWS_UNCHECKED };
+enum rows_queue { ROWS_NO_QUEUE, ROWS_READY, ROWS_UNCHECKED, ROWS_HELD };
 /* Where a task waits; *ret is its entry. ROWS_NO_QUEUE: it does not. */
 enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row,
                           struct ready_queue_task *ret);

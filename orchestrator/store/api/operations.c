@@ -26,6 +26,23 @@ bool apidb_retry_count(struct store *s, const struct apidb_selector *sel, struct
     return true;
 }
 
+bool apidb_hold_count(struct store *s, const struct apidb_selector *sel, enum task_state state,
+                      struct apidb_match *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, sel->campaign_id);
+    param_i64(&p, sel->stage_id);
+    param_i16(&p, (int16_t)state);
+    param_i32_array_or_null(&p, sel->parts_n > 0 ? sel->parts : NULL, sel->parts_n);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_HOLD_COUNT), &p, &res, err)) {
+        return false;
+    }
+    ret->parts = row_i64(res, 0, 0);
+    buf_add_cstr(&ret->sample, row_text(res, 0, 1));
+    return true;
+}
+
 bool apidb_operation_insert(struct store *s, int64_t campaign_id, const char *kind,
                             const char *selector_json, const char *changes_json, int64_t total,
                             const char *by, int64_t *ret_id, struct err *err)
@@ -60,6 +77,11 @@ static bool no_undo(int64_t id, const PGresult *r, struct err *err)
                        "operation op-%lld has ended and no part of it waits to start; drover pause "
                        "c-%lld stops those that run",
                        op, campaign);
+    }
+    if (strcmp(kind, "hold") == 0 || strcmp(kind, "release") == 0) {
+        return err_set(err, ERR_CONFLICT,
+                       "operation op-%lld has ended; drover %s c-%lld is its opposite", op,
+                       strcmp(kind, "hold") == 0 ? "release" : "hold", campaign);
     }
     if (strcmp(kind, "skip") == 0) {
         return err_set(err, ERR_CONFLICT,

@@ -20,6 +20,10 @@ struct apidb_match {
  * the lock of the campaign's row. */
 bool apidb_retry_count(struct store *s, const struct apidb_selector *sel, struct apidb_match *ret,
                        struct err *err) MUST_CHECK;
+/* Count the parts of this state, TASK_WAITING or TASK_HELD, that match; causes are not asked for. The
+ * sample is of named parts only. */
+bool apidb_hold_count(struct store *s, const struct apidb_selector *sel, enum task_state state,
+                      struct apidb_match *ret, struct err *err) MUST_CHECK;
 /* Insert an operation over `total` parts inside the caller's transaction. */
 bool apidb_operation_insert(struct store *s, int64_t campaign_id, const char *kind,
                             const char *selector_json, const char *changes_json, int64_t total,

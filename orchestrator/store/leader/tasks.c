@@ -202,7 +202,7 @@ bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, en
     if (moved > 0 && from == TASK_FAILED && !drop_failures(s, sorted, m.n, err)) {
         return false;
     }
-    if (moved > 0 && from == TASK_WAITING && task_state_terminal(to) &&
+    if (moved > 0 && from != TASK_FAILED && task_state_terminal(to) &&
         !drop_retried(s, sorted, m.n, err)) {
         return false;
     }

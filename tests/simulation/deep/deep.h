@@ -223,7 +223,8 @@ enum listing_breaks { LISTING_GOOD, LISTING_COMMIT_FAILS, LISTING_ANSWER_LOST };
 struct world {
     uint64_t seed;
     bool tell, calm;
-    struct rng rng_time, rng_aws, rng_people, rng_poison, rng_listing, rng_fault[FAULT_N];
+    struct rng rng_time, rng_aws, rng_people, rng_poison, rng_listing, rng_holds,
+        rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
@@ -258,7 +259,7 @@ struct world {
     int64_t verbs, verbs_refused;
     struct use_limit limits[TYPES];
     struct poison poison[POISONS_MAX];
-    bool poisons, listings;
+    bool poisons, listings, holds;
     int poisons_n, poisons_most;
     int64_t poison_us; /* between two of them */
     double listing_strength;
@@ -421,8 +422,10 @@ void poison_end(void);
 bool poison_keeps(const struct campaign *c); /* rows of it cannot be read */
 bool poison_kept(const struct campaign *c);  /* or were until lately, and are still parked */
 bool poison_spoils(int64_t campaign_id);     /* nor its sums be judged; 0: of anyone */
-void people_care(void);        /* from now on: removes what keeps a campaign from ending */
-void people_free_limits(void); /* and what they limit */
+bool holds_verb(void); /* in worlds that have such: maybe parts are held or released */
+void holds_care(struct campaign *c); /* what is held is released */
+void people_care(void);              /* from now on: removes what keeps a campaign from ending */
+void people_free_limits(void);       /* and what they limit */
 
 void wish_volume(struct buf *b, struct rng *r); /* a stage `vol` of kind lustre */
 void wish_mount(struct buf *b);                 /* a stage of jobs reads from it */

@@ -195,6 +195,9 @@ void judge_job_created(const struct job *j)
             wrong("I1", "%s is started for a part that is done", j->name);
         }
     }
+    if (deep->holds && task_state(j) == TASK_HELD) {
+        wrong("I1", "%s is started for a part that people hold", j->name);
+    }
     int64_t used = aws_used(j->type, j->spot);
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, deep_types[j->type]);

@@ -328,6 +328,9 @@ static void verb_on(struct campaign *c, int verb)
 void people_verb(void)
 {
     struct rng *r = &deep->rng_people;
+    if (holds_verb()) {
+        return;
+    }
     struct campaign *c = &deep->campaigns[rng_below(r, (uint64_t)deep->campaigns_n)];
     int verb = (int)rng_below(r, ARRAY_LEN(verb_words));
     if (c->id > 0 && deep->now_us >= deep->db_down_until_us) {
@@ -480,6 +483,7 @@ static void care_all(void *ctx, int64_t arg)
     for (int i = 0; i < deep->campaigns_n; i++) {
         if (deep->campaigns[i].id > 0 && !ended(&deep->campaigns[i])) {
             care(&deep->campaigns[i]);
+            holds_care(&deep->campaigns[i]);
         }
     }
     judge_things_time();

@@ -46,8 +46,10 @@ static void moves_draw(struct world *w, uint64_t seed)
     rng_seed(&all, seed);
     rng_split(&all, "poison", &w->rng_poison);
     rng_split(&all, "listing", &w->rng_listing);
+    rng_split(&all, "held", &w->rng_holds);
     w->poisons = rng_chance(&w->rng_poison, 0.25);
     w->listings = rng_chance(&w->rng_listing, 0.16);
+    w->holds = rng_chance(&w->rng_holds, 0.1);
 }
 
 bool swarm_has(uint64_t seed, const char *with)
@@ -55,7 +57,8 @@ bool swarm_has(uint64_t seed, const char *with)
     struct world *w = xcalloc(1, sizeof *w);
     moves_draw(w, seed);
     bool has = with == NULL || (strcmp(with, "bad-rows") == 0 && w->poisons) ||
-               (strcmp(with, "listings") == 0 && w->listings);
+               (strcmp(with, "listings") == 0 && w->listings) ||
+               (strcmp(with, "holds") == 0 && w->holds);
     free(w);
     return has;
 }

@@ -20,6 +20,7 @@ UNUSED static void life_world_init(struct life_world *l, int stages_n)
     memset(l->spec, 0, sizeof l->spec);
     leader_world_init(&l->w);
     l->w.ls->unchecked = ready_queue_new();
+    l->w.ls->held = ready_queue_new();
     l->lc = leader_world_campaign(&l->w, 9, 3);
     ready_queue_free(l->lc->stages[0].ready);
     l->lc->stages = xrealloc(l->lc->stages, LIFE_STAGES * sizeof *l->lc->stages);
@@ -45,6 +46,7 @@ UNUSED static void life_world_init(struct life_world *l, int stages_n)
         l->spec[i].needs[0] = i > 0 ? names[i - 1] : NULL;
         ls->ready = ready_queue_new();
         ls->unchecked = ready_queue_new();
+        ls->held = ready_queue_new();
         breaker_init(&ls->breaker);
     }
 }

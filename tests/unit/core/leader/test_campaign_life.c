@@ -412,6 +412,24 @@ static void test_life__a_cancel_takes_all_that_wait(void **state)
     }
     assert_int_equal(sum, 721 + 603);
     assert_int_equal(l.st[0].row.counts[TASK_CANCELLED], 7);
+    /* Those that a person holds, too; the stage is cancelled with them and not before. */
+    l.st[1].row.counts[TASK_HELD] = 2;
+    ready_queue_push(l.st[1].held, &(struct ready_queue_task){.task_id = 300});
+    ready_queue_push(l.st[1].held, &(struct ready_queue_task){.task_id = 301, .seq = 1});
+    assert_true(campaign_life_plan_cancel(&l.w.s, l.lc, 4, &w));
+    assert_true(w.n == 2 && w.from == TASK_HELD && w.to == TASK_CANCELLED);
+    campaign_life_apply_cancel(&l.w.s, l.lc, &w, false, 0);
+    assert_int_equal(ready_queue_n(l.st[1].held), 2);
+    struct campaign_life_writes moves;
+    campaign_life_plan(l.lc, &moves);
+    for (int i = 0; i < moves.n; i++) {
+        assert_true(moves.moves[i].stage_id != l.st[1].row.id);
+    }
+    assert_true(campaign_life_plan_cancel(&l.w.s, l.lc, 4, &w));
+    campaign_life_apply_cancel(&l.w.s, l.lc, &w, true, 2);
+    assert_int_equal(l.st[1].row.counts[TASK_CANCELLED], 5);
+    l.st[1].row.counts[TASK_CANCELLED] = 3;
+    assert_int_equal(l.st[1].row.counts[TASK_HELD], 0);
     assert_int_equal(l.st[1].row.counts[TASK_CANCELLED], 3);
     life_world_done(&l);
 }

@@ -1,4 +1,4 @@
-/* drover retry and skip: show the selected parts, ask, send. */
+/* drover retry, skip, hold and release: show the selected parts, ask, send. */
 #include "cli.h"
 #include "client.h"
 #include "cmd_campaign_state.h"
@@ -7,20 +7,32 @@
 #include "wait.h"
 #include <stdio.h>
 
+struct part_verb {
+    const char *verb, *from, *question, *look; /* look: what shows such parts */
+};
+static const struct part_verb retry = {"retry", "failed", "Retry?", "drover failures"};
+static const struct part_verb skip = {"skip", "failed", "Skip them for good?", "drover failures"};
+static const struct part_verb hold = {"hold", "waiting", "Hold them?",
+                                      "drover parts --state waiting"};
+static const struct part_verb release = {"release", "held", "Release them?",
+                                         "drover parts --state held"};
+
 static bool operation_ended(const json_t *v, const char *arg)
 {
     (void)arg;
     return strcmp(jstr(v, "state"), "done") == 0 || strcmp(jstr(v, "state"), "cancelled") == 0;
 }
 
-/* The body of :retry and :skip from the options. Lists go as they were written: the server has the
- * one parser. Without an option all failed parts of the campaign are meant, and said so. */
-static json_t *retry_body(const struct cli *cli, const struct ref *ref)
+/* The body from the options. Lists go as they were written: the server has the one parser. Without
+ * an option all parts of that state of the campaign are meant, and said so. */
+static json_t *body_of(const struct cli *cli, const struct ref *ref, const struct part_verb *v)
 {
     json_t *body = json_object(), *selector = json_object(), *changes = json_object();
     (void)json_object_set_new(body, "selector", selector);
-    (void)json_object_set_new(body, "changes", changes);
-    (void)json_object_set_new(selector, "state", json_string("failed"));
+    if (strcmp(v->from, "failed") == 0) {
+        (void)json_object_set(body, "changes", changes);
+    }
+    (void)json_object_set_new(selector, "state", json_string(v->from));
     if (cli->opt.stage != NULL || ref->stage[0] != '\0') {
         const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref->stage;
         (void)json_object_set_new(selector, "stage", json_string(stage));
@@ -42,6 +54,7 @@ static json_t *retry_body(const struct cli *cli, const struct ref *ref)
     if (cli->opt.max_runtime != NULL) {
         (void)json_object_set_new(changes, "max_runtime", json_string(cli->opt.max_runtime));
     }
+    json_decref(changes);
     return body;
 }
 
@@ -56,8 +69,8 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
     }
     int64_t parts = jint(p, "parts");
     (void)printf("%lld part%s of %s%s%s%s%s\n", (long long)parts, parts == 1 ? "" : "s",
-                 ref->campaign, parts > 0 ? " (" : "", buf_cstr(&numbers),
-                 (int64_t)i < parts ? ",..." : "", parts > 0 ? ")" : "");
+                 ref->campaign, i > 0 ? " (" : "", buf_cstr(&numbers),
+                 i > 0 && (int64_t)i < parts ? ",..." : "", i > 0 ? ")" : "");
     if (cli->opt.volume_gb > 0) {
         (void)printf("! volume %lld GB: no warm pool of another size matches; these start cold\n",
                      (long long)cli->opt.volume_gb);
@@ -73,12 +86,13 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
     (void)fflush(stdout);
 }
 
-static int change_send(struct cli *cli, const struct ref *ref, const char *verb, struct str body)
+static int change_send(struct cli *cli, const struct ref *ref, const struct part_verb *v,
+                       struct str body)
 {
     char random[37];
     int status = EXIT_OK;
     key_random(random);
-    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s", ref->campaign, verb);
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s", ref->campaign, v->verb);
     const struct client_call call = {.method = "POST",
                                      .path = path,
                                      .body = body,
@@ -100,20 +114,21 @@ static int change_send(struct cli *cli, const struct ref *ref, const char *verb,
             return status;
         }
     }
-    bool undoable = json_is_true(json_object_get(r.json, "undoable"));
+    bool undoable =
+        strcmp(v->from, "failed") == 0 && json_is_true(json_object_get(r.json, "undoable"));
     if (cli->out == OUT_NAME) {
         (void)puts(id);
     } else if (!print_machine(cli, r.json, NULL)) {
-        (void)printf(
-            "%s %s: %lld part%s%s     progress: drover ops %s%s%s\n", id, jstr(r.json, "state"),
-            (long long)jint(r.json, "parts"), jint(r.json, "parts") == 1 ? "" : "s",
-            cli->opt.wait ? (strcmp(verb, "skip") == 0 ? " skipped" : " retried") : "", id,
-            undoable ? "\n  undo before start: drover op cancel " : "", undoable ? id : "");
+        (void)printf("%s %s: %lld part%s%s     progress: drover ops %s%s%s\n", id,
+                     jstr(r.json, "state"), (long long)jint(r.json, "parts"),
+                     jint(r.json, "parts") == 1 ? "" : "s", cli->opt.wait ? verb_past(v->verb) : "",
+                     id, undoable ? "\n  undo before start: drover op cancel " : "",
+                     undoable ? id : "");
     }
     return EXIT_OK;
 }
 
-static int change_failed(struct cli *cli, const char *verb, const char *question)
+static int change_parts(struct cli *cli, const struct part_verb *v)
 {
     int status = EXIT_OK;
     struct ref ref;
@@ -121,11 +136,12 @@ static int change_failed(struct cli *cli, const char *verb, const char *question
         return status;
     }
     if (cli->opt.parts != NULL && ref.part >= 0) {
-        return fail(EXIT_USAGE, "drover help retry shows examples", "write the part or --parts");
+        AUTO_FREE char *next = xasprintf("drover help %s shows examples", v->verb);
+        return fail(EXIT_USAGE, next, "write the part or --parts");
     }
-    AUTO_JSON json_t *body = retry_body(cli, &ref);
+    AUTO_JSON json_t *body = body_of(cli, &ref, v);
     AUTO_FREE char *text = json_text(body);
-    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s?dry_run=true", ref.campaign, verb);
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s?dry_run=true", ref.campaign, v->verb);
     CLEANUP(reply_done)
     struct client_reply r = {0};
     if (!client_call(cli,
@@ -143,20 +159,34 @@ static int change_failed(struct cli *cli, const char *verb, const char *question
         preview_print(cli, &ref, r.json);
     }
     if (jint(r.json, "parts") == 0) {
-        return fail(EXIT_NOT_FOUND, "drover failures shows what failed", "no failed part matches");
+        AUTO_FREE char *next = xasprintf("%s shows what %s", v->look,
+                                         strcmp(v->from, "waiting") == 0 ? "waits"
+                                         : strcmp(v->from, "held") == 0  ? "is held"
+                                                                         : "failed");
+        return fail(EXIT_NOT_FOUND, next, "no %s part matches", v->from);
     }
-    if (!confirm(cli, question)) {
+    if (!confirm(cli, v->question)) {
         return declined(cli, "go on", "nothing was changed");
     }
-    return change_send(cli, &ref, verb, str_of(text));
+    return change_send(cli, &ref, v, str_of(text));
 }
 
 int cmd_retry(struct cli *cli)
 {
-    return change_failed(cli, "retry", "Retry?");
+    return change_parts(cli, &retry);
 }
 
 int cmd_skip(struct cli *cli)
 {
-    return change_failed(cli, "skip", "Skip them for good?");
+    return change_parts(cli, &skip);
+}
+
+int cmd_hold(struct cli *cli)
+{
+    return change_parts(cli, &hold);
+}
+
+int cmd_release(struct cli *cli)
+{
+    return change_parts(cli, &release);
 }

@@ -1,4 +1,5 @@
-/* Retry or skip of the failed parts a selector names: parse, preview, accept as an operation. */
+/* Retry or skip of the failed parts a selector names, hold of waiting ones, release of held ones:
+ * parse, preview, accept as an operation. */
 #include "api/server/audit.h"
 #include "api/server/idempotency.h"
 #include "api/server/reply.h"
@@ -12,8 +13,8 @@
 #include "store/api/parts.h"
 #include "store/pg/tx.h"
 
-struct retry {
-    enum verb verb; /* RETRY or SKIP */
+struct bulk_change {
+    enum verb verb; /* RETRY, SKIP, HOLD or RELEASE */
     int64_t campaign_id;
     struct selection sel;
     struct apidb_selector query;  /* the same, as the query wants it */
@@ -21,7 +22,23 @@ struct retry {
     struct operation_order order; /* the same, read */
 };
 
-static bool selector_read(struct api_req *r, struct retry *t, const json_t *json, struct err *err)
+/* Whether the selector is about parts in the state that the verb moves them from. Those of a hold
+ * have no cause. */
+static bool of_its_parts(const struct bulk_change *t, struct err *err)
+{
+    enum task_state from = verb_parts_from(t->verb);
+    if (t->sel.state >= 0 && t->sel.state != (int)from) {
+        return err_set(err, ERR_INVALID, "selector.state: a %s is of %s parts", verb_name(t->verb),
+                       task_state_name(from));
+    }
+    return from == TASK_FAILED || t->sel.causes_n == 0 ||
+           err_set(err, ERR_INVALID,
+                   "selector.cause: %s parts have none; name the parts or their stage",
+                   task_state_name(from));
+}
+
+static bool selector_read(struct api_req *r, struct bulk_change *t, const json_t *json,
+                          struct err *err)
 {
     struct apidb_stage_row row;
     selection_init(&t->sel);
@@ -30,8 +47,11 @@ static bool selector_read(struct api_req *r, struct retry *t, const json_t *json
     }
     if (selection_for_lists_only(&t->sel)) {
         return err_set(err, ERR_INVALID,
-                       "selector.filter: a retry or skip does not select by "
-                       "attempts, cost, updated or text; name the parts");
+                       "selector.filter: this does not select by attempts, cost, updated or "
+                       "text; name the parts");
+    }
+    if (!of_its_parts(t, err)) {
+        return false;
     }
     if (!apidb_stage_find(r->db, t->campaign_id, t->sel.stage, &row, err)) {
         return false;
@@ -47,7 +67,7 @@ static bool selector_read(struct api_req *r, struct retry *t, const json_t *json
 
 /* A stage has a list of types with their limits and prices; another type is not the stage's. Every
  * stage that the selector means is asked, because parts of it may fail until the retry is done. */
-static bool type_known(struct api_req *r, const struct retry *t, struct err *err)
+static bool type_known(struct api_req *r, const struct bulk_change *t, struct err *err)
 {
     struct spec *spec;
     if (t->order.instance_type[0] == '\0') {
@@ -74,7 +94,7 @@ static bool type_known(struct api_req *r, const struct retry *t, struct err *err
     return true;
 }
 
-static bool retry_read(struct api_req *r, struct retry *t, struct err *err)
+static bool bulk_read(struct api_req *r, struct bulk_change *t, struct err *err)
 {
     t->changes = json_object_get(req_json(r), "changes");
     if (t->changes != NULL && !operation_changes_read(t->changes, &t->order, err)) {
@@ -85,7 +105,7 @@ static bool retry_read(struct api_req *r, struct retry *t, struct err *err)
 }
 
 /* The changes as they are kept: durations in seconds. */
-static char *changes_text(const struct retry *t)
+static char *changes_text(const struct bulk_change *t)
 {
     AUTO_JSON json_t *kept =
         t->changes != NULL ? json_copy((json_t *)(uintptr_t)t->changes) : json_object();
@@ -95,10 +115,18 @@ static char *changes_text(const struct retry *t)
     return json_text(kept);
 }
 
-static bool retry_preview(struct api_req *r, const struct retry *t, struct err *err)
+static bool bulk_count(struct api_req *r, const struct bulk_change *t, struct apidb_match *ret,
+                       struct err *err)
+{
+    enum task_state from = verb_parts_from(t->verb);
+    return from == TASK_FAILED ? apidb_retry_count(r->db, &t->query, ret, err)
+                               : apidb_hold_count(r->db, &t->query, from, ret, err);
+}
+
+static bool bulk_preview(struct api_req *r, const struct bulk_change *t, struct err *err)
 {
     struct apidb_match m = {.sample = BUF_INIT(4096)};
-    bool ok = apidb_retry_count(r->db, &t->query, &m, err);
+    bool ok = bulk_count(r, t, &m, err);
     if (ok) {
         buf_addf(&r->out,
                  "{\"dry_run\":true,\"parts\":%lld,\"sample\":%s,\"lost_micro_usd\":%lld}\n",
@@ -109,14 +137,15 @@ static bool retry_preview(struct api_req *r, const struct retry *t, struct err *
     return ok;
 }
 
-static bool retry_write(struct api_req *r, const struct retry *t, int64_t *ret_id, struct err *err)
+static bool bulk_write(struct api_req *r, const struct bulk_change *t, int64_t *ret_id,
+                       struct err *err)
 {
     struct apidb_match m = {.sample = BUF_INIT(4096)};
     AUTO_JSON json_t *json = selection_to_json(&t->sel);
     AUTO_FREE char *selector = json_text(json);
     AUTO_FREE char *changes = changes_text(t);
     bool ok =
-        apidb_retry_count(r->db, &t->query, &m, err) &&
+        bulk_count(r, t, &m, err) &&
         apidb_operation_insert(r->db, t->campaign_id, verb_name(t->verb), selector, changes,
                                m.parts, r->who.token_id, ret_id, err) &&
         req_audit(r, arena_printf(&r->arena, "campaign.%s", verb_name(t->verb)),
@@ -126,8 +155,8 @@ static bool retry_write(struct api_req *r, const struct retry *t, int64_t *ret_i
 }
 
 /* Checks the current state; the campaign's row is locked. */
-static bool retry_allowed(struct api_req *r, const struct retry *t, const struct apidb_wish *now,
-                          struct err *err)
+static bool bulk_allowed(struct api_req *r, const struct bulk_change *t,
+                         const struct apidb_wish *now, struct err *err)
 {
     enum verb_answer a = verb_answer_any(t->verb, now->state, now->wanted);
     struct apidb_stage_row row;
@@ -145,7 +174,8 @@ static bool retry_allowed(struct api_req *r, const struct retry *t, const struct
                                        (long long)t->campaign_id, verb_refusal(a));
 }
 
-static bool retry_commit(struct api_req *r, const struct retry *t, struct keyed *k, struct err *err)
+static bool bulk_commit(struct api_req *r, const struct bulk_change *t, struct keyed *k,
+                        struct err *err)
 {
     AUTO_TX struct store *tx = r->db;
     struct apidb_wish now;
@@ -154,7 +184,7 @@ static bool retry_commit(struct api_req *r, const struct retry *t, struct keyed 
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, t->campaign_id, &now, err)) {
         return false;
     }
-    if (!retry_allowed(r, t, &now, err) || !retry_write(r, t, &id, err) ||
+    if (!bulk_allowed(r, t, &now, err) || !bulk_write(r, t, &id, err) ||
         !apidb_operation_get(tx, id, &json, err)) {
         return false;
     }
@@ -164,32 +194,42 @@ static bool retry_commit(struct api_req *r, const struct retry *t, struct keyed 
     return keyed_store(k, location, err) && apidb_notify(tx, err) && tx_commit(tx, err);
 }
 
-static bool change_failed(struct api_req *r, enum verb verb, struct err *err)
+static bool change_parts(struct api_req *r, enum verb verb, struct err *err)
 {
     bool replayed;
-    struct retry *t = arena_alloc(&r->arena, sizeof *t);
+    struct bulk_change *t = arena_alloc(&r->arena, sizeof *t);
     t->verb = verb;
     t->campaign_id = req_id(r, 0);
     CLEANUP(keyed_end)
     struct keyed k = {0};
-    if (!req_db(r, err) || !retry_read(r, t, err)) {
+    if (!req_db(r, err) || !bulk_read(r, t, err)) {
         return false;
     }
     if (req_flag(r, "dry_run")) {
-        return retry_preview(r, t, err);
+        return bulk_preview(r, t, err);
     }
     if (!keyed_begin(r, false, &k, &replayed, err)) {
         return false;
     }
-    return replayed || retry_commit(r, t, &k, err);
+    return replayed || bulk_commit(r, t, &k, err);
 }
 
 bool campaign_retry(struct api_req *r, struct err *err)
 {
-    return change_failed(r, VERB_RETRY, err);
+    return change_parts(r, VERB_RETRY, err);
 }
 
 bool campaign_skip(struct api_req *r, struct err *err)
 {
-    return change_failed(r, VERB_SKIP, err);
+    return change_parts(r, VERB_SKIP, err);
+}
+
+bool campaign_hold(struct api_req *r, struct err *err)
+{
+    return change_parts(r, VERB_HOLD, err);
+}
+
+bool campaign_release(struct api_req *r, struct err *err)
+{
+    return change_parts(r, VERB_RELEASE, err);
 }
