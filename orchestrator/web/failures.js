@@ -39,9 +39,9 @@ function Changes({ to, open }) {
 // The dialog for a retry, skip, hold or release of the parts of a selector; the same selector is previewed and carried out.
 // after(key): what follows it, a resume.
 export function changeQuestion({ campaign, verb, selector, title, remedy, onDone, after }) {
-  const body = { selector, changes: {} };
   const [action, what] = VERBS[verb];
   const from = Object.keys(MOVES).find((state) => MOVES[state].includes(verb));
+  const body = from === 'failed' ? { selector, changes: {} } : { selector };
   const helps = !!selector.cause?.some((c) => ['disk_full', 'oom', 'timeout'].includes(c));
   return {
     title: title || `${action} ${from} parts`,

@@ -170,6 +170,37 @@ async function archived(page, id) {
   await shot(page, 'archived');
 }
 
+// Chosen parts do not start until they are released: in the table by state, from the part's page, and all by the banner.
+async function holds(page, id) {
+  const parts = async () => (await get(`/campaigns/${id}`)).parts;
+  const yes = async () => {
+    await page.waitForSelector('#preview-parts');
+    await page.click('#confirm');
+    await page.waitForSelector('dialog', { state: 'detached' });
+  };
+  await page.goto(`${URL_}/c/${id.slice(2)}/parts?stage=download&state=waiting`);
+  await page.waitForSelector('#parts-table');
+  await page.check('[aria-label="part 1"]');
+  await page.check('[aria-label="part 2"]');
+  await page.click('#hold-picked');
+  await page.waitForSelector('#preview-parts');
+  ok(/Parts 1, 2/.test(await page.textContent('dialog')) && /not start until they are released/.test(await page.textContent('dialog')), 'a hold of two waiting parts is previewed', await page.textContent('dialog'));
+  await yes();
+  ok(await until(20, async () => (await parts()).held === 2), 'and they are held', await parts());
+  await page.selectOption('[name=state]', 'held');
+  ok(await until(10, async () => (await page.locator('#parts-table tbody tr').count()) === 2 && (await page.locator('#release-every').count()) === 1), 'the table shows them, with a release');
+  await axe(page, 'the table of held parts');
+  await shot(page, 'held-parts');
+  await page.goto(`${URL_}/c/${id.slice(2)}?stage=download&part=1`);
+  await page.click('#release-part');
+  await yes();
+  ok(await until(20, async () => (await parts()).held === 1), 'one is released from its page', await parts());
+  ok(await until(20, async () => (await page.locator('[data-kind=parts_held] h2').allTextContents()).join() === '1 part is held by a person'), 'the campaign says what is held');
+  await page.click('[data-step=release]');
+  await yes();
+  ok(await until(20, async () => (await parts()).held === 0 && (await page.locator('[data-kind=parts_held]').count()) === 0), 'and its button releases the rest', await parts());
+}
+
 export async function guide(page) {
   const spec = SPEC.replace(/^name: .*$/m, 'name: guided').replace(/fan_out: .*/, 'fan_out: {from: api}').replace('ml.c5.xlarge', 'ml.m5.large');
   const { id } = (await api('POST', '/campaigns', spec, 'application/yaml')).json;
@@ -181,6 +212,7 @@ export async function guide(page) {
   await page.goto(`${URL_}/c/${id.slice(2)}`);
   await timed(limits, page, id);
   await timed(lists, page, id);
+  await timed(holds, page, id);
   await timed(held, page, id);
   await timed(archived, page, id);
 }

@@ -93,7 +93,7 @@ def world(a):
              "fields": ["state", "campaign,state", "id"], "order_by": ["state", "campaign desc", "id", "id desc", "created_at", "cause desc"], "instance_type": ["ml.c5.xlarge"], "sha256": [digest], "smoke": ["0a1b2c3d4e5f"], "parts": [[3, 8], "2,8"], "projects": [["default"]]}
     trained = {"campaign": [runs], "stage": ["train-1", "train-2"], "part": [0], "attempt": [0, 1]}
     of = {"parts_post": {"campaign": ["c-4"]}, "campaign_archive": {"campaign": ["c-3"]}, "campaign_override": {"campaign": ["c-2"]}, "campaign_cancel": {"campaign": ["c-2"]},
-          "delivery_resend": {"webhook": ["w-1"]}, "webhook_delete": {"webhook": ["w-5", "w-6"]}, "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]}, "endpoint_delete": {"endpoint": ["d-1-serve-0-a2-00"]},
+          "delivery_resend": {"webhook": ["w-1"]}, "webhook_delete": {"webhook": ["w-5", "w-6"]}, "campaign_retry": {"campaign": ["c-1"]}, "campaign_skip": {"campaign": ["c-1"]}, "campaign_hold": {"campaign": ["c-1"]}, "campaign_release": {"campaign": ["c-1"]}, "endpoint_delete": {"endpoint": ["d-1-serve-0-a2-00"]},
           "operation_cancel": {"operation": [f"op-{i}" for i in range(1, 9)]}, "pool_end": {"job": a.sql("SELECT string_agg(a.name, ' ') FROM pool p JOIN attempt a ON a.id = p.attempt_id").split()},
           **dict.fromkeys(("logs_get", "metric_points_get", "metrics_get", "scaling_get", "compare_get", "metrics_list"), trained)}
     return tokens, known, of, {"campaign_post": texts, "parts_post": lines, "source_put": [{"type": "application/gzip", "base64": base64.b64encode(source).decode()}], "endpoint_ask": [{"type": t, "body": "1,2"} for t in ("text/csv", "application/octet-stream", "application/json")]}

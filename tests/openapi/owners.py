@@ -32,7 +32,7 @@ def bodies(project):
     return {"campaign_post": (YAML, spec("file-of-" + project, "{from: api}", top="project: " + project)), "parts_post": (LINES, '{"uri":"s3://b/1"}\n'),
             "webhooks_post": ("application/json", '{"name":"x","url":"https://example.com/","project":"%s"}' % project), "project_patch": ("application/json", '{"parts":9}'),
             "webhook_patch": ("application/json", '{"name":"y"}'), "campaign_patch": ("application/json", '{"priority":60}'), "endpoint_patch": ("application/json", '{"ttl":"2h"}'),
-            "quota_ask": ("application/json", '{"value":5}'), "campaign_retry": ("application/json", '{"selector":{"parts":[5]}}'), "campaign_skip": ("application/json", '{"selector":{"parts":[8]}}')}
+            "quota_ask": ("application/json", '{"value":5}'), "campaign_retry": ("application/json", '{"selector":{"parts":[5]}}'), "campaign_skip": ("application/json", '{"selector":{"parts":[8]}}'), "campaign_hold": ("application/json", '{"selector":{"parts":[0]}}'), "campaign_release": ("application/json", '{"selector":{"parts":[0]}}')}
 
 
 def asked(a, op, method, path, token, project, query=""):

@@ -37,7 +37,7 @@ def asked(a, *args, keys=b"", seconds=10, env=None):
 
 def check_help(t, a):
     r = a.drover("--help")
-    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 51, "--help lists every verb", VERBS)
+    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 53, "--help lists every verb", VERBS)
     bad = [v for v in VERBS if not ((h := a.drover(v, "--help")).returncode == 0 and h.stdout.startswith(f"examples:\n  drover {v}".replace("drover help", "drover help")) or v == "help")]
     t.ok(not bad, "each verb's help begins with examples", bad)
     unshown = []
@@ -220,6 +220,18 @@ def check_act(t, a):
         t.ok(r.returncode == 2 and "next: " in r.stderr, f"--parts={bad} is refused", (r.returncode, r.stderr))
     r = a.drover("retry", "c-1", "--cause", "disk_full", "-y")
     t.ok(r.returncode == 3 and "no failed part matches" in r.stderr, "nothing left to retry: 3", (r.returncode, r.stderr))
+    r = a.drover("hold", "c-1", "--dry-run")
+    t.ok(r.returncode == 0 and re.fullmatch(r"\d+ parts of c-1\n", r.stdout), "hold counts all that wait", (r.stdout, r.stderr))
+    r = a.drover("hold", "c-1/9", "-y")
+    t.ok(r.returncode == 3 and "no waiting part matches" in r.stderr and "drover parts --state waiting" in r.stderr, "what has failed is not held: 3", (r.returncode, r.stderr))
+    r = a.drover("release", "c-1", "--cause", "oom", "-y")
+    t.ok(r.returncode == 2 and "--cause" in r.stderr, "held parts have no cause", (r.returncode, r.stderr))
+    r = a.drover("release", "c-1", "-y")
+    t.ok(r.returncode == 3 and "no held part matches" in r.stderr, "nothing is held: 3", (r.returncode, r.stderr))
+    r = a.drover("hold", "c-1", "--parts", "0-199", "-y", "-o", "json")
+    b = json.loads(r.stdout)
+    t.ok(r.returncode == 0 and b["kind"] == "hold" and b["parts"] > 0 and b["changes"] == {}, "a hold of chosen parts is accepted", (r.stdout, r.stderr))
+    a.sql("DELETE FROM operation WHERE kind = 'hold'; SELECT setval(pg_get_serial_sequence('operation', 'id'), 1)")
     a.drover("pause", "c-1")
     r = a.drover("retry", "c-1/9", "-y", "-o", "name", "--resume")
     t.eq(a.get("/v1/campaigns/c-1")[1]["wanted"], "run", "retry --resume lets the campaign go on")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The undo of a bulk retry. Aim: parts that have not started fail again as they had, to the last column; those that have started go on;
+"""The undo of a bulk retry, and parts that people hold. Aim: parts that have not started fail again as they had, to the last column; those that have started go on;
 counters, stages and campaign are as before, also when the leader is killed on the way; what cannot be undone is refused with what can
-be done. Method: the parts are posted, how they failed is written by SQL while no droverd runs.   (PARTS=200000: a large one)
+be done. Held parts do not start, whoever leads, until they are released; a cancel ends them. Method: the parts are posted, how they failed is written by SQL while no droverd runs.   (PARTS=200000: a large one)
 """
 import json
 import os
@@ -28,6 +28,11 @@ SMALL = """version: 1
 name: small
 stages:
   - {name: work, image: "undo/nap:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.2xlarge, max_runtime: 1h}
+"""
+HELD = """version: 1
+name: held
+stages:
+  - {name: work, image: "undo/quick:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.2xlarge, max_runtime: 1h}
 """
 # Every part but each tenth has failed in one of three ways, some of them after changes; 3: done, 4: failed; 7, 8, 12: causes.
 FAILED = """
@@ -153,8 +158,41 @@ def some_started(s, cid):
     tap.ok(not s.api("GET", f"/operations/{again}")["undoable"], "and not offered")
 
 
+def change(s, cid, verb, selector):
+    op = s.api("POST", f"/campaigns/{cid}:{verb}", {"selector": selector})
+    return wait_for(lambda: (lambda o: o if o["state"] == "done" else None)(s.api("GET", f"/operations/{op['id']}")), 60, f"the {verb}")
+
+
+def held(s):
+    cid = post(s, HELD, 12)
+    parts = lambda: s.api("GET", f"/campaigns/{cid}")["parts"]  # noqa: E731
+    op = change(s, cid, "hold", {"parts": "2-5"})
+    tap.ok((op["parts"], op["done"], op["undoable"]) == (4, 4, False), "four waiting parts are held", op)
+    refused(s, op["id"], f"drover release {cid}", "the hold is not undone, and it says what is its opposite")
+    s.api("POST", f"/campaigns/{cid}:resume", {})
+    wait_for(lambda: parts()["done"] == 8, 60, "the end of the others")
+    s.kill("droverd0", signal.SIGKILL)
+    s.start_droverd()
+    c = s.api("GET", f"/campaigns/{cid}")
+    g = c["guidance"][0]
+    tap.ok(c["state"] == "running" and c["parts"]["held"] == 4 and (g["kind"], g["title"], g["runs"]) == ("parts_held", "4 parts are held by a person", False),
+           "with the others done it runs on, and says whom it waits for", c)
+    tap.eq(g["steps"][0], {"action": "release", "label": "Release 4", "command": f"drover release {cid}", "parts": 4}, "and what releases them")
+    tap.eq(s.sql(f"SELECT count(*) FROM attempt a JOIN task_run r ON r.id = a.task_id WHERE r.campaign_id = {cid[2:]} AND r.seq BETWEEN 2 AND 5"), "0", "none of them was tried, by either leader")
+    op = change(s, cid, "release", {"parts": [3]})
+    wait_for(lambda: parts()["done"] == 9, 60, "the released part")
+    tap.ok(op["done"] == 1 and parts()["held"] == 3, "what is released starts, the rest does not", parts())
+    op = change(s, cid, "hold", {"state": "waiting"})
+    tap.ok((op["parts"], op["done"]) == (0, 0), "where nothing waits a hold of all is of none", op)
+    s.api("POST", f"/campaigns/{cid}:cancel", {})
+    wait_for(lambda: s.ended(cid), 60, "the end of the campaign")
+    tap.ok(parts()["cancelled"] == 3 and parts()["held"] == 0, "a cancel ends what is held", parts())
+    status, text, _ = s.raw("POST", f"/v1/campaigns/{cid}:release", b'{"selector": {"state": "held"}}', {"Content-Type": "application/json", "Idempotency-Key": "late"})
+    tap.ok(status == 409 and b"was cancelled" in text, "a cancelled one takes no release", (status, text))
+
+
 def main():
-    with Stack("undo", quotas={"ml.c5.xlarge": 0, "ml.c5.2xlarge": STARTS}, parts=1, rows=1, lease_us=2000000, images={"undo/nap:1": ["/bin/sh", "-c", "sleep 600"]}) as s:
+    with Stack("undo", quotas={"ml.c5.xlarge": 0, "ml.c5.2xlarge": STARTS}, parts=1, rows=1, lease_us=2000000, images={"undo/nap:1": ["/bin/sh", "-c", "sleep 600"], "undo/quick:1": ["/bin/true"]}) as s:
         s.start_pg()
         s.start_local()
         s.start_droverd()
@@ -171,6 +209,7 @@ def main():
         before = whole(s, large, PARTS - PARTS // 10)
         on_the_way(s, large, before)
         some_started(s, small)
+        held(s)
         tap.eq(s.sql("SELECT count(*) FROM check_counters()"), "0", "every sum is what is counted again")
         seen = s.api("GET", "/audit?action=operation.cancel")["audit"]
         tap.ok(len(seen) == 3 and seen[-1]["campaign"] == large, "each undo is in the audit", seen)

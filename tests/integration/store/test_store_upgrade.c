@@ -117,13 +117,55 @@ static bool begins(const struct migration *m, const char *with)
     return (size_t)(m->end - m->start) > n && strncmp(m->start, with, n) == 0;
 }
 
-/* What keeps the release before from running on it; "": nothing that a reader of words finds. */
-static const char *takes_away(const struct migration *m)
+/* The list of a check in this text: from "ADD CONSTRAINT name CHECK (" to the end of its statement;
+ * empty: it has none. */
+static struct str check_list(struct str text, const char *name)
 {
+    char head[100];
+    (void)snprintf(head, sizeof head, "ADD CONSTRAINT %s CHECK (", name);
+    const char *at = memmem(text.p, text.n, head, strlen(head));
+    const char *end = at != NULL ? memchr(at, ';', text.n - (size_t)(at - text.p)) : NULL;
+    return end != NULL ? (struct str){at, (size_t)(end - at)} : STR("");
+}
+
+/* A check may be replaced by one that allows all that it allowed, and more: each word of the list
+ * that the migrations before made last is in this one's. */
+static bool widens(const struct migration *table, const struct migration *m, const char *name)
+{
+    struct str now = check_list((struct str){m->start, (size_t)(m->end - m->start)}, name);
+    struct str was = STR("");
+    for (const struct migration *o = table; o != m; o++) {
+        struct str list = check_list((struct str){o->start, (size_t)(o->end - o->start)}, name);
+        was = list.n > 0 ? list : was;
+    }
+    size_t words = 0;
+    for (size_t i = 0; i < was.n; i++) {
+        const char *close = was.p[i] == '\'' ? memchr(was.p + i + 1, '\'', was.n - i - 1) : NULL;
+        if (close != NULL) {
+            size_t n = (size_t)(close - (was.p + i)) + 1;
+            if (memmem(now.p, now.n, was.p + i, n) == NULL) {
+                return false;
+            }
+            words++;
+            i += n - 1;
+        }
+    }
+    return words > 0;
+}
+
+/* What keeps the release before from running on it; "": nothing that a reader of words finds. */
+static const char *takes_away(const struct migration *table, const struct migration *m)
+{
+    char name[64];
     static const char *const words[] = {"DROP ",     "RENAME ",        "SET NOT NULL",
                                         " TYPE ",    "ADD CONSTRAINT", "ADD CHECK",
                                         "TRUNCATE ", "DELETE FROM",    "REVOKE "};
     size_t n = (size_t)(m->end - m->start);
+    const char *drops = memmem(m->start, n, "DROP CONSTRAINT ", 16);
+    if (drops != NULL && sscanf(drops, "DROP CONSTRAINT %63[a-z_];", name) == 1 &&
+        widens(table, m, name)) {
+        return "";
+    }
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         if (memmem(m->start, n, words[i], strlen(words[i])) != NULL) {
             return words[i];
@@ -146,11 +188,17 @@ static void test_upgrade__what_takes_away_is_found(void **state)
     (void)state;
     static const char must[] = "ALTER TABLE one\n    ADD COLUMN b int NOT NULL;";
     static const char may[] = "ALTER TABLE one\n    ADD COLUMN b int NOT NULL DEFAULT 0;";
-    static const struct migration samples[] = {MIGRATION("a", adds), MIGRATION("b", adds_more),
-                                               MIGRATION("c", may), MIGRATION("d", removes),
-                                               MIGRATION("e", must)};
+    static const char checks[] = "ALTER TABLE one ADD CONSTRAINT a_check CHECK (a IN ('x', 'y'));";
+    static const char narrows[] = "ALTER TABLE one DROP CONSTRAINT a_check;\n"
+                                  "ALTER TABLE one ADD CONSTRAINT a_check CHECK (a IN ('x'));";
+    static const char widened[] = "ALTER TABLE one DROP CONSTRAINT a_check;\n"
+                                  "ALTER TABLE one ADD CONSTRAINT a_check CHECK (a IN ('x', 'z'));";
+    static const struct migration samples[] = {MIGRATION("a", adds),    MIGRATION("b", adds_more),
+                                               MIGRATION("c", may),     MIGRATION("d", removes),
+                                               MIGRATION("e", must),    MIGRATION("f", checks),
+                                               MIGRATION("g", narrows), MIGRATION("h", widened)};
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
-        assert_int_equal(takes_away(&samples[i])[0] != '\0', i >= 3);
+        assert_int_equal(takes_away(samples, &samples[i])[0] != '\0', i >= 3 && i != 7);
     }
 }
 
@@ -165,8 +213,9 @@ static void test_upgrade__every_migration_says_which_it_is(void **state)
                         m->name);
             wrong++;
         }
-        if (additive && takes_away(m)[0] != '\0') {
-            print_error("%s says that it is additive, and has %s\n", m->name, takes_away(m));
+        if (additive && takes_away(migration_table, m)[0] != '\0') {
+            print_error("%s says that it is additive, and has %s\n", m->name,
+                        takes_away(migration_table, m));
             wrong++;
         }
     }
