@@ -103,7 +103,8 @@ export function Parts({ id, setLive }) {
       <${Filters} at=${{ ...at, stage }} stages=${campaign.stages.map((s) => s.name)} causes=${data.causes} move=${move}/>
       ${able.length > 0 && !closed && html`<div class="row picks" id="picks">
         <label class="check"><input type="checkbox" id="pick-all" checked=${chosen.length === able.length} onChange=${(e) => setPicked(e.target.checked ? able : [])}/> ${count(able.length)} ${kind} shown</label>
-        ${MOVES[kind].map((verb) => html`<${Act} key=${verb} disabled=${chosen.length === 0} id=${`${verb}-picked`} aria-describedby=${none} onClick=${act(verb, some)}>${VERBS[verb][0]} ${chosen.length > 0 ? count(chosen.length) : 'selected'}…<//>`)}
+        ${MOVES[kind].map((verb) => html`
+          <${Act} key=${verb} disabled=${chosen.length === 0} id=${`${verb}-picked`} aria-describedby=${none} onClick=${act(verb, some)}>${VERBS[verb][0]} ${chosen.length > 0 ? count(chosen.length) : 'selected'}…<//>`)}
         ${none && html`<span class="muted" id=${none}>None is selected: tick ${kind} parts first.</span>`}
         ${all && MOVES[kind].map((verb) => html`<${Act} key=${verb} id=${`${verb}-every`} onClick=${act(verb, every)}>${VERBS[verb][0]} all matching…<//>`)}
       </div>`}

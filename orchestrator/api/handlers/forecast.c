@@ -54,6 +54,10 @@ static void one_stage(struct api_req *r, struct json_out *w, struct forecast_fac
     json_out_null(w, "parts_per_hour");
     const char *why = a != NULL ? forecast_reason(&r->arena, f) : NULL;
     why = never ? "not under the current limits: a cap, quota or price blocks it" : why;
+    int64_t held = st->counts[TASK_HELD];
+    why = never && held > 0 ? arena_printf(&r->arena, "not before its %lld held part%s released",
+                                           (long long)held, held == 1 ? " is" : "s are")
+                            : why;
     why = blocked != NULL ? arena_printf(&r->arena, "cannot start: %s", blocked) : why;
     json_out_str(w, "reason", left <= 0 || why == NULL ? "nothing is left" : why);
 }

@@ -280,6 +280,7 @@ static bool load_stage(struct forecast_facts *a, struct store *db, const struct 
     if (stage_state_terminal(row->state)) {
         return true;
     }
+    st->held_n = row->counts[TASK_HELD];
     if (!forecast_history_load(db, &a->arena, st, err) || !load_parts(a, db, row, own, err)) {
         return false;
     }

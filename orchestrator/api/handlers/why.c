@@ -63,6 +63,9 @@ static const char *not_waiting(struct api_req *r, const json_t *row)
                             (long long)json_integer_value(json_object_get(row, "attempts")),
                             str_member(row, "reason"), cause_remedy(cause));
     }
+    if (strcmp(state, "held") == 0) {
+        return "a person holds it";
+    }
     return arena_printf(&r->arena, "it is %s", state);
 }
 
@@ -163,7 +166,10 @@ static bool why_make(void *ctx, struct buf *out, struct err *err)
     json_out_str(&w, "since", json_string_value(json_object_get(row, "updated_at")));
     json_out_str(&w, "not_before", json_string_value(json_object_get(row, "not_before")));
     json_out_str(&w, "next",
-                 of->waits ? next_step(r, why, of->campaign_id, str_member(row, "stage")) : NULL);
+                 of->waits ? next_step(r, why, of->campaign_id, str_member(row, "stage"))
+                 : strcmp(str_member(row, "state"), "held") == 0
+                     ? arena_printf(&r->arena, "drover release %s", str_member(row, "id"))
+                     : NULL);
     if (of->waits && !out_forecast(r, &w, of->campaign_id, of->task_id, err)) {
         return false;
     }
@@ -181,8 +187,7 @@ bool why_get(struct api_req *r, struct err *err)
         return false;
     }
     of.row = row;
-    of.waits = strcmp(str_member(row, "state"), "waiting") == 0 ||
-               strcmp(str_member(row, "state"), "held") == 0;
+    of.waits = strcmp(str_member(row, "state"), "waiting") == 0;
     AUTO_FREE char *text = json_dumps(row, JSON_COMPACT);
     const struct response_cache_ask ask = {.key = arena_printf(&r->arena, "why %lld %lld",
                                                                (long long)of.campaign_id,

@@ -142,6 +142,8 @@ static void put_binding(const struct forecast_input *in, const struct series *s,
     }
 }
 
+static const struct forecast_band never = {USEC_NEVER, USEC_NEVER, USEC_NEVER};
+
 /* n: of the runs that there is room for, those that were made. */
 static void put_answers(const struct forecast_setup *f, struct series *s, size_t n,
                         struct forecast *ret)
@@ -169,6 +171,10 @@ static void put_answers(const struct forecast_setup *f, struct series *s, size_t
         o->cost_musd = forecast_band_of(s->stage_cost + at, n);
         int64_t span_us = o->end_us.p50 == USEC_NEVER ? 0 : o->end_us.p50 - o->start_us.p50;
         o->parts_per_h = span_us > 0 ? (double)f->stage[i].whole_n * 3600e6 / (double)span_us : 0;
+        if (f->stage[i].in->held_n > 0) {
+            o->end_us = never;
+            ret->end_us = ret->known ? never : ret->end_us;
+        }
     }
     put_binding(&f->in, s, ret);
 }

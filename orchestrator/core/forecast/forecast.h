@@ -51,6 +51,7 @@ struct forecast_stage {
     const uint32_t *times;
     const struct forecast_job *jobs;
     size_t jobs_n;
+    int64_t held_n;        /* parts that a person holds: without an end until they are released */
     int64_t parts_limit;   /* of the stage; -1 none */
     musd_t committed_musd; /* spent and reserved of the stage's own budget */
     /* Ended counted tries so far, and how many of them failed, for the probability of a failure.

@@ -1,50 +1,9 @@
-/* What people may do to a campaign in each of its states (operation_table.def), and how a bulk
- * operation (retry, skip, hold, release) moves parts, their stage and their campaign. Pure. */
+/* How a bulk operation (retry, skip, hold, release) moves parts, their stage and their campaign, by
+ * what verbs.h allows. Pure. */
 #pragma once
 #include "common/json.h"
 #include "leader_state.h"
-
-enum verb {
-    VERB_RETRY,
-    VERB_SKIP,
-    VERB_HOLD, /* waiting parts start when a person releases them */
-    VERB_RELEASE,
-    VERB_PAUSE,
-    VERB_RESUME,
-    VERB_DRAIN,
-    VERB_CANCEL,
-    VERB_ARCHIVE,
-    VERB_COUNT
-};
-enum verb_answer {
-    VERB_CARRIED_OUT, /* done, or done already; states stay */
-    VERB_REOPENS,     /* what has ended among stage and campaign runs again */
-    VERB_GOES_ON,     /* a held stage runs */
-    VERB_CANCELLED,   /* this and the following: refused */
-    VERB_CANCELLING,
-    VERB_ENDED,
-    VERB_STAGE_CANCELLED,
-    VERB_GATED,
-    VERB_NOT_ENDED,
-    VERB_ARCHIVED,
-    VERB_NO_SUCH_TYPE, /* no cell: of a retry on a type that the stage does not list */
-    VERB_ANSWER_COUNT
-};
-
-const char *verb_name(enum verb v);
-enum verb verb_parse(const char *s); /* VERB_COUNT: none */
-/* The cell of the table. A state of a newer version is refused as ended. */
-enum verb_answer verb_answer(enum verb v, enum campaign_state campaign, enum wanted wanted,
-                             enum stage_state stage);
-/* For all stages of a campaign together: refused only when no state of a stage would allow it. */
-enum verb_answer verb_answer_any(enum verb v, enum campaign_state campaign, enum wanted wanted);
-/* For a campaign that is wanted to run and that gates alone hold. */
-enum verb_answer verb_answer_gated(enum verb v);
-/* For a campaign that is archived, or is being. */
-enum verb_answer verb_answer_archived(enum verb v);
-bool verb_refused(enum verb_answer a);
-/* Why, for people; "" when it is not refused. */
-const char *verb_refusal(enum verb_answer a);
+#include "verbs.h"
 
 struct operation_order {                       /* what a person asked for */
     enum verb verb;                            /* RETRY, SKIP, HOLD or RELEASE */
@@ -68,10 +27,6 @@ bool operation_read(const struct operation_row *op, struct operation_order *ret,
  * before it has come. */
 size_t operation_pick(struct task_row *rows, size_t n, const int64_t *busy, size_t busy_n,
                       int64_t *ret_ids);
-
-/* Does it move parts? The state that they are in before. */
-bool verb_moves_parts(enum verb v);
-enum task_state verb_parts_from(enum verb v);
 
 /* One page of a verb that moves parts: tasks of one stage. */
 struct operation_writes {

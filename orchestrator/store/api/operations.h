@@ -20,8 +20,8 @@ struct apidb_match {
  * the lock of the campaign's row. */
 bool apidb_retry_count(struct store *s, const struct apidb_selector *sel, struct apidb_match *ret,
                        struct err *err) MUST_CHECK;
-/* Count the parts of this state, TASK_WAITING or TASK_HELD, that match; causes are not asked for. The
- * sample is of named parts only. */
+/* Count the parts of this state, TASK_WAITING or TASK_HELD, that match; causes are not asked for.
+ * The sample is of named parts only. */
 bool apidb_hold_count(struct store *s, const struct apidb_selector *sel, enum task_state state,
                       struct apidb_match *ret, struct err *err) MUST_CHECK;
 /* Insert an operation over `total` parts inside the caller's transaction. */

@@ -10,13 +10,13 @@
 
 #define PARTS_MAX 6
 
-struct chosen {
+struct chosen_parts {
     int32_t parts[PARTS_MAX];
     size_t n; /* 0: all */
     char json[128];
 };
 
-static void choose(struct chosen *ret)
+static void choose(struct chosen_parts *ret)
 {
     struct rng *r = &deep->rng_holds;
     ret->n = rng_chance(r, 0.25) ? 0 : (size_t)between(r, 1, PARTS_MAX);
@@ -29,7 +29,8 @@ static void choose(struct chosen *ret)
     (void)snprintf(ret->json + at, sizeof ret->json - (size_t)at, "%s}", ret->n > 0 ? "]" : "");
 }
 
-static bool ask(struct campaign *c, enum verb verb, const struct chosen *which, struct err *err)
+static bool ask(struct campaign *c, enum verb verb, const struct chosen_parts *which,
+                struct err *err)
 {
     struct apidb_selector sel = {.campaign_id = c->id, .parts = which->parts, .parts_n = which->n};
     struct apidb_match m = {.sample = BUF_INIT(4096)};
@@ -51,7 +52,7 @@ static bool ask(struct campaign *c, enum verb verb, const struct chosen *which, 
     return ok;
 }
 
-static void verb_on(struct campaign *c, enum verb verb, const struct chosen *which)
+static void verb_on(struct campaign *c, enum verb verb, const struct chosen_parts *which)
 {
     struct err err = ERR_INIT;
     bool ok = ask(c, verb, which, &err);
@@ -67,7 +68,7 @@ bool holds_verb(void)
     }
     struct campaign *c = &deep->campaigns[rng_below(r, (uint64_t)deep->campaigns_n)];
     if (c->id > 0 && deep->now_us >= deep->db_down_until_us) {
-        struct chosen which;
+        struct chosen_parts which;
         choose(&which);
         verb_on(c, rng_chance(r, 0.6) ? VERB_HOLD : VERB_RELEASE, &which);
     }
@@ -76,7 +77,7 @@ bool holds_verb(void)
 
 void holds_care(struct campaign *c)
 {
-    static const struct chosen all = {.json = "{}"};
+    static const struct chosen_parts all = {.json = "{}"};
     if (deep->holds) {
         verb_on(c, VERB_RELEASE, &all);
     }

@@ -262,6 +262,12 @@ static void test_forecast__money_and_quotas_that_never_come(void **state)
     w->slots[0].quota = 0;
     assert_int_equal(run(w).end_us.p10, USEC_NEVER);
     w->slots[0].quota = 4;
+    s->held_n = 2; /* the others go on, for the same money; it does not end without these */
+    f = run(w);
+    assert_true(f.known && f.end_us.p10 == USEC_NEVER && f.end_us.p90 == USEC_NEVER);
+    assert_true(f.stage[0].end_us.p50 == USEC_NEVER && f.stage[0].parts_per_h > 0);
+    assert_int_equal(f.cost_musd.p50, 16 * 600000);
+    s->held_n = 0;
     w->slots[0].foreign = 4; /* others' use fades: 2 slots after ten minutes, 3 after twenty */
     w->slots[0].foreign_us = NOW;
     f = run(w);
