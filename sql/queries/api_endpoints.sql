@@ -2,7 +2,7 @@
 
 -- Those that are there first, then the newest. What one costs so far is told by the clock, and exact once it is gone.
 -- name: api_endpoints
--- $1 rows bigint, $2 name text: only this one, NULL: all
+-- $1 rows bigint, $2 name text: only this one, NULL: all, $3 projects by commas text, '' for all
 SELECT coalesce(json_agg(json_build_object('name', x.name, 'campaign', 'c-' || x.campaign_id, 'stage', x.stage, 'try', x.n,
     'state', x.state, 'reason', x.reason, 'instance_type', x.instance_type, 'instances', x.instances,
     'since', CASE x.state WHEN 'intended' THEN x.intended_at WHEN 'in_service' THEN x.in_service_at
@@ -26,7 +26,9 @@ SELECT coalesce(json_agg(json_build_object('name', x.name, 'campaign', 'c-' || x
     ORDER BY x.ended_at IS NULL DESC, x.id DESC), '[]'::json)::text
 FROM (SELECT e.*, g.name AS stage, greatest(0, coalesce(ceil(extract(epoch FROM
             coalesce(e.off_at, clock_timestamp()) - e.in_service_at)), 0))::bigint AS ran
-      FROM endpoint e JOIN stage g ON g.id = e.stage_id WHERE $2::text IS NULL OR e.name = $2 ORDER BY e.ended_at IS NULL DESC, e.id DESC LIMIT $1) x;
+      FROM endpoint e JOIN stage g ON g.id = e.stage_id WHERE ($2::text IS NULL OR e.name = $2)
+          AND ($3::text = '' OR EXISTS (SELECT FROM campaign c JOIN project o ON o.id = c.project_id WHERE c.id = e.campaign_id AND o.name = ANY (string_to_array($3::text, ','))))
+      ORDER BY e.ended_at IS NULL DESC, e.id DESC LIMIT $1) x;
 
 -- name: api_endpoint_delete
 -- Returns a row when it is there. $1 name text

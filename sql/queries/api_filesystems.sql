@@ -2,7 +2,7 @@
 
 -- Those that are there first, then the newest. What one costs so far is told by the clock, and exact once it is gone.
 -- name: api_filesystems
--- $1 rows bigint
+-- $1 rows bigint, $2 projects by commas text, '' for all
 SELECT coalesce(json_agg(json_build_object('name', x.token, 'campaign', 'c-' || x.campaign_id, 'stage', x.stage, 'try', x.n,
     'state', x.state, 'reason', x.reason, 'filesystem', nullif(x.aws_id, ''), 'deployment', x.deployment,
     'size_gib', x.size_gib, 'import', nullif(x.import_from, ''), 'export', x.exports, 'keep', x.keep, 'ready', x.ready,
@@ -19,7 +19,9 @@ SELECT coalesce(json_agg(json_build_object('name', x.token, 'campaign', 'c-' || 
 FROM (SELECT f.*, g.name AS stage, CASE WHEN f.ended_at IS NOT NULL THEN f.hours WHEN f.available_at IS NULL THEN 0
           ELSE greatest(1, ceil(extract(epoch FROM coalesce(f.off_at, clock_timestamp()) - f.created_at) / 3600))::bigint
           END AS shown_hours
-      FROM filesystem f JOIN stage g ON g.id = f.stage_id ORDER BY f.ended_at IS NULL DESC, f.id DESC LIMIT $1) x;
+      FROM filesystem f JOIN stage g ON g.id = f.stage_id
+      WHERE ($2::text = '' OR EXISTS (SELECT FROM campaign c JOIN project o ON o.id = c.project_id WHERE c.id = f.campaign_id AND o.name = ANY (string_to_array($2::text, ','))))
+      ORDER BY f.ended_at IS NULL DESC, f.id DESC LIMIT $1) x;
 
 -- name: api_filesystem_delete
 -- Returns a row when it is there. $1 name text

@@ -87,6 +87,9 @@ def check_owners(t, a, document):
                     seen += 1
                     if b"mine" in text or f'"c-{mine[0]}"'.encode() in text:
                         wrong.append(("tells of another project", method, pattern, role, text[:400]))
+                thing = {"/v1/endpoints": "endpoint", "/v1/filesystems": "filesystem", "/v1/pools": "job"}.get(pattern)
+                if project == "mine" and thing and there[thing].encode() not in text:
+                    wrong.append(("does not tell of its own", pattern, role, text[:400]))
                 if op["x-scope"] == "campaign_query" and project == "mine":
                     cells += 1
                     whole = asked(a, op, method, path, tokens[role, project], "mine")[0]

@@ -25,7 +25,8 @@ static const char *name_of(struct api_req *r)
 bool endpoints_get(struct api_req *r, struct err *err)
 {
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    if (!req_db(r, err) || !apidb_endpoints(r->db, req_number(r, "limit"), NULL, &rows, err)) {
+    if (!req_db(r, err) ||
+        !apidb_endpoints(r->db, req_number(r, "limit"), NULL, r->who.projects, &rows, err)) {
         return false;
     }
     buf_addf(&r->out, "{\"endpoints\":%s}\n", buf_cstr(&rows));
@@ -49,7 +50,7 @@ static bool answer(struct api_req *r, const char *name, int status, struct err *
     struct apidb_endpoint e;
     char tag[TAG_SIZE];
     if (!apidb_endpoint_terms(r->db, name, &e, err) ||
-        !apidb_endpoints(r->db, 1, name, &rows, err)) {
+        !apidb_endpoints(r->db, 1, name, "", &rows, err)) {
         return false;
     }
     ASSERT(rows.n > 4); /* "[{...}]" */

@@ -10,7 +10,8 @@
 bool filesystems_get(struct api_req *r, struct err *err)
 {
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    if (!req_db(r, err) || !apidb_filesystems(r->db, req_number(r, "limit"), &rows, err)) {
+    if (!req_db(r, err) ||
+        !apidb_filesystems(r->db, req_number(r, "limit"), r->who.projects, &rows, err)) {
         return false;
     }
     buf_addf(&r->out, "{\"filesystems\":%s}\n", buf_cstr(&rows));

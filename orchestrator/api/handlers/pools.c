@@ -13,7 +13,7 @@ bool pools_get(struct api_req *r, struct err *err)
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
     AUTO_BUF struct buf sum = BUF_INIT(API_BODY_MAX);
     if (!req_db(r, err) ||
-        !apidb_pools(r->db, campaign, req_number(r, "limit"), &rows, &sum, err)) {
+        !apidb_pools(r->db, campaign, r->who.projects, req_number(r, "limit"), &rows, &sum, err)) {
         return false;
     }
     buf_addf(&r->out, "{\"sum\":%s,\"pools\":%s}\n", buf_cstr(&sum), buf_cstr(&rows));

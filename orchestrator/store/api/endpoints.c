@@ -3,11 +3,13 @@
 #include "queries.h"
 #include "store/pg/query.h"
 
-bool apidb_endpoints(struct store *s, int64_t n, const char *name, struct buf *ret, struct err *err)
+bool apidb_endpoints(struct store *s, int64_t n, const char *name, const char *projects,
+                     struct buf *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, n);
     param_text(&p, name);
+    param_text(&p, projects);
     return store_text(s, QUERY(API_ENDPOINTS), &p, "row", ret, err);
 }
 

@@ -4,9 +4,10 @@
 #include "core/model.h"
 #include "store/pg/connection.h"
 
-/* Append n endpoints, those that are there first; only the one of that name unless it is NULL. */
-bool apidb_endpoints(struct store *s, int64_t n, const char *name, struct buf *ret,
-                     struct err *err) MUST_CHECK;
+/* Append n endpoints of these projects (by commas, "": every project), those that are there first;
+ * only the one of that name unless it is NULL. */
+bool apidb_endpoints(struct store *s, int64_t n, const char *name, const char *projects,
+                     struct buf *ret, struct err *err) MUST_CHECK;
 /* Ask for the deletion of one that is there. ERR_NOT_FOUND. */
 bool apidb_endpoint_delete(struct store *s, const char *name, struct err *err) MUST_CHECK;
 struct apidb_endpoint { /* what a later end of it depends on */

@@ -3,10 +3,12 @@
 #include "queries.h"
 #include "store/pg/query.h"
 
-bool apidb_filesystems(struct store *s, int64_t n, struct buf *ret, struct err *err)
+bool apidb_filesystems(struct store *s, int64_t n, const char *projects, struct buf *ret,
+                       struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, n);
+    param_text(&p, projects);
     return store_text(s, QUERY(API_FILESYSTEMS), &p, "row", ret, err);
 }
 

@@ -3,14 +3,16 @@
 #include "queries.h"
 #include "store/pg/query.h"
 
-bool apidb_pools(struct store *s, int64_t campaign_id, int64_t n, struct buf *ret_rows,
-                 struct buf *ret_sum, struct err *err)
+bool apidb_pools(struct store *s, int64_t campaign_id, const char *projects, int64_t n,
+                 struct buf *ret_rows, struct buf *ret_sum, struct err *err)
 {
     AUTO_PARAMS struct params rows = PARAMS_INIT;
     param_i64(&rows, campaign_id);
     param_i64(&rows, n);
+    param_text(&rows, projects);
     AUTO_PARAMS struct params sum = PARAMS_INIT;
     param_i64(&sum, campaign_id);
+    param_text(&sum, projects);
     return store_text(s, QUERY(API_POOLS), &rows, "row", ret_rows, err) &&
            store_text(s, QUERY(API_POOLS_SUM), &sum, "row", ret_sum, err);
 }
