@@ -58,6 +58,28 @@ static json_t *body_of(const struct cli *cli, const struct ref *ref, const struc
     return body;
 }
 
+/* "ends in 2 h 10 m (now in 1 h), about 3.20 USD more" */
+static void forecast_line(const json_t *f)
+{
+    char end[TEXT_N], now[TEXT_N], usd[TEXT_N];
+    if (!json_is_object(f)) {
+        return;
+    }
+    if (!json_is_true(json_object_get(f, "known"))) {
+        (void)printf("  new end and cost: %s\n", jstr(f, "reason"));
+        return;
+    }
+    bool live = json_is_object(json_object_get(f, "now"));
+    (void)printf("  with it the campaign ends in %s%s%s%s",
+                 span_or_never(json_object_get(f, "end"), "p50_seconds", end),
+                 live ? ", without it in " : "",
+                 live ? span_or_never(json_object_get(f, "now"), "p50_seconds", now) : "",
+                 jnull(f, "added_micro_usd") ? "" : "; ");
+    (void)printf("%s%s\n",
+                 jnull(f, "added_micro_usd") ? "" : money(jint(f, "added_micro_usd"), usd),
+                 jnull(f, "added_micro_usd") ? "" : " USD more");
+}
+
 static void preview_print(const struct cli *cli, const struct ref *ref, const json_t *p)
 {
     AUTO_BUF struct buf numbers = BUF_INIT(1024);
@@ -71,6 +93,13 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
     (void)printf("%lld part%s of %s%s%s%s%s\n", (long long)parts, parts == 1 ? "" : "s",
                  ref->campaign, i > 0 ? " (" : "", buf_cstr(&numbers),
                  i > 0 && (int64_t)i < parts ? ",..." : "", i > 0 ? ")" : "");
+    forecast_line(json_object_get(p, "forecast"));
+    int64_t lost = jint(p, "pools_lost");
+    if (lost > 0) {
+        (void)printf("! %lld idle warm pool%s not match and go on costing money until %s\n",
+                     (long long)lost, lost == 1 ? " does" : "s do",
+                     lost == 1 ? "it ends" : "they end");
+    }
     if (cli->opt.volume_gb > 0) {
         (void)printf("! volume %lld GB: no warm pool of another size matches; these start cold\n",
                      (long long)cli->opt.volume_gb);

@@ -4,7 +4,7 @@ import { html } from './html.js';
 import { post } from './api.js';
 import { Act } from './role.js';
 import { Ago } from './show.js';
-import { count, usd, word } from './format.js';
+import { count, durationOrNever, usd, word } from './format.js';
 
 // Groups are by cause and signature. A retry selects by cause, so all groups of a cause share one
 // button.
@@ -33,6 +33,7 @@ function Changes({ to, open }) {
     <label class="volume">Volume, GB <input name="volume_gb" type="number" min="1" max=${VOLUME_GB_MAX} step="1" onInput=${field('volume_gb', Number)}/></label>
     <label class="volume">Instance type, one of the stage's list <input name="instance_type" autocomplete="off" spellcheck="false" onInput=${field('instance_type', String)}/></label>
     <label class="volume">Longest run time, such as 90m or 4h <input name="max_runtime" autocomplete="off" onInput=${field('max_runtime', String)}/></label>
+    <p class="muted">Warm pools of another volume or type are not used: such parts start cold.</p>
   </details>`;
 }
 
@@ -52,6 +53,9 @@ export function changeQuestion({ campaign, verb, selector, title, remedy, onDone
       const more = p.parts > p.sample.length ? ' …' : '';
       return { empty: p.parts === 0, show: html`<p><b class="big" id="preview-parts">${count(p.parts)}</b> ${p.parts === 1 ? 'part' : 'parts'} ${what}.</p>
         ${p.sample.length > 0 && html`<p class="muted">${p.parts === 1 ? 'Part' : 'Parts'} ${p.sample.join(', ')}${more}. ${from === 'failed' && `Finished parts are not touched. Their failed tries cost ${usd(p.lost_micro_usd)}.`}</p>`}
+        ${p.forecast && html`<p id="preview-forecast">${!p.forecast.known ? `New end: ${p.forecast.reason}.`
+          : `The campaign ends in ${durationOrNever(p.forecast.end.p50_seconds)}${p.forecast.now ? ` instead of ${durationOrNever(p.forecast.now.p50_seconds)}` : ''}${
+            p.forecast.added_micro_usd == null ? '' : `; ${usd(p.forecast.added_micro_usd)} more`}.`}</p>`}
         ${remedy && html`<p class="muted">What helps: ${remedy}.</p>`}
         ${verb === 'retry' && p.parts > 0 && html`<${Changes} to=${body.changes} open=${helps}/>`}` };
     },

@@ -33,7 +33,14 @@ function Timeline({ phases, longest }) {
     <ul class="legend">${phases.map((p) => html`<li key=${p.name}><i class=${`key ph-${p.name}`} aria-hidden="true"></i>${p.name} ${duration(p.seconds)}</li>`)}</ul>`;
 }
 
-function Tries({ list, onLog }) {
+// What was sent for a try, or would be.
+function Request({ of }) {
+  const [text, setText] = useState('');
+  return html`<details onToggle=${(e) => e.target.open && get(of).then((r) => setText(JSON.stringify(r.request, null, 2)), (x) => setText(x.message))}>
+    <summary>Request</summary><pre class="sent" tabindex="0" role="region" aria-label="request">${text}</pre></details>`;
+}
+
+function Tries({ list, of, onLog }) {
   if (list.length === 0) return html`<p class="muted">Not started yet.</p>`;
   const now = Date.now();
   const phases = list.map((a) => phasesOf(a, now));
@@ -44,7 +51,8 @@ function Tries({ list, onLog }) {
       <button class="right" onClick=${() => onLog(a.n)} aria-label=${`log of try ${a.n}`}>Log</button></div>
     ${phases[i].length > 0 && html`<${Timeline} phases=${phases[i]} longest=${longest}/>`}
     ${a.reason && html`<p class="reason">${a.reason}</p>`}
-    <p class="muted"><code>${a.job_name}</code></p></li>`)}</ol>`;
+    <p class="muted"><code>${a.job_name}</code>${/^https:/.test(a.console_url) && html` <a href=${a.console_url} rel="noreferrer" target="_blank">AWS console ↗</a>`}</p>
+    <${Request} of=${`${of}&attempt=${a.n}`}/></li>`)}</ol>`;
 }
 
 // Why it is not running, its position and expected start, and what would change that.
@@ -95,7 +103,7 @@ export function Part({ campaign, stage, seq, at, jump, closed, ask, onDone, onCl
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
     ${mine && html`<p><code>${mine.uri}</code>${mine.size > 0 ? html` <span class="muted">${bytes(mine.size)}</span>` : ''}</p>
       ${why && why.id === mine.id ? html`<${Why} why=${why}/>` : mine.wait_text && html`<p class="muted">Waits: ${mine.wait_text}</p>`}
-      <${Tries} list=${mine.attempt_list} onLog=${setLog}/>
+      <${Tries} list=${mine.attempt_list} of=${`/campaigns/${campaign}/parts/${seq}/request${of}`} onLog=${setLog}/>
       ${mine.attempt_list.length > 0 && html`<${Metrics} key=${`${stage}/${seq}`} campaign=${campaign} stage=${stage} seq=${seq} at=${at}/>`}`}
     ${log != null && html`<${Log} campaign=${campaign} stage=${stage} seq=${seq} attempt=${log}/>`}
   </section>`;

@@ -16,6 +16,21 @@ found AS NOT MATERIALIZED (
 SELECT count(*), (SELECT coalesce(json_agg(seq), '[]'::json)::text FROM (SELECT seq FROM found ORDER BY task_id LIMIT 20) first),
     coalesce(sum(lost_musd), 0)::bigint FROM found;
 
+-- The same parts by stage, with the mean size of some of them, and the idle warm pools that a job of this type and volume
+-- would not match. Relies on task_failure_cause or task_failure_task, and on pool_campaign.
+-- name: api_retry_stages
+-- $1 campaign bigint, $2 stage bigint or 0, $3 causes smallint[], $4 parts integer[], $5 by cause? $6 by part? boolean,
+-- $7 instance type text or '', $8 volume integer or 0
+WITH found AS MATERIALIZED (
+    SELECT f.task_id, f.stage_id FROM task_failure f
+    WHERE f.campaign_id = $1 AND f.final AND ($2 = 0 OR f.stage_id = $2) AND (NOT $5 OR f.cause = ANY ($3)) AND (NOT $6 OR f.seq = ANY ($4)))
+SELECT f.stage_id, count(*), (SELECT coalesce(avg(k.size), 0)::bigint FROM (SELECT task_id FROM found x WHERE x.stage_id = f.stage_id LIMIT 200) s
+        JOIN LATERAL (SELECT size FROM task t WHERE t.campaign_id = $1 AND t.id = s.task_id LIMIT 1) k ON true),
+    (SELECT count(*) FROM pool p JOIN attempt a ON a.id = p.attempt_id
+     WHERE p.campaign_id = $1 AND p.stage_id = f.stage_id AND p.state = 'available' AND p.ended_at IS NULL
+        AND (($7::text <> '' AND p.instance_type <> $7::text) OR ($8::int > 0 AND a.volume_gb <> $8::int)))
+FROM found f GROUP BY f.stage_id ORDER BY f.stage_id;
+
 -- Waiting or held parts. Without numbers the counters know how many, and none is named. Relies on stage_run_campaign, task_seq
 -- and task_run's primary key.
 -- name: api_hold_count

@@ -130,6 +130,9 @@ LEFT JOIN LATERAL (SELECT sum(x.cost_musd)::bigint AS cost FROM attempt x WHERE 
 -- $1 task bigint, $2 attempt states text[], $3 causes text[], $4 phases text[]
 SELECT coalesce(json_agg(json_build_object('n', a.n, 'state', ($2::text[])[a.state + 1],
     'cause', CASE WHEN a.cause > 0 THEN ($3::text[])[a.cause + 1] END, 'job_name', a.name, 'arn', nullif(a.arn, ''),
+    'console_url', CASE WHEN split_part(a.arn, ':', 3) = 'sagemaker' THEN format('https://%1$s.%2$s/sagemaker/home?region=%1$s#/jobs/%3$s', split_part(a.arn, ':', 4),
+        CASE split_part(a.arn, ':', 2) WHEN 'aws-cn' THEN 'console.amazonaws.cn' WHEN 'aws-us-gov' THEN 'console.amazonaws-us-gov.com'
+            ELSE 'console.aws.amazon.com' END, a.name) END,
     'instance_type', a.instance_type, 'instances', a.instances, 'volume_gb', a.volume_gb,
     'max_runtime_seconds', a.max_runtime_s, 'reason', nullif(a.reason, ''),
     'reserved_micro_usd', CASE WHEN a.holds THEN a.reserved_musd ELSE 0 END, 'cost_micro_usd', a.cost_musd,

@@ -137,6 +137,9 @@ async function failure(page, id) {
   ok(await until(5, async () => (await page.locator('#part mark').count()) > 0 && /\d+ found/.test(await page.textContent('#part .log-tools'))), 'what is looked for in it is marked and counted');
   await page.click('#first-error');
   ok(/error/i.test(await page.textContent('#part .log .error.here')), 'and it jumps to the first line of an error');
+  await page.click('#part .tries summary');
+  ok(await until(5, async () => JSON.parse((await page.textContent('#part .sent')) || '{}').TrainingJobName === part.attempt_list[0].job_name), 'what was sent for a try is shown', await page.textContent('#part .sent'));
+  equal(await page.getAttribute('#part .tries li a', 'href'), part.attempt_list[0].console_url, 'and a link leads to its page at AWS');
   await axe(page, 'a campaign with an open failure');
   await shot(page, 'failure');
 }
@@ -154,6 +157,7 @@ async function table(page, id) {
   await page.click('#retry-picked');
   await page.waitForSelector('#preview-parts');
   ok((await page.textContent('#preview-parts')) === '1' && (await page.textContent('dialog')).includes(`Part ${BROKEN}.`), 'one selected: the preview names it');
+  ok(/^The campaign ends in \d+ s; \d+\.\d+ USD more\.$/.test(await page.textContent('#preview-forecast')), 'with the new end and what it adds', await page.textContent('dialog'));
   equal(await page.locator(`#${none}`).count(), 0, 'and nothing is said of an empty selection');
   await page.keyboard.press('Escape');
   await page.click('#skip-every');

@@ -4,14 +4,18 @@
 #include "api/server/idempotency.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
+#include "api/server/response_cache.h"
 #include "api/server/routes.h"
 #include "campaigns.h"
 #include "core/leader/operations.h"
+#include "retry_preview.h"
 #include "selection.h"
 #include "store/api/campaigns.h"
 #include "store/api/operations.h"
 #include "store/api/parts.h"
 #include "store/pg/tx.h"
+
+#define SAME_PREVIEW_US (2 * USEC_PER_SEC)
 
 struct bulk_change {
     enum verb verb; /* RETRY, SKIP, HOLD or RELEASE */
@@ -123,18 +127,53 @@ static bool bulk_count(struct api_req *r, const struct bulk_change *t, struct ap
                                : apidb_hold_count(r->db, &t->query, from, ret, err);
 }
 
+/* A forecast of a large campaign takes seconds: one is computed at a time, as for the forecast
+ * itself, and a preview that is asked for again at once is the same. */
+struct preview_wanted {
+    struct api_req *r;
+    const struct bulk_change *t;
+    const struct apidb_match *match;
+};
+
+static bool preview_make(void *ctx, struct buf *out, struct err *err)
+{
+    const struct preview_wanted *of = ctx;
+    const struct bulk_change *t = of->t;
+    struct json_out w;
+    json_out_init(&w, out);
+    json_out_object(&w, NULL);
+    json_out_bool(&w, "dry_run", true);
+    json_out_i64(&w, "parts", of->match->parts);
+    json_out_raw(&w, "sample", buf_str(&of->match->sample));
+    json_out_i64(&w, "lost_micro_usd", of->match->lost_musd);
+    if (t->verb != VERB_RETRY || of->match->parts == 0) {
+        json_out_null(&w, "forecast");
+        json_out_i64(&w, "pools_lost", 0);
+    } else if (!retry_preview_out(of->r, &t->query, &t->order, &w, err)) {
+        return false;
+    }
+    json_out_end_object(&w);
+    return true;
+}
+
 static bool bulk_preview(struct api_req *r, const struct bulk_change *t, struct err *err)
 {
     struct apidb_match m = {.sample = BUF_INIT(4096)};
+    AUTO_JSON json_t *json = selection_to_json(&t->sel);
+    AUTO_FREE char *selector = json_text(json);
+    AUTO_FREE char *changes = changes_text(t);
+    AUTO_FREE char *answer = NULL;
+    struct preview_wanted of = {r, t, &m};
     bool ok = bulk_count(r, t, &m, err);
-    if (ok) {
-        buf_addf(&r->out,
-                 "{\"dry_run\":true,\"parts\":%lld,\"sample\":%s,\"lost_micro_usd\":%lld}\n",
-                 (long long)m.parts, buf_cstr(&m.sample), (long long)m.lost_musd);
-        (void)reply_out(r, 200);
-    }
+    const struct response_cache_ask ask = {
+        .key = arena_printf(&r->arena, "%s %lld %s %s", verb_name(t->verb),
+                            (long long)t->campaign_id, selector, changes),
+        .version = response_cache_version(&m.parts, sizeof m.parts),
+        .same_us = SAME_PREVIEW_US,
+        .in_turn = t->verb == VERB_RETRY};
+    ok = ok && response_cache_answer(req_answers(r), &ask, preview_make, &of, &answer, err);
     buf_done(&m.sample);
-    return ok;
+    return ok && reply_json(r, 200, str_of(answer));
 }
 
 static bool bulk_write(struct api_req *r, const struct bulk_change *t, int64_t *ret_id,

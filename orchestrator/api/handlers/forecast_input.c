@@ -6,6 +6,7 @@
 #include "core/spec/spec_json.h"
 #include "forecast_history.h"
 #include "forecast_sizes.h"
+#include "forecast_slots.h"
 #include "store/pg/tx.h"
 #include "store/rows/view.h"
 
@@ -14,6 +15,7 @@
 #define MB                  (INT64_C(1024) * 1024)
 #define COLD_START_S        180 /* until the stage's own starts are known */
 #define RETRY_WAIT_S        30
+#define RETRY_PARTS_MAX     300000
 #define CREATES_PER_S       1.0 /* SageMaker's default rate */
 #define CREATES_PER_S_MAX   1e6
 #define FORECAST_CPU_US     (2 * USEC_PER_SEC) /* of one answer: forecast, what-if and advice */
@@ -33,10 +35,10 @@ struct forecast_facts {
     const char **project_names;
     struct forecast_stage *stages;
     struct forecast_facts_stage *own;
-    struct quota_ledger *slots;
-    struct quota_ledger_account account;
+    struct forecast_slots slots;
     int stages_cap;
     int64_t target_id;             /* 0: none yet */
+    bool retry;                    /* ended stages of the target may run again */
     struct apidb_part_waiting why; /* in.why_task_id, if it waits */
     size_t parts_n;                /* entries in all stages */
     int64_t cpu_until_us;          /* of the thread that loaded it */
@@ -49,7 +51,7 @@ struct forecast_input *forecast_facts_input(struct forecast_facts *a)
 
 const char *forecast_facts_type(const struct forecast_facts *a, int slots_i)
 {
-    return slots_i >= 0 && slots_i < a->in.slots_n ? a->slots[slots_i].instance_type : "";
+    return slots_i >= 0 && slots_i < a->slots.n ? a->slots.at[slots_i].instance_type : "";
 }
 
 void forecast_facts_free(struct forecast_facts *a)
@@ -67,7 +69,7 @@ void forecast_facts_free(struct forecast_facts *a)
     free(a->project_names);
     free(a->stages);
     free(a->own);
-    free(a->slots);
+    free(a->slots.at);
     arena_done(&a->arena);
     free(a);
 }
@@ -80,61 +82,6 @@ void forecast_facts_freep(struct forecast_facts **a)
 static musd_t left_of(musd_t cap, musd_t used)
 {
     return cap < 0 ? INT64_MAX : MAX(0, cap - used);
-}
-
-static int slots_find(const struct forecast_facts *a, const char *instance_type, enum market market)
-{
-    for (int i = 0; i < a->in.slots_n; i++) {
-        if (a->slots[i].market == market && strcmp(a->slots[i].instance_type, instance_type) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-static struct quota_ledger *slots_add(struct forecast_facts *a, const char *instance_type,
-                                      enum market market)
-{
-    a->slots = xrealloc(a->slots, (size_t)(a->in.slots_n + 1) * sizeof *a->slots);
-    struct quota_ledger *s = &a->slots[a->in.slots_n++];
-    *s = (struct quota_ledger){.market = market,
-                               .quota = -1,
-                               .warm_quota = -1,
-                               .operator_limit = -1,
-                               .refused_limit = -1,
-                               .price_musd_per_hour = -1};
-    (void)snprintf(s->instance_type, sizeof s->instance_type, "%s", instance_type);
-    return s;
-}
-
-static bool load_slots(struct forecast_facts *a, struct store *db, struct err *err)
-{
-    AUTO_FREE struct slots_row *rows = NULL;
-    size_t n = 0;
-    int64_t quota[ACCOUNT_QUOTA_COUNT];
-    if (!view_slots(db, &rows, &n, err) || !view_account_quotas(db, quota, err)) {
-        return false;
-    }
-    struct quota_ledger_account *all = &a->account;
-    all->total[MARKET_ON_DEMAND].limit = quota[ACCOUNT_INSTANCES];
-    all->total[MARKET_SPOT].limit = quota[ACCOUNT_SPOT_INSTANCES];
-    all->per_job = quota[ACCOUNT_PER_JOB];
-    all->longest_run_s = quota[ACCOUNT_RUN_S];
-    all->volume_gb = quota[ACCOUNT_VOLUME_GB];
-    for (size_t i = 0; i < n; i++) {
-        struct quota_ledger *s = slots_add(a, rows[i].instance_type, rows[i].market);
-        s->held = rows[i].held;
-        s->warm_idle = rows[i].warm_idle;
-        s->foreign = rows[i].foreign;
-        s->foreign_us = rows[i].foreign_us;
-        s->quota = rows[i].limit;
-        s->warm_quota = rows[i].warm_limit;
-        s->operator_limit = rows[i].operator_limit;
-        s->refused_limit = rows[i].refused_limit;
-        s->price_musd_per_hour = rows[i].price_musd_per_hour;
-        all->total[rows[i].market].held += rows[i].held + rows[i].warm_idle;
-    }
-    return true;
 }
 
 /* Projects with their limits; row 0 is the whole installation. */
@@ -273,11 +220,13 @@ static bool load_stage(struct forecast_facts *a, struct store *db, const struct 
     st->campaign_i = a->in.campaigns_n;
     st->spec = spec;
     st->stage = spec->stages[spec_i];
-    st->may_start = row->state == STAGE_RUNNING || row->state == STAGE_BLOCKED;
+    bool again = a->retry && row->campaign_id == a->target_id;
+    bool ended = stage_state_terminal(row->state);
+    st->may_start = row->state == STAGE_RUNNING || row->state == STAGE_BLOCKED || (again && ended);
     set_needs(st, spec, index_of);
     stage_defaults(st);
     st->parts_limit = row->parts_limit;
-    if (stage_state_terminal(row->state)) {
+    if (ended && !again) {
         return true;
     }
     st->held_n = row->counts[TASK_HELD];
@@ -352,7 +301,7 @@ static bool load_jobs(struct forecast_facts *a, struct store *db, struct err *er
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        int slots_i = slots_find(a, rows[i].instance_type, rows[i].market);
+        int slots_i = forecast_slots_find(&a->slots, rows[i].instance_type, rows[i].market);
         for (int k = 0; k < a->in.stages_n && rows[i].holds; k++) {
             if (a->stages[k].stage_id == rows[i].stage_id) {
                 struct forecast_facts_stage *own = &a->own[k];
@@ -385,8 +334,9 @@ static void settle_pointers(struct forecast_facts *a)
     a->in.stages = a->stages;
     a->in.campaigns = a->campaigns;
     a->in.projects = a->projects;
-    a->in.slots = a->slots;
-    a->in.account = &a->account;
+    a->in.slots = a->slots.at;
+    a->in.slots_n = a->slots.n;
+    a->in.account = &a->slots.account;
 }
 
 static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaign_id,
@@ -395,7 +345,7 @@ static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaig
     AUTO_FREE struct campaign_version *live = NULL;
     size_t n = 0;
     bool found = campaign_id == 0;
-    if (!load_slots(a, db, err) || !load_projects(a, db, err) ||
+    if (!forecast_slots_load(&a->slots, db, err) || !load_projects(a, db, err) ||
         !view_versions(db, &live, &n, err) ||
         (a->in.why_task_id != 0 &&
          !apidb_part_waiting(db, campaign_id, a->in.why_task_id, &a->why, err))) {
@@ -410,6 +360,10 @@ static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaig
             return false;
         }
         found = found || target;
+    }
+    if (!found && a->retry) {
+        *ret_ended = true;
+        return load_campaign(a, db, campaign_id, true, err) && load_jobs(a, db, err);
     }
     if (!found) {
         struct campaign_row c;
@@ -437,12 +391,12 @@ static bool expired(void *ctx)
     return clock_cpu_us() > a->cpu_until_us;
 }
 
-bool forecast_facts_load(struct api_req *r, int64_t campaign_id, int64_t why_task_id,
-                         struct forecast_facts **ret, bool *ret_ended, struct err *err)
+static bool facts_load(struct api_req *r, int64_t campaign_id, int64_t why_task_id, bool retry,
+                       struct forecast_facts **ret, bool *ret_ended, struct err *err)
 {
     AUTO_FORECAST_FACTS struct forecast_facts *a = xcalloc(1, sizeof *a);
     arena_init(&a->arena, AHEAD_ARENA_MAX);
-    a->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
+    a->slots.account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     a->in = (struct forecast_input){.now_us = clock_wall_us(),
                                     .seed = (uint64_t)campaign_id + 1,
                                     .creates_per_s = forecast_creates_per_s(r),
@@ -451,6 +405,7 @@ bool forecast_facts_load(struct api_req *r, int64_t campaign_id, int64_t why_tas
                                     .target_i = -1,
                                     .why_task_id = why_task_id};
     a->target_id = campaign_id;
+    a->retry = retry;
     AUTO_TX struct store *tx = r->db;
     if (!tx_begin(tx, TX_SNAPSHOT, err) || !load_all(a, tx, campaign_id, ret_ended, err) ||
         !tx_commit(tx, err)) {
@@ -462,6 +417,40 @@ bool forecast_facts_load(struct api_req *r, int64_t campaign_id, int64_t why_tas
     a->in.expired_ctx = a;
     *ret = TAKE(a);
     return true;
+}
+
+bool forecast_facts_load(struct api_req *r, int64_t campaign_id, int64_t why_task_id,
+                         struct forecast_facts **ret, bool *ret_ended, struct err *err)
+{
+    return facts_load(r, campaign_id, why_task_id, false, ret, ret_ended, err);
+}
+
+bool forecast_facts_load_retry(struct api_req *r, int64_t campaign_id, struct forecast_facts **ret,
+                               bool *ret_live, struct err *err)
+{
+    bool ended = false;
+    bool ok = facts_load(r, campaign_id, 0, true, ret, &ended, err);
+    *ret_live = ok && !ended;
+    return ok;
+}
+
+void forecast_facts_add_parts(struct forecast_facts *a, int64_t stage_id, int64_t n, int64_t size)
+{
+    for (int i = 0; i < a->in.stages_n; i++) {
+        struct forecast_facts_stage *own = &a->own[i];
+        if (a->stages[i].stage_id != stage_id || a->stages[i].campaign_i != a->in.target_i) {
+            continue;
+        }
+        if (own->times != NULL || n > RETRY_PARTS_MAX) {
+            a->in.too_large = true;
+            return;
+        }
+        for (int64_t k = 0; k < n; k++) {
+            part_add(own, &(struct forecast_part){
+                              .task_id = -1 - k, .seq = (uint32_t)k, .size_mb = size_mb_of(size)});
+        }
+    }
+    settle_pointers(a);
 }
 
 /* The project a file names; a new project has no limits. */
@@ -510,8 +499,8 @@ void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s)
         enum market market = sp->spot ? MARKET_SPOT : MARKET_ON_DEMAND;
         expect_mean(st, own);
         for (int k = 0; k < sp->instance_type_n; k++) {
-            if (slots_find(a, sp->instance_type[k], market) < 0) {
-                (void)slots_add(a, sp->instance_type[k], market);
+            if (forecast_slots_find(&a->slots, sp->instance_type[k], market) < 0) {
+                (void)forecast_slots_add(&a->slots, sp->instance_type[k], market);
             }
         }
     }
@@ -548,9 +537,9 @@ static void check_type(const struct forecast_facts *a, const struct what_if *w, 
     if (w->instance_type[0] == '\0') {
         return;
     }
-    int i = slots_find(a, w->instance_type, MARKET_ON_DEMAND);
-    bool priced = i >= 0 && a->slots[i].price_musd_per_hour >= 0;
-    bool limited = w->slots >= 0 || (i >= 0 && a->slots[i].quota >= 0);
+    int i = forecast_slots_find(&a->slots, w->instance_type, MARKET_ON_DEMAND);
+    bool priced = i >= 0 && a->slots.at[i].price_musd_per_hour >= 0;
+    bool limited = w->slots >= 0 || (i >= 0 && a->slots.at[i].quota >= 0);
     if (!priced || !limited) {
         faults_add(f, (struct position){1, 1}, "type", "unknown_type",
                    priced ? "give slots= with it" : "drover quotas lists the types that are known",

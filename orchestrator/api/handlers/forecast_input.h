@@ -14,6 +14,12 @@ double forecast_creates_per_s(const struct api_req *r);
  * owns *ret. ERR_NOT_FOUND: no such campaign. An ended campaign sets *ret_ended instead. */
 bool forecast_facts_load(struct api_req *r, int64_t campaign_id, int64_t why_task_id,
                          struct forecast_facts **ret, bool *ret_ended, struct err *err) MUST_CHECK;
+/* The same for a campaign of which people may retry parts: one that has ended is the target, too,
+ * with its ended stages. *ret_live: it has not ended. */
+bool forecast_facts_load_retry(struct api_req *r, int64_t campaign_id, struct forecast_facts **ret,
+                               bool *ret_live, struct err *err) MUST_CHECK;
+/* n parts of this size of a stage of the target wait again. Nothing when it is none of them. */
+void forecast_facts_add_parts(struct forecast_facts *a, int64_t stage_id, int64_t n, int64_t size);
 /* Add the campaign of a dry run and make it the target. `s` must live as long as `a`. */
 void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s);
 /* Input for forecast_run, owned by a. Callers may set runs. */

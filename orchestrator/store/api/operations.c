@@ -26,6 +26,34 @@ bool apidb_retry_count(struct store *s, const struct apidb_selector *sel, struct
     return true;
 }
 
+bool apidb_retry_stages(struct store *s, const struct apidb_selector *sel,
+                        const char *instance_type, int volume_gb, struct apidb_retry_stage **ret,
+                        size_t *ret_n, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, sel->campaign_id);
+    param_i64(&p, sel->stage_id);
+    param_i16_array(&p, sel->causes, sel->causes_n);
+    param_i32_array(&p, sel->parts, sel->parts_n);
+    param_bool(&p, sel->causes_n > 0);
+    param_bool(&p, sel->parts_n > 0);
+    param_text(&p, instance_type);
+    param_i32(&p, volume_gb);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_RETRY_STAGES), &p, &res, err)) {
+        return false;
+    }
+    *ret_n = (size_t)row_count(res);
+    *ret = xcalloc(*ret_n + 1, sizeof **ret);
+    for (int i = 0; i < row_count(res); i++) {
+        (*ret)[i] = (struct apidb_retry_stage){.stage_id = row_i64(res, i, 0),
+                                               .parts = row_i64(res, i, 1),
+                                               .size = row_i64(res, i, 2),
+                                               .pools_lost = row_i64(res, i, 3)};
+    }
+    return true;
+}
+
 bool apidb_hold_count(struct store *s, const struct apidb_selector *sel, enum task_state state,
                       struct apidb_match *ret, struct err *err)
 {

@@ -20,6 +20,15 @@ struct apidb_match {
  * the lock of the campaign's row. */
 bool apidb_retry_count(struct store *s, const struct apidb_selector *sel, struct apidb_match *ret,
                        struct err *err) MUST_CHECK;
+struct apidb_retry_stage {
+    int64_t stage_id, parts, size; /* the mean size of some of them, bytes */
+    int64_t pools_lost;            /* idle warm pools that another type or volume does not match */
+};
+/* The failed parts that match, by stage. instance_type "", volume_gb 0: as before. The caller frees
+ * *ret. */
+bool apidb_retry_stages(struct store *s, const struct apidb_selector *sel,
+                        const char *instance_type, int volume_gb, struct apidb_retry_stage **ret,
+                        size_t *ret_n, struct err *err) MUST_CHECK;
 /* Count the parts of this state, TASK_WAITING or TASK_HELD, that match; causes are not asked for.
  * The sample is of named parts only. */
 bool apidb_hold_count(struct store *s, const struct apidb_selector *sel, enum task_state state,

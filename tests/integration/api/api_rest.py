@@ -399,6 +399,11 @@ def check_parts(t, a):
     b = a.get("/v1/parts/c-1/3")[1]
     x = b["attempt_list"][0]
     t.ok(b["state"] == "failed" and b["cause"] == "disk_full" and x["cost_micro_usd"] == 1234567 and x["job_name"] == "d-1-3-a1" and x["state"] == "failed", "one part with its tries", b)
+    t.eq(x["console_url"], None, "without a page at AWS, of which no job is known")
+    for partition, region, host in (("aws", "eu-west-1", "console.aws.amazon.com"), ("aws-cn", "cn-north-1", "console.amazonaws.cn"), ("aws-us-gov", "us-gov-west-1", "console.amazonaws-us-gov.com")):
+        a.sql(f"UPDATE attempt SET arn = 'arn:{partition}:sagemaker:{region}:111122223333:training-job/d-1-3-a1' WHERE name = 'd-1-3-a1'")
+        t.eq(a.get("/v1/parts/c-1/3")[1]["attempt_list"][0]["console_url"], f"https://{region}.{host}/sagemaker/home?region={region}#/jobs/d-1-3-a1", f"its page in the console of {partition}")
+    a.sql("UPDATE attempt SET arn = '' WHERE name = 'd-1-3-a1'")
     b = a.get("/v1/campaigns/c-1/failures")[1]
     g = b["groups"]
     t.ok(b["parts"] == 5 and b["final"] == 5 and [(x["cause"], x["parts"], x["sample"]) for x in g] == [("disk_full", 3, [3, 5, 8]), ("oom", 2, [2, 11])]
@@ -592,6 +597,32 @@ def check_retry(t, a):
     s2, b2, _ = a.post("/v1/campaigns/c-1:retry", {"selector": {"parts": [2]}}, key)
     t.ok(s1 == s2 == 202 and b1 == b2 and b1["parts"] == 1, "a keyed retry is answered once")
     t.ok(b1["undoable"] and b1["undo"] is None and not any(o["undoable"] for o in a.get("/v1/operations")[1]["operations"] if o["parts"] == 0), "what goes on can be undone, what moved nothing cannot")
+
+
+def check_retry_preview(t, a):
+    """What a retry adds: end and cost, also of a campaign that has ended, and the warm pools that it would not use."""
+    cid = a.submit(spec("previewed", "{from: api}", "    expect: {duration: 30m}"))[1]["id"]
+    n = cid[2:]
+    assert a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", "".join('{"uri":"s3://a/%d","size":1}\n' % i for i in range(8)))[0] == 201
+    leader_takes(a, int(n))
+    leader_fails(a, int(n), (1, 2, 3, 4), 7)
+    ask = lambda parts="1-3", **changes: a.post(f"/v1/campaigns/{cid}:retry?dry_run=true", {"selector": {"parts": parts}, "changes": changes})[1]  # noqa: E731
+    b = ask()
+    f = b["forecast"]
+    price = 204000 * 30 // 60
+    t.ok(f["known"] and f["reason"] is None and f["end"]["p50_seconds"] > f["now"]["p50_seconds"] > 1500 and abs(f["added_micro_usd"] - 3 * price) < price, "a preview says the new end and what is added", b)
+    t.ok(ask("1")["forecast"]["added_micro_usd"] < f["added_micro_usd"], "for as many parts as are meant")
+    t.ok(ask("7")["forecast"] is None and b["pools_lost"] == 0, "and nothing when none is")
+    a.sql(f"""INSERT INTO pool (attempt_id, campaign_id, stage_id, state, fingerprint, instance_type, instances, keep_alive_s)
+        SELECT id, campaign_id, stage_id, 'available', 1, instance_type, 1, 600 FROM attempt WHERE campaign_id = {n} ORDER BY id LIMIT 2;
+        UPDATE attempt SET volume_gb = 100 WHERE campaign_id = {n}""")
+    t.eq([ask(**c)["pools_lost"] for c in ({}, {"volume_gb": 100}, {"volume_gb": 120}, {"instance_type": "ml.c5.xlarge"})], [0, 0, 2, 0], "idle warm pools that another volume does not match are told")
+    a.sql(f"""DELETE FROM pool WHERE campaign_id = {n}; UPDATE campaign_run SET state = 'failed', ended_at = clock_timestamp() WHERE campaign_id = {n};
+        UPDATE stage_run SET state = 'failed', waiting = 0, done = 4 WHERE campaign_id = {n}; UPDATE task_run SET state = 3 WHERE campaign_id = {n} AND state = 0""")
+    f = ask("1-4")["forecast"]
+    t.ok(f["known"] and f["now"] is None and f["end"]["p50_seconds"] > 1500 and abs(f["added_micro_usd"] - 4 * price) < 2 * price, "so does one of a campaign that has ended", f)
+    a.sql("DELETE FROM price WHERE instance_type = 'ml.c5.xlarge'")
+    t.ok(ask("1-2")["forecast"]["added_micro_usd"] is None, "without a price it does not guess what it adds")
 
 
 def check_undo(t, a):
@@ -929,6 +960,7 @@ def run(t, pg):
     check_headers(t, a)
     check_guidance(t, a)
     check_holds(t, a)
+    check_retry_preview(t, a)
     check_hostile(t, a)
     check_plain(t, a)
     check_live_name(t, a)
