@@ -127,8 +127,8 @@ static bool bulk_count(struct api_req *r, const struct bulk_change *t, struct ap
                                : apidb_hold_count(r->db, &t->query, from, ret, err);
 }
 
-/* A forecast of a large campaign takes seconds: one is computed at a time, as for the forecast
- * itself, and a preview that is asked for again at once is the same. */
+/* A forecast of a large campaign takes seconds: a preview that is asked for again at once is the
+ * same. */
 struct preview_wanted {
     struct api_req *r;
     const struct bulk_change *t;
@@ -169,8 +169,7 @@ static bool bulk_preview(struct api_req *r, const struct bulk_change *t, struct 
         .key = arena_printf(&r->arena, "%s %lld %s %s", verb_name(t->verb),
                             (long long)t->campaign_id, selector, changes),
         .version = response_cache_version(&m.parts, sizeof m.parts),
-        .same_us = SAME_PREVIEW_US,
-        .in_turn = t->verb == VERB_RETRY};
+        .same_us = SAME_PREVIEW_US};
     ok = ok && response_cache_answer(req_answers(r), &ask, preview_make, &of, &answer, err);
     buf_done(&m.sample);
     return ok && reply_json(r, 200, str_of(answer));

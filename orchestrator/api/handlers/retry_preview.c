@@ -1,50 +1,79 @@
 /* See retry_preview.h. The forecast is computed twice, without and with the parts that would wait
  * again; the second one counts what has ended as open. */
 #include "retry_preview.h"
+#include "api/server/response_cache.h"
+#include "api/server/server.h"
 #include "forecast_out.h"
 
-/* Since a duration is of the model, a change of type or volume is not in it. */
+#define TURN_US USEC_PER_SEC /* the preview waits no longer for other forecasts */
+
+struct both {
+    struct forecast now, then;
+    bool live; /* the campaign has not ended: now is of it */
+    musd_t before_musd;
+};
+
+/* Since durations are of the model, a change of type or volume is not in it. False: *err says why
+ * it is not known. */
 static bool forecast_both(struct api_req *r, int64_t campaign_id,
-                          const struct apidb_retry_stage *stages, size_t n, struct json_out *w,
+                          const struct apidb_retry_stage *stages, size_t n, struct both *ret,
                           struct err *err)
 {
     AUTO_FORECAST_FACTS struct forecast_facts *a = NULL;
-    bool live = false;
-    struct forecast now = {.known = true};
-    struct forecast then;
-    if (!forecast_facts_load_retry(r, campaign_id, &a, &live, err)) {
+    if (!forecast_facts_load_retry(r, campaign_id, &a, &ret->live, err)) {
         return false;
     }
     const struct forecast_input *in = forecast_facts_input(a);
-    musd_t before = in->campaigns[in->target_i].spent_musd;
-    if (live && !forecast_run(in, &now, err)) {
+    ret->before_musd = in->campaigns[in->target_i].spent_musd;
+    if (ret->live && !forecast_run(in, &ret->now, err)) {
         return false;
     }
     for (size_t i = 0; i < n; i++) {
         forecast_facts_add_parts(a, stages[i].stage_id, stages[i].parts, stages[i].size);
     }
-    if (!forecast_run(in, &then, err)) {
-        return false;
-    }
-    before = live && now.known ? now.cost_musd.p50 : before;
-    json_out_bool(w, "known", then.known);
-    json_out_str(w, "reason", forecast_reason(&r->arena, &then));
-    if (live && now.known) {
-        forecast_out_times(w, "now", &now.end_us);
+    ret->before_musd = ret->live && ret->now.known ? ret->now.cost_musd.p50 : ret->before_musd;
+    return forecast_run(in, &ret->then, err);
+}
+
+static void times_or_null(struct json_out *w, const char *key, bool known, const struct forecast *f)
+{
+    if (known) {
+        forecast_out_times(w, key, &f->end_us);
     } else {
-        json_out_null(w, "now");
+        json_out_null(w, key);
     }
-    if (then.known) {
-        forecast_out_times(w, "end", &then.end_us);
-    } else {
-        json_out_null(w, "end");
-    }
-    if (then.known && now.known && then.price_known) {
-        json_out_i64(w, "added_micro_usd", MAX(INT64_C(0), then.cost_musd.p50 - before));
+}
+
+static void out_both(struct api_req *r, const struct both *f, const char *why, struct json_out *w)
+{
+    bool known = why == NULL && f->then.known;
+    bool compared = known && (!f->live || f->now.known) && f->then.price_known;
+    json_out_object(w, "forecast");
+    json_out_bool(w, "known", known);
+    json_out_str(w, "reason", why != NULL ? why : forecast_reason(&r->arena, &f->then));
+    times_or_null(w, "now", known && f->live && f->now.known, &f->now);
+    times_or_null(w, "end", known, &f->then);
+    if (compared) {
+        json_out_i64(w, "added_micro_usd", MAX(INT64_C(0), f->then.cost_musd.p50 - f->before_musd));
     } else {
         json_out_null(w, "added_micro_usd");
     }
-    return true;
+    json_out_end_object(w);
+}
+
+/* A preview does not fail for want of a forecast. */
+static void out_forecast(struct api_req *r, int64_t campaign_id,
+                         const struct apidb_retry_stage *stages, size_t n, struct json_out *w)
+{
+    struct both f = {0};
+    struct err err = ERR_INIT;
+    if (!response_cache_turn_soon(req_answers(r), TURN_US)) {
+        out_both(r, &f, "other forecasts are being made just now", w);
+        return;
+    }
+    bool ok = forecast_both(r, campaign_id, stages, n, &f, &err);
+    response_cache_turn_end(req_answers(r));
+    out_both(r, &f, ok ? NULL : err.message, w);
 }
 
 bool retry_preview_out(struct api_req *r, const struct apidb_selector *sel,
@@ -62,11 +91,7 @@ bool retry_preview_out(struct api_req *r, const struct apidb_selector *sel,
     if (n == 0) {
         json_out_null(w, "forecast");
     } else {
-        json_out_object(w, "forecast");
-        if (!forecast_both(r, sel->campaign_id, stages, n, w, err)) {
-            return false;
-        }
-        json_out_end_object(w);
+        out_forecast(r, sel->campaign_id, stages, n, w);
     }
     json_out_i64(w, "pools_lost", lost);
     return true;

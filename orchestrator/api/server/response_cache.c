@@ -321,6 +321,15 @@ void response_cache_turn(struct response_cache *c)
     (void)pthread_mutex_lock(&c->turn);
 }
 
+bool response_cache_turn_soon(struct response_cache *c, int64_t wait_us)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (until.tv_nsec / 1000 + wait_us) / USEC_PER_SEC;
+    until.tv_nsec = (until.tv_nsec / 1000 + wait_us) % USEC_PER_SEC * 1000;
+    return pthread_mutex_clocklock(&c->turn, CLOCK_MONOTONIC, &until) == 0;
+}
+
 void response_cache_turn_end(struct response_cache *c)
 {
     (void)pthread_mutex_unlock(&c->turn);

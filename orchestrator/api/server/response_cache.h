@@ -50,4 +50,7 @@ uint64_t response_cache_version(const void *p, size_t n);
 /* Wait for the turn to compute: one thread at a time. Only routes that are ROUTE_DEAR call it: they
  * never have all threads. */
 void response_cache_turn(struct response_cache *c);
+/* Waits for it for at most wait_us; false: others still have it. Any route may call it with a short
+ * wait. */
+bool response_cache_turn_soon(struct response_cache *c, int64_t wait_us) MUST_CHECK;
 void response_cache_turn_end(struct response_cache *c);

@@ -78,7 +78,7 @@ def why_did_they_fail(s):
 
 
 def retry_bigger(s):
-    says(s.types("retry", "c-1", "--cause", "disk_full", "--volume", "60", answer=b"n\n"), 2, r"2 parts", r"60 GB", r"\[y/N\] n\nnothing was changed\n$")
+    says(s.types("retry", "c-1", "--cause", "disk_full", "--volume", "60", answer=b"n\n"), 2, r"2 parts", r"(with it the campaign ends in .* USD more|new end and cost: )", r"60 GB", r"\[y/N\] n\nnothing was changed\n$")
     tap.eq(s.api("GET", "/operations?campaign=c-1")["operations"], [], "and without a yes nothing is done")
     got = s.types("retry", "c-1", "--cause", "disk_full", "--volume", "60")
     says(got, 0, r"2 parts", r"3, ?7", r"60 GB", r"warm pool", r"\[y/N\] y", r"op-\d+", r"drover op cancel op-\d+")
