@@ -51,7 +51,9 @@ bool apidb_audit_page(struct store *s, const struct apidb_audit_query *q, struct
                       int64_t *ret_next, struct err *err)
 {
     struct apidb_audit_query rest = *q;
-    bool filters = q->campaign_id != 0 || q->who[0] != '\0' || q->action[0] != '\0' ||
+    /* an index has the rows of a campaign, and those of one action */
+    bool by_action = q->campaign_id == 0 && strchr(q->action, '.') != NULL;
+    bool filters = q->who[0] != '\0' || (q->action[0] != '\0' && !by_action) ||
                    q->projects[0] != '\0' || !q->admin;
     int64_t look_at = filters ? MAX(q->n, LOOK_AT_MIN) : q->n, looked;
     *ret_next = 0;
