@@ -466,7 +466,7 @@ def tokens(t, pg):
     t.eq(a.post(f"/v1/campaigns/{theirs}:pause", token=scoped)[0], 202, "and change")
     t.eq([a.call("POST", "/v1/campaigns?dry_run=true", spec("n", top=top), yaml, token=scoped)[0] for top in ("", "project: laion")], [403, 200], "a file is for its project")
     t.eq([p["name"] for p in a.get("/v1/projects", token=scoped)[1]["projects"]], ["laion"], "it sees its project")
-    t.eq([a.get(p, token=scoped)[0] for p in ("/v1/operations", "/v1/pools", "/metrics", "/v1/limits", "/v1/tokens")], [403] * 5, "what is about every project is refused")
+    t.eq([a.get(p, token=scoped)[0] for p in ("/v1/operations", "/v1/parked", "/metrics", "/v1/limits", "/v1/tokens")], [403] * 5, "what is about every project is refused")
     # limits
     s, b, h = a.get("/v1/limits")
     t.eq(a.call("PATCH", "/v1/limits", {"parts": 5})[0], 428, "limits take If-Match")
