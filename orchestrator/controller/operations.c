@@ -28,8 +28,8 @@ struct op_step {
     struct operation_writes w; /* as written */
 };
 
-/* From where the last page of this operation began: what was before it has moved. At the end once
- * more from the first part, since a part may have come into this state meanwhile. */
+/* Reads on from where the last page of this operation began, since the parts before it have moved.
+ * At the end it looks again from the first part: one may have come into this state meanwhile. */
 static bool read_rows(struct controller *c, struct op_step *s, size_t *ret_n, struct err *err)
 {
     enum task_state from = verb_parts_from(s->order.verb);
@@ -230,6 +230,13 @@ static bool list(struct controller *c, void *arg, struct err *err)
     return view_operations(c->store, &l->rows, &l->n, err);
 }
 
+/* It waits for another one, unless that one is set aside. */
+static bool waits(const struct controller *c, const struct list_arg *l, size_t i)
+{
+    int j = operation_waits_for(l->rows, (int)i);
+    return j >= 0 && parking_due(c, PARKING_OPERATION(l->rows[j].campaign_id, l->rows[j].id));
+}
+
 bool operations_tick(struct controller *c)
 {
     struct list_arg l = {0};
@@ -238,6 +245,8 @@ bool operations_tick(struct controller *c)
     for (size_t i = 0; i < l.n && c->leading; i++) {
         if (l.rows[i].undo) {
             (void)undo_step(c, &l.rows[i]);
+        } else if (waits(c, &l, i)) {
+            c->state.look_at_db = true;
         } else if (verb_parse(l.rows[i].kind) != VERB_ARCHIVE) {
             (void)step(c, &l.rows[i]);
         } else {

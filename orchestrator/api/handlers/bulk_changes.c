@@ -4,7 +4,6 @@
 #include "api/server/idempotency.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
-#include "api/server/response_cache.h"
 #include "api/server/routes.h"
 #include "campaigns.h"
 #include "core/leader/operations.h"
@@ -14,8 +13,6 @@
 #include "store/api/operations.h"
 #include "store/api/parts.h"
 #include "store/pg/tx.h"
-
-#define SAME_PREVIEW_US (2 * USEC_PER_SEC)
 
 struct bulk_change {
     enum verb verb; /* RETRY, SKIP, HOLD or RELEASE */
@@ -127,52 +124,28 @@ static bool bulk_count(struct api_req *r, const struct bulk_change *t, struct ap
                                : apidb_hold_count(r->db, &t->query, from, ret, err);
 }
 
-/* A forecast of a large campaign takes seconds: a preview that is asked for again at once is the
- * same. */
-struct preview_wanted {
-    struct api_req *r;
-    const struct bulk_change *t;
-    const struct apidb_match *match;
-};
-
-static bool preview_make(void *ctx, struct buf *out, struct err *err)
-{
-    const struct preview_wanted *of = ctx;
-    const struct bulk_change *t = of->t;
-    struct json_out w;
-    json_out_init(&w, out);
-    json_out_object(&w, NULL);
-    json_out_bool(&w, "dry_run", true);
-    json_out_i64(&w, "parts", of->match->parts);
-    json_out_raw(&w, "sample", buf_str(&of->match->sample));
-    json_out_i64(&w, "lost_micro_usd", of->match->lost_musd);
-    if (t->verb != VERB_RETRY || of->match->parts == 0) {
-        json_out_null(&w, "forecast");
-        json_out_i64(&w, "pools_lost", 0);
-    } else if (!retry_preview_out(of->r, &t->query, &t->order, &w, err)) {
-        return false;
-    }
-    json_out_end_object(&w);
-    return true;
-}
-
 static bool bulk_preview(struct api_req *r, const struct bulk_change *t, struct err *err)
 {
     struct apidb_match m = {.sample = BUF_INIT(4096)};
-    AUTO_JSON json_t *json = selection_to_json(&t->sel);
-    AUTO_FREE char *selector = json_text(json);
-    AUTO_FREE char *changes = changes_text(t);
-    AUTO_FREE char *answer = NULL;
-    struct preview_wanted of = {r, t, &m};
+    struct json_out w;
     bool ok = bulk_count(r, t, &m, err);
-    const struct response_cache_ask ask = {
-        .key = arena_printf(&r->arena, "%s %lld %s %s", verb_name(t->verb),
-                            (long long)t->campaign_id, selector, changes),
-        .version = response_cache_version(&m.parts, sizeof m.parts),
-        .same_us = SAME_PREVIEW_US};
-    ok = ok && response_cache_answer(req_answers(r), &ask, preview_make, &of, &answer, err);
+    if (ok) {
+        json_out_init(&w, &r->out);
+        json_out_object(&w, NULL);
+        json_out_bool(&w, "dry_run", true);
+        json_out_i64(&w, "parts", m.parts);
+        json_out_raw(&w, "sample", buf_str(&m.sample));
+        json_out_i64(&w, "lost_micro_usd", m.lost_musd);
+        if (t->verb == VERB_RETRY && m.parts > 0) {
+            ok = retry_preview_out(r, &t->query, &t->order, &w, err);
+        } else {
+            json_out_null(&w, "forecast");
+            json_out_i64(&w, "pools_lost", 0);
+        }
+        json_out_end_object(&w);
+    }
     buf_done(&m.sample);
-    return ok && reply_json(r, 200, str_of(answer));
+    return ok && reply_out(r, 200);
 }
 
 static bool bulk_write(struct api_req *r, const struct bulk_change *t, int64_t *ret_id,

@@ -13,8 +13,8 @@ struct both {
     musd_t before_musd;
 };
 
-/* Since durations are of the model, a change of type or volume is not in it. False: *err says why
- * it is not known. */
+/* Both use the durations of past attempts, so a changed type or volume does not alter them. False:
+ * *err says why there is no forecast. */
 static bool forecast_both(struct api_req *r, int64_t campaign_id,
                           const struct apidb_retry_stage *stages, size_t n, struct both *ret,
                           struct err *err)

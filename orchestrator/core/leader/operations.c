@@ -70,6 +70,19 @@ bool operation_read(const struct operation_row *op, struct operation_order *ret,
     return true;
 }
 
+int operation_waits_for(const struct operation_row *rows, int at)
+{
+    enum verb v = verb_parse(rows[at].kind);
+    enum verb opposite = v == VERB_HOLD ? VERB_RELEASE : v == VERB_RELEASE ? VERB_HOLD : VERB_COUNT;
+    for (int i = 0; i < at && opposite != VERB_COUNT; i++) {
+        if (rows[i].campaign_id == rows[at].campaign_id && !rows[i].undo &&
+            verb_parse(rows[i].kind) == opposite) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 static bool is_among(int64_t id, const int64_t *ids, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -21,6 +21,10 @@ int operation_rung(const struct spec_stage *stage, const char *instance_type);
  * none of it is carried out, because half of what was asked for is something else. */
 bool operation_read(const struct operation_row *op, struct operation_order *ret,
                     struct err *err) MUST_CHECK;
+/* rows: the open operations, oldest first. A hold and a release of one campaign would move the same
+ * parts to and fro without an end: the later one waits until the earlier one is done. The index of
+ * the one that rows[at] waits for; -1: none. One that is being undone keeps nobody. */
+int operation_waits_for(const struct operation_row *rows, int at);
 /* A page of tasks may be of several stages; one stage is done at a time. Moves the rows of the
  * first one's stage to the front, in their order, and writes their ids. Returns how many. Those in
  * busy[busy_n] are left out: an answer about them is under way (skip_done.h), so they do not move

@@ -612,6 +612,7 @@ def check_retry_preview(t, a):
     price = 204000 * 30 // 60
     t.ok(f["known"] and f["reason"] is None and f["end"]["p50_seconds"] > f["now"]["p50_seconds"] > 1500 and abs(f["added_micro_usd"] - 3 * price) < price, "a preview says the new end and what is added", b)
     t.ok(ask("1")["forecast"]["added_micro_usd"] < f["added_micro_usd"], "for as many parts as are meant")
+    t.ok(ask("0-2999")["parts"] == 4, "thousands of parts may be named")
     t.ok(ask("7")["forecast"] is None and b["pools_lost"] == 0, "and nothing when none is")
     a.sql(f"""INSERT INTO pool (attempt_id, campaign_id, stage_id, state, fingerprint, instance_type, instances, keep_alive_s)
         SELECT id, campaign_id, stage_id, 'available', 1, instance_type, 1, 600 FROM attempt WHERE campaign_id = {n} ORDER BY id LIMIT 2;

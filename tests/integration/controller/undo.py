@@ -194,6 +194,20 @@ def held(s):
     tap.ok(status == 409 and b"was cancelled" in text, "a cancelled one takes no release", (status, text))
 
 
+def to_and_fro(s, cid):
+    """A hold and a release of all parts at once: each is done in the end, the later one last."""
+    retry(s, cid)
+    parts = lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["parts"]  # noqa: E731
+    all_of_it = parts()["waiting"]
+    s.procs["droverd0"].send_signal(signal.SIGSTOP)  # both are there when the leader looks
+    for verb in ("hold", "release"):
+        psql(s, f"INSERT INTO operation (campaign_id, kind, selector, total, created_by) VALUES ({cid[2:]}, '{verb}', '{{}}', {all_of_it}, 'test')")
+    s.procs["droverd0"].send_signal(signal.SIGCONT)
+    open_ = "SELECT count(*) FROM operation WHERE state IN ('accepted', 'running')"
+    wait_for(lambda: s.sql(open_) == "0", 60, "the end of both")
+    tap.ok(parts()["waiting"] == all_of_it and parts()["held"] == 0, f"a hold and a release of {all_of_it} parts at once both end", parts())
+
+
 def main():
     with Stack("undo", quotas={"ml.c5.xlarge": 0, "ml.c5.2xlarge": STARTS}, parts=1, rows=1, lease_us=2000000, images={"undo/nap:1": ["/bin/sh", "-c", "sleep 600"], "undo/quick:1": ["/bin/true"]}) as s:
         s.start_pg()
@@ -211,6 +225,7 @@ def main():
         wait_for(lambda: s.ended(large) and s.ended(small), 60, "the end of the campaigns")
         before = whole(s, large, PARTS - PARTS // 10)
         on_the_way(s, large, before)
+        to_and_fro(s, large)
         some_started(s, small)
         held(s)
         tap.eq(s.sql("SELECT count(*) FROM check_counters()"), "0", "every sum is what is counted again")

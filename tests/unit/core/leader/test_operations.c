@@ -452,6 +452,20 @@ static void test_operations__one_stage_at_a_time(void **state)
     assert_int_equal(operation_pick(rows, 0, NULL, 0, ids), 0);
 }
 
+static void test_operations__a_release_waits_for_the_hold_before_it(void **state)
+{
+    (void)state;
+    const struct operation_row rows[] = {
+        {.campaign_id = 1, .kind = "hold"},    {.campaign_id = 2, .kind = "release"},
+        {.campaign_id = 1, .kind = "retry"},   {.campaign_id = 1, .kind = "hold"},
+        {.campaign_id = 1, .kind = "release"}, {.campaign_id = 2, .kind = "hold", .undo = true},
+        {.campaign_id = 2, .kind = "release"}, {.campaign_id = 2, .kind = "hold"}};
+    static const int wants[] = {-1, -1, -1, -1, 0, 1, -1, 1};
+    for (int i = 0; i < (int)ARRAY_LEN(rows); i++) {
+        assert_int_equal(operation_waits_for(rows, i), wants[i]);
+    }
+}
+
 static void test_operations__what_becomes_of_an_operation(void **state)
 {
     (void)state;
@@ -548,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_operations__memory_takes_over_only_what_was_written),
         cmocka_unit_test(test_operations__a_retry_changes_what_it_names_and_keeps_the_rest),
         cmocka_unit_test(test_operations__a_type_that_the_stage_does_not_list_is_refused),
+        cmocka_unit_test(test_operations__a_release_waits_for_the_hold_before_it),
         cmocka_unit_test(test_operations__held_parts_start_when_they_are_released),
         cmocka_unit_test(test_operations__a_released_part_is_asked_about_as_before),
         cmocka_unit_test(test_operations__what_cannot_be_read_is_not_carried_out),
