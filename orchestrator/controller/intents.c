@@ -164,6 +164,7 @@ static void forget_launch(struct intent_batch *b, int i)
     free(b->inputs[i].vars_json);
     b->inputs[i] = (struct task_input){0};
     b->intents[i].taken = false;
+    b->intents[i].refused[0] = '\0';
 }
 
 /* The batch was not taken: campaign by campaign, then launch by launch, so that only those wait
@@ -199,13 +200,24 @@ static void intend_each(struct controller *c, struct intent_batch *b)
     }
 }
 
+static enum launch_fault fault_of(const struct intent_batch *b, int i)
+{
+    return !b->lowered[i]                                ? LAUNCH_NO_REQUEST
+           : strcmp(b->intents[i].refused, "money") == 0 ? LAUNCH_NO_MONEY
+                                                         : LAUNCH_REFUSED;
+}
+
 static void put_back(struct controller *c, struct intent_batch *b, int i)
 {
     const struct sched_launch *l = &b->plan->launches[i];
     struct parking_subject who = subject_of(b, i);
     int64_t pause_us = parking_pause_us(&c->state, &who, clock_boot_us());
+    if (b->intents[i].refused[0] != '\0' && log_allow("intent_refused")) {
+        log_event(LOG_WARN, "intent_refused", LF_I("campaign", who.campaign_id),
+                  LF_I("task", who.ref_id), LF_S("by", b->intents[i].refused));
+    }
     if (!leader_put_back(&c->state, b->f.live_stages[l->stage_i], &l->task, &b->inputs[i],
-                         b->lowered[i], pause_us, clock_wall_us())) {
+                         fault_of(b, i), pause_us, clock_wall_us())) {
         log_event(LOG_ERROR, "part_is_not_waiting", LF_I("campaign", who.campaign_id),
                   LF_I("task", who.ref_id), LF_S("row", task_state_name(b->inputs[i].state)));
     }

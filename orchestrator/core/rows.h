@@ -155,7 +155,8 @@ struct intent {
     int64_t own_pool_id;  /* out: of the pool it will leave; 0 none */
     bool taken; /* out: false when wanted state, caps, slots or the task's state said no; nothing of
                    it is written */
-    char refused[12]; /* out: "" or what said no: campaign, money, task, pool, slots */
+    char refused[12]; /* out: "" or what said no: campaign, money, part_money,
+                         task, pool, slots */
 };
 
 struct attempt_record { /* one transition of an attempt and what follows from it */

@@ -59,8 +59,8 @@ free_slots AS MATERIALIZED (
       AND (:pool_taken::bigint > 0 OR held + warm_idle + :instances::int <= :slot_limit::bigint) FOR UPDATE),
 refused AS MATERIALIZED (
     SELECT CASE WHEN NOT EXISTS (SELECT FROM want) THEN 'campaign'
-        WHEN NOT (SELECT count(*) = 4 AND bool_and(fits) FROM room)
-          OR NOT (SELECT fits FROM task_room) THEN 'money'
+        WHEN NOT (SELECT count(*) = 4 AND bool_and(fits) FROM room) THEN 'money'
+        WHEN NOT (SELECT fits FROM task_room) THEN 'part_money'
         WHEN NOT EXISTS (SELECT FROM free_task) THEN 'task'
         WHEN :pool_taken::bigint > 0 AND NOT EXISTS (SELECT FROM free_pool) THEN 'pool'
         WHEN NOT EXISTS (SELECT FROM free_slots) THEN 'slots' ELSE '' END AS why),

@@ -67,6 +67,8 @@ export async function clicks(page) {
     return until(20, async () => (await get(`/operations?campaign=${id}`)).operations[0]?.parts === 2);
   });
   await journey('end a warm pool', async () => {
+    // Both are through: a part that still waited would take the first one's pool, between the question and its answer.
+    await until(60, async () => (await get(`/campaigns/${id}`)).counts.succeeded === 2);
     const pool = await until(60, async () => (await get(`/pools?campaign=${id}`)).pools.find((p) => p.state === 'available' && !p.reused_by));
     await press(page, '.idle-pool button');
     await page.waitForSelector('dialog');

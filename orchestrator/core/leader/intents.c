@@ -11,8 +11,9 @@
 #include <stdio.h>
 
 #define PLAN_AGAIN_MIN_US (100 * USEC_PER_MSEC)
-#define PLAN_AT_ONCE_US   USEC_PER_SEC       /* more is left than one plan may try */
-#define PUT_BACK_US       (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */
+#define PLAN_AT_ONCE_US   USEC_PER_SEC         /* more is left than one plan may try */
+#define PUT_BACK_US       (2 * USEC_PER_SEC)   /* a refused intent is proposed again after this */
+#define PUT_BACK_MAX_US   (120 * USEC_PER_SEC) /* or this, when it has been refused for as long */
 #define LOWER_FAILED_US   (300 * USEC_PER_SEC)
 
 struct launch_facts leader_launch_facts(const struct leader_view *v, const struct sched_plan *plan,
@@ -199,21 +200,49 @@ struct live_attempt *leader_apply_intent(struct leader_state *s, const struct la
     expect_pool(s, a, in);
     budget_state_move(s, f->campaign, a->stage, in->reserve_musd, 0, 0);
     f->campaign->last_start_us = now_us;
+    leader_propose_again(a->stage);
     task_counts_move(f->campaign, a->stage, TASK_WAITING, TASK_ACTIVE, 1);
     s->act = true;
     return a;
 }
 
+void leader_propose_again(struct live_stage *ls)
+{
+    ls->refused_until_us = ls->no_start_until_us = 0;
+}
+
+bool leader_no_start(const struct live_stage *ls, usec_t now_us)
+{
+    int64_t left_us = ls->no_start_until_us - now_us;
+    return left_us > 0 && left_us <= PUT_BACK_MAX_US; /* more: the clock was set back */
+}
+
+/* As long as it has been refused already. What was not refused for a while begins anew. */
+static int64_t refused_pause_us(struct live_stage *ls, usec_t now_us)
+{
+    if (now_us - ls->refused_until_us > PUT_BACK_MAX_US) {
+        ls->refused_since_us = now_us;
+    }
+    int64_t pause_us = MAX(now_us - ls->refused_since_us, PUT_BACK_US);
+    pause_us = MIN(pause_us, PUT_BACK_MAX_US);
+    ls->refused_until_us = now_us + pause_us;
+    return pause_us;
+}
+
 bool leader_put_back(struct leader_state *s, struct live_stage *ls,
                      const struct ready_queue_task *task, const struct task_input *input,
-                     bool lowered, int64_t pause_us, usec_t now_us)
+                     enum launch_fault fault, int64_t pause_us, usec_t now_us)
 {
     struct ready_queue_task t = *task;
     s->look_at_db = true;
     if (input->id != 0 && input->state != TASK_WAITING) {
         return false;
     }
-    t.not_before_us = now_us + MAX(pause_us, lowered ? PUT_BACK_US : LOWER_FAILED_US);
+    int64_t least_us = fault == LAUNCH_NO_REQUEST ? LOWER_FAILED_US : refused_pause_us(ls, now_us);
+    t.not_before_us = now_us + MAX(pause_us, least_us);
+    if (fault == LAUNCH_NO_MONEY) {
+        ls->no_start_until_us = ls->refused_until_us;
+    }
     ready_queue_push(ls->ready, &t);
     return true;
 }

@@ -40,12 +40,23 @@ bool leader_plan_request(const struct leader_state *s, const struct launch_facts
  * f->task. Returns the attempt; a->pool is new when it will leave one. */
 struct live_attempt *leader_apply_intent(struct leader_state *s, const struct launch_facts *f,
                                          const struct intent *in, usec_t now_us);
-/* Nothing was written of a launch: its task is proposed again after a while, which is longer when
- * no request could be made of it, and at least pause_us (it is parked). input: its row, id 0 when
- * it was not read. False: by its row it does not wait, so it is not proposed again. */
+/* Why nothing was written of a launch. */
+enum launch_fault {
+    LAUNCH_NO_REQUEST, /* none could be made of it */
+    LAUNCH_REFUSED,    /* its rows said no, or are locked */
+    LAUNCH_NO_MONEY    /* rows of money said no, which memory holds to be enough */
+};
+/* Its task is proposed again after a while: the longer, the longer its stage's intents have been
+ * refused, with none taken between; and at least pause_us (it is parked). Refused for money, no
+ * part of its stage is proposed before. input: its row, id 0 when it was not read. False: by its
+ * row it does not wait, so it is not proposed again. */
 bool leader_put_back(struct leader_state *s, struct live_stage *ls,
                      const struct ready_queue_task *task, const struct task_input *input,
-                     bool lowered, int64_t pause_us, usec_t now_us);
+                     enum launch_fault fault, int64_t pause_us, usec_t now_us);
+/* So it was, and no part of the stage is proposed yet. */
+bool leader_no_start(const struct live_stage *ls, usec_t now_us);
+/* An intent was taken, or people want something else: what was refused says nothing any more. */
+void leader_propose_again(struct live_stage *ls);
 
 /* Is the reason of a plan to be written for this stage? Not while its campaign is locked. */
 bool leader_reason_moves(const struct live_campaign *lc, const struct live_stage *ls,

@@ -51,6 +51,9 @@ struct live_stage {
     int64_t endpoint_next_us; /* boot: no intent before this */
     bool endpoint_there;      /* one of its tries is not proven absent */
     bool endpoint_no_model;   /* no job of the stage it serves has ended well */
+    /* Wall; the transaction refuses its intents, with none taken between: since then, proposed
+     * again then, and no part of it before that. */
+    usec_t refused_since_us, refused_until_us, no_start_until_us;
     struct duration duration; /* the last: its arrays are not cleared at first */
 };
 struct live_campaign {

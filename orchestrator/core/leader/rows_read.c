@@ -1,5 +1,6 @@
 /* See rows_read.h. */
 #include "rows_read.h"
+#include "intents.h"
 #include "parking.h"
 #include "skip_done.h"
 
@@ -190,9 +191,13 @@ void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *
     row->at_limit = now->at_limit;
     row->weight = now->weight;
     row->warn = now->warn;
+    bool edited = row->version != now->version;
     row->version = now->version;
     default_warn(lc);
     lc->budget_short = lc->budget_spent = lc->waits_for_person = false;
+    for (int i = 0; edited && i < lc->stages_n; i++) {
+        leader_propose_again(&lc->stages[i]);
+    }
 }
 
 void rows_refresh_stage(struct live_stage *ls, const struct stage_row *now)

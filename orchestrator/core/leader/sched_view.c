@@ -2,6 +2,7 @@
 #include "sched_view.h"
 #include "core/money/cost.h"
 #include "core/sched/ready_queue.h"
+#include "intents.h"
 #include "quota_learning.h"
 #include <stdlib.h>
 
@@ -48,7 +49,8 @@ static musd_t spent_of(void *ctx, int64_t task_id)
     return ch == NULL ? 0 : ch->spent_musd;
 }
 
-static enum wait_reason why_not(const struct live_campaign *lc, const struct live_stage *ls)
+static enum wait_reason why_not(const struct live_campaign *lc, const struct live_stage *ls,
+                                usec_t now_us)
 {
     if (lc->set_aside != WAIT_NONE) {
         return lc->set_aside;
@@ -64,7 +66,7 @@ static enum wait_reason why_not(const struct live_campaign *lc, const struct liv
         return WAIT_PAUSED;
     }
     if (lc->row.state == CAMPAIGN_RUNNING) {
-        return WAIT_NONE;
+        return leader_no_start(ls, now_us) ? WAIT_BACKOFF : WAIT_NONE;
     }
     return lc->budget_short || lc->waits_for_person ? WAIT_BUDGET : WAIT_HELD;
 }
@@ -139,9 +141,9 @@ static void fill_campaign(const struct live_campaign *lc, int project_i, struct 
 }
 
 static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int campaign_i,
-                       struct sched_stage *ret)
+                       usec_t now_us, struct sched_stage *ret)
 {
-    enum wait_reason why = why_not(lc, ls);
+    enum wait_reason why = why_not(lc, ls, now_us);
     duration_fit(&ls->duration);
     *ret = (struct sched_stage){
         .campaign_id = lc->row.id,
@@ -194,7 +196,7 @@ static void fill_stages(struct leader_state *st, struct leader_view *f)
             }
             f->live_stages[f->view.stages_n] = ls;
             f->live_campaigns[f->view.stages_n] = lc;
-            fill_stage(lc, ls, (int)i, &f->stages[f->view.stages_n++]);
+            fill_stage(lc, ls, (int)i, f->view.now_us, &f->stages[f->view.stages_n++]);
         }
     }
     f->view.stages = f->stages;

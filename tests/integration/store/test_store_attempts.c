@@ -193,7 +193,7 @@ static void test_attempts__money_spent_counts_against_a_cap_as_money_reserved_do
            "('stage', %lld, 999999)",
            (long long)w->c.stage_id);
     intend(w, &other, 1);
-    assert_string_equal(other.refused, "money");
+    assert_string_equal(other.refused, "part_money");
     pg_sql(w->db, "UPDATE cap SET per_task_musd = 1000000");
     intend(w, &other, 1);
     assert_true(other.taken);

@@ -225,7 +225,8 @@ static void after_commit(struct world *w, struct ctl *c, struct batch *b)
         struct launch_facts f = leader_launch_facts(&b->f, w->plan, i, &b->inputs[i]);
         struct live_stage *ls = b->f.live_stages[f.launch->stage_i];
         if (!b->intents[i].taken) {
-            (void)leader_put_back(&c->state, ls, &f.launch->task, f.task, true, 0, now_us);
+            (void)leader_put_back(&c->state, ls, &f.launch->task, f.task, LAUNCH_REFUSED, 0,
+                                  now_us);
             continue;
         }
         struct live_attempt *a = leader_apply_intent(&c->state, &f, &b->intents[i], now_us);

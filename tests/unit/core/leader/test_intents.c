@@ -243,22 +243,80 @@ static void test_intents__what_was_refused_is_proposed_again(void **state)
     struct one o;
     struct ready_queue_task t;
     one_init(&o);
-    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, true, 0, WALL));
+    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, LAUNCH_REFUSED, 0, WALL));
     assert_true(o.w.s.look_at_db);
     assert_false(ready_queue_peek(o.w.ls->ready, WALL + 2 * SEC - 1, &t));
     assert_true(ready_queue_pop(o.w.ls->ready, WALL + 2 * SEC, &t));
     assert_int_equal(t.task_id, 1001);
-    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, false, 0, WALL));
+    assert_true(
+        leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, LAUNCH_NO_REQUEST, 0, WALL));
     assert_false(ready_queue_peek(o.w.ls->ready, WALL + 300 * SEC - 1, &t));
     assert_true(ready_queue_pop(o.w.ls->ready, WALL + 300 * SEC, &t));
-    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, true, 60 * SEC, WALL));
+    assert_true(
+        leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, LAUNCH_REFUSED, 60 * SEC, WALL));
     assert_false(ready_queue_peek(o.w.ls->ready, WALL + 60 * SEC - 1, &t)); /* parked */
     assert_true(ready_queue_pop(o.w.ls->ready, WALL + 60 * SEC, &t));
     o.task.state = TASK_DONE; /* somebody changed its row */
-    assert_false(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, true, 0, WALL));
+    assert_false(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, LAUNCH_REFUSED, 0, WALL));
     assert_int_equal(ready_queue_n(o.w.ls->ready), 0);
     o.task.id = 0; /* its row was not read */
-    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, true, 0, WALL));
+    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, LAUNCH_REFUSED, 0, WALL));
+    one_done(&o);
+}
+
+/* When the first part of its stage is proposed again. */
+static usec_t proposed_at(struct one *o, enum launch_fault fault, usec_t now_us)
+{
+    struct ready_queue_task t;
+    assert_true(leader_put_back(&o->w.s, o->w.ls, &o->launch.task, &o->task, fault, 0, now_us));
+    assert_true(ready_queue_pop(o->w.ls->ready, USEC_NEVER, &t));
+    return t.not_before_us;
+}
+
+static void test_intents__what_is_refused_again_and_again_is_proposed_ever_less_often(void **state)
+{
+    (void)state;
+    struct one o;
+    one_init(&o);
+    const int64_t pauses_s[] = {2, 2, 4, 8, 16, 32, 64, 120, 120, 120};
+    usec_t now_us = WALL;
+    for (size_t i = 0; i < ARRAY_LEN(pauses_s); i++) {
+        usec_t at_us = proposed_at(&o, LAUNCH_REFUSED, now_us);
+        assert_int_equal((at_us - now_us) / SEC, pauses_s[i]);
+        /* One batch: the pause of its others is no longer. */
+        assert_int_equal(proposed_at(&o, LAUNCH_REFUSED, now_us), at_us);
+        assert_false(leader_no_start(o.w.ls, now_us)); /* their rows alone say no */
+        now_us = at_us;
+    }
+    assert_int_equal(proposed_at(&o, LAUNCH_REFUSED, now_us + 121 * SEC), now_us + 123 * SEC);
+    now_us += 200 * SEC;
+    assert_int_equal(proposed_at(&o, LAUNCH_REFUSED, now_us), now_us + 79 * SEC);
+    struct intent in = plan(&o);
+    in.taken = true;
+    (void)leader_apply_intent(&o.w.s, &o.f, &in, now_us);
+    assert_int_equal(proposed_at(&o, LAUNCH_REFUSED, now_us), now_us + 2 * SEC);
+    one_done(&o);
+}
+
+static void test_intents__refused_for_money_no_part_of_the_stage_is_proposed(void **state)
+{
+    (void)state;
+    struct one o;
+    one_init(&o);
+    const usec_t until_us = WALL + 2 * SEC;
+    assert_int_equal(proposed_at(&o, LAUNCH_NO_MONEY, WALL), until_us);
+    assert_true(leader_no_start(o.w.ls, until_us - 1));
+    assert_false(leader_no_start(o.w.ls, until_us));
+    assert_int_equal(proposed_at(&o, LAUNCH_NO_MONEY, until_us + 90 * SEC), until_us + 182 * SEC);
+    assert_true(leader_no_start(o.w.ls, until_us + 181 * SEC));
+    assert_false(leader_no_start(o.w.ls, WALL)); /* the clock was set back */
+    leader_propose_again(o.w.ls);
+    assert_false(leader_no_start(o.w.ls, until_us + 181 * SEC));
+    assert_int_equal(proposed_at(&o, LAUNCH_NO_MONEY, until_us + 182 * SEC), until_us + 184 * SEC);
+    struct intent in = plan(&o);
+    in.taken = true;
+    (void)leader_apply_intent(&o.w.s, &o.f, &in, until_us + 183 * SEC);
+    assert_false(leader_no_start(o.w.ls, until_us + 183 * SEC));
     one_done(&o);
 }
 
@@ -361,6 +419,8 @@ int main(void)
         cmocka_unit_test(test_intents__memory_after_the_commit),
         cmocka_unit_test(test_intents__on_a_pools_instances),
         cmocka_unit_test(test_intents__what_was_refused_is_proposed_again),
+        cmocka_unit_test(test_intents__what_is_refused_again_and_again_is_proposed_ever_less_often),
+        cmocka_unit_test(test_intents__refused_for_money_no_part_of_the_stage_is_proposed),
         cmocka_unit_test(test_intents__money_that_is_short),
         cmocka_unit_test(test_intents__a_price_that_is_not_known_holds_nobody),
         cmocka_unit_test(test_intents__when_the_next_plan_is_made),

@@ -188,7 +188,12 @@ static void test_rows_read__a_refresh_takes_what_people_write(void **state)
                                .version = 8,
                                .state = CAMPAIGN_FAILED,
                                .warn = {.n = 1}};
+    lc->stages[0].no_start_until_us = 9;
     rows_refresh_campaign(lc, &now);
+    assert_int_equal(lc->stages[0].no_start_until_us, 0);
+    lc->stages[0].no_start_until_us = 9;
+    rows_refresh_campaign(lc, &now); /* new parts alone */
+    assert_int_equal(lc->stages[0].no_start_until_us, 9);
     assert_int_equal(lc->row.wanted, WANTED_PAUSE);
     assert_int_equal(lc->row.priority, 3);
     assert_int_equal(lc->row.parts_limit, 4);

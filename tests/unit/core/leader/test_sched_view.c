@@ -64,6 +64,11 @@ static void test_sched_view__says_why_a_stage_may_not_start(void **state)
             fail_msg("case %zu: %s", i, wait_reason_name(v.stages[0].why_not));
         }
         sched_view_done(&v);
+        w.ls->no_start_until_us =
+            WALL + SEC; /* its rows refused money: said where all else is well */
+        v = make(&w);
+        assert_int_equal(v.stages[0].why_not, k->why == WAIT_NONE ? WAIT_BACKOFF : k->why);
+        sched_view_done(&v);
         leader_world_done(&w);
     }
 }
