@@ -68,12 +68,13 @@ export async function clicks(page) {
   });
   await journey('end a warm pool', async () => {
     // Both are through: a part that still waited would take the first one's pool, between the question and its answer.
-    await until(60, async () => (await get(`/campaigns/${id}`)).counts.succeeded === 2);
+    await until(60, async () => (await get(`/campaigns/${id}`)).parts.done === 2);
     const pool = await until(60, async () => (await get(`/pools?campaign=${id}`)).pools.find((p) => p.state === 'available' && !p.reused_by));
     await press(page, '.idle-pool button');
     await page.waitForSelector('dialog');
     await press(page, '#confirm');
-    return until(60, async () => (await get(`/pools?campaign=${id}`)).pools.find((p) => p.id === pool.id).state === 'terminated');
+    const ended = async () => (await get(`/pools?campaign=${id}`)).pools.find((p) => p.id === pool.id).state === 'terminated';
+    return (await until(60, ended)) || console.log(`# ${JSON.stringify([pool, await get(`/pools?campaign=${id}`), await page.textContent('body')])}`);
   });
   await journey('what does it cost', async () => {
     await press(page, '=Cost');

@@ -5,6 +5,7 @@ It only starts and ends processes and asks their public interfaces; it never wri
 the files of a running program. The oracle (check_*) reads drover-local's wire log, jobs and invoice.
 """
 import fcntl
+import itertools
 import json
 import os
 import random
@@ -27,7 +28,7 @@ ROLE = "arn:aws:iam::111122223333:role/test"  # of jobs, bound by deploy/iam/job
 class Stack:
     def __init__(self, name, variant=VARIANT, quotas=None, lease_us=1000000, parts=8, rows=12, local=None, env=None,
                  observe_us=200000, images=None, disk=False):
-        self.dir = os.path.join(TOP, "build", "test-run", name if variant == "release" else f"{name}-{variant}")
+        self.dir = self.own_folder(name if variant == "release" else f"{name}-{variant}")
         self.cleanup_old()
         shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir)
@@ -43,6 +44,18 @@ class Stack:
         self.sock = postgres.new_folder("drover-test-", disk)
         self.token_file = os.path.join(self.dir, "token")
         self.make_web(parts, rows)
+
+    def own_folder(self, name):
+        """One that no other run of now has: who begins stops what an earlier run of the same name has left."""
+        os.makedirs(os.path.join(TOP, "build", "test-run"), exist_ok=True)
+        for n in itertools.count(1):
+            folder = os.path.join(TOP, "build", "test-run", name if n == 1 else f"{name}-{n}")
+            self.lock = open(folder + ".lock", "w")  # for as long as this object is there
+            try:
+                fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return folder
+            except BlockingIOError:
+                self.lock.close()
 
     def cleanup_old(self):
         subprocess.run(["bash", os.path.join(TOP, "tests/demo/down.sh"), self.dir], check=False)
@@ -178,6 +191,7 @@ class Stack:
         self.cleanup_old()
         self.stop_pg("fast")
         shutil.rmtree(self.sock, ignore_errors=True)
+        self.lock.close()
 
     def __enter__(self):
         return self
