@@ -40,29 +40,34 @@ SELECT (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bi
        (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bigint AND seq = $4::int - 1)
 
 -- name: view_tasks
--- One page of waiting or held tasks, by id. Primary key of task_run. NULL stands for 0: of millions of parts that were
--- never tried those columns would cost more than all the rest.
+-- One page of waiting or held tasks, by id, as arrays side by side: a row for each costs more than finding it. The last
+-- five are of those alone that were tried, are held or back off. Primary key of task_run.
 -- $1 campaign bigint, $2 stage bigint, $3 after id bigint, $4 last id bigint, $5 page integer
-SELECT id, seq, nullif(attempts, 0), nullif(names, 0), nullif(state, 0), nullif(not_before_us, 0)
-FROM task_run
-WHERE campaign_id = $1::bigint AND stage_id = $2::bigint
-  AND id > $3::bigint AND id <= $4::bigint AND state IN (0, 2)
-ORDER BY id LIMIT $5::int
+SELECT array_agg(id), array_agg(seq), array_agg(id) FILTER (WHERE moved), array_agg(attempts) FILTER (WHERE moved),
+    array_agg(names) FILTER (WHERE moved), array_agg(state) FILTER (WHERE moved), array_agg(not_before_us) FILTER (WHERE moved)
+FROM (
+    SELECT id, seq, attempts, names, state, not_before_us, attempts | names | state <> 0 OR not_before_us <> 0 AS moved
+    FROM task_run
+    WHERE campaign_id = $1::bigint AND stage_id = $2::bigint
+      AND id > $3::bigint AND id <= $4::bigint AND state IN (0, 2)
+    ORDER BY id LIMIT $5::int) t
 
 -- name: view_sizes
 -- Sizes of a page of adjacent tasks: reading two ranges in parallel costs a third of a join. Primary key of task:
 -- the sum keeps the planner, which has no statistics of a table just loaded, from reading the whole stage by task_seq.
 -- $1 campaign bigint, $2 stage bigint, $3 first id bigint, $4 last id bigint
-SELECT id, size FROM task
-WHERE campaign_id = $1::bigint AND stage_id + 0 = $2::bigint
-  AND id BETWEEN $3::bigint AND $4::bigint
-ORDER BY id
+SELECT array_agg(id), array_agg(size) FROM (
+    SELECT id, size FROM task
+    WHERE campaign_id = $1::bigint AND stage_id + 0 = $2::bigint
+      AND id BETWEEN $3::bigint AND $4::bigint
+    ORDER BY id) t
 
 -- name: view_sizes_of
 -- Sizes of a page of scattered tasks. $1 campaign bigint, $2 ids bigint[]
-SELECT id, size FROM task
-WHERE campaign_id = $1::bigint AND id = ANY ($2::bigint[])
-ORDER BY id
+SELECT array_agg(id), array_agg(size) FROM (
+    SELECT id, size FROM task
+    WHERE campaign_id = $1::bigint AND id = ANY ($2::bigint[])
+    ORDER BY id) t
 
 -- name: view_attempts
 -- Attempts that have not ended, by id. Index attempt_open. $1 campaign bigint or 0: any,

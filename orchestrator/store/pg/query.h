@@ -86,6 +86,15 @@ const char *row_text(const PGresult *r, int row, int col); /* borrowed from r; N
 char *row_text_dup(const PGresult *r, int row, int col);   /* caller frees; NULL: NULL */
 struct str row_bytes(const PGresult *r, int row, int col); /* borrowed from r */
 void row_text_into(const PGresult *r, int row, int col, char *to, size_t size); /* cut to size */
+/* A smallint[], integer[] or bigint[] of one dimension without NULLs, borrowed from r; n 0: NULL or
+ * empty. i < n. */
+struct row_array {
+    const char *p;
+    size_t n;
+    int width;
+};
+struct row_array row_array(const PGresult *r, int row, int col);
+int64_t row_array_i64(const struct row_array *a, size_t i);
 
 /* Run a query; AUTO_RESULT clears *ret. Errors: ERR_UNAVAILABLE (connection lost or refused, then
  * store_alive is false; or the server is shutting down, full or read-only), ERR_TIMEOUT (statement

@@ -59,6 +59,39 @@ int64_t row_i64_or(const PGresult *r, int row, int col, int64_t null_value)
     return row_null(r, row, col) ? null_value : row_i64(r, row, col);
 }
 
+/* Dimensions, has NULLs, type, length, first index; then each with its length before it. */
+#define ARRAY_HEAD_BYTES 20
+
+struct row_array row_array(const PGresult *r, int row, int col)
+{
+    unsigned type = PQftype(r, col);
+    ASSERT(type == PG_INT8_ARRAY || type == PG_INT4_ARRAY || type == PG_INT2_ARRAY);
+    struct row_array a = {.width = type == PG_INT8_ARRAY ? 8 : type == PG_INT4_ARRAY ? 4 : 2};
+    if (row_null(r, row, col) || PQgetlength(r, row, col) < ARRAY_HEAD_BYTES) {
+        return a;
+    }
+    const char *p = PQgetvalue(r, row, col);
+    a.n = (size_t)big_endian(p + 12, 4);
+    a.p = p + ARRAY_HEAD_BYTES;
+    ASSERT(big_endian(p, 4) == 1 && big_endian(p + 4, 4) == 0);
+    ASSERT((size_t)PQgetlength(r, row, col) == ARRAY_HEAD_BYTES + a.n * (4 + (size_t)a.width));
+    return a;
+}
+
+int64_t row_array_i64(const struct row_array *a, size_t i)
+{
+    ASSERT(i < a->n);
+    const char *p = a->p + i * (4 + (size_t)a->width) + 4;
+    switch (a->width) {
+    case 8:
+        return (int64_t)big_endian(p, 8);
+    case 4:
+        return (int32_t)(uint32_t)big_endian(p, 4);
+    default:
+        return (int16_t)(uint16_t)big_endian(p, 2);
+    }
+}
+
 int row_int(const PGresult *r, int row, int col)
 {
     int64_t v = row_i64(r, row, col);

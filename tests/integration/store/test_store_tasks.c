@@ -178,70 +178,6 @@ static void test_tasks__new_tasks_enter_the_counters_once(void **state)
     pg_check_counters(w->db);
 }
 
-struct seen {
-    size_t n;
-    size_t calls;
-    int32_t first, last;
-};
-static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
-{
-    struct seen *k = ctx;
-    k->first = k->n == 0 ? rows[0].seq : k->first;
-    k->last = rows[n - 1].seq;
-    k->n += n;
-    k->calls++;
-    for (size_t i = 0; i < n; i++) {
-        assert_int_equal(rows[i].size, 1000 + rows[i].seq);
-    }
-}
-
-static void test_tasks__the_view_pages_through_waiting_and_held_tasks(void **state)
-{
-    struct world *w = *state;
-    struct err err = ERR_INIT;
-    struct pg_campaign big = pg_campaign_make(w->db, 45000);
-    pg_sql(w->db, "UPDATE task_run SET state = 3 WHERE campaign_id = %lld AND seq >= 44990",
-           (long long)big.campaign_id);
-    pg_sql(w->db, "UPDATE task_run SET state = 2 WHERE campaign_id = %lld AND seq = 5",
-           (long long)big.campaign_id);
-    struct seen k = {0};
-    pg_good(view_tasks(w->s, big.campaign_id, big.stage_id, 0, 45000, on_tasks, &k, &err), &err);
-    assert_int_equal(k.n, 44990);
-    assert_int_equal(k.calls, 3); /* 20,000 a page */
-    assert_int_equal(k.first, 0);
-    assert_int_equal(k.last, 44989);
-    const struct {
-        int64_t from, to;
-        size_t n;
-    } ranges[] = {{10, 20, 10}, {0, 1, 1}, {0, 0, 0}, {44980, 45000, 10}, {44990, 45000, 0}};
-    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
-        k = (struct seen){0};
-        pg_good(view_tasks(w->s, big.campaign_id, big.stage_id, ranges[i].from, ranges[i].to,
-                           on_tasks, &k, &err),
-                &err);
-        assert_int_equal(k.n, ranges[i].n);
-    }
-    /* One in nine left: sizes are read by id. */
-    pg_sql(w->db, "UPDATE task_run SET state = 3 WHERE campaign_id = %lld AND seq %% 9 <> 0",
-           (long long)big.campaign_id);
-    k = (struct seen){0};
-    pg_good(view_tasks(w->s, big.campaign_id, big.stage_id, 0, 45000, on_tasks, &k, &err), &err);
-    assert_int_equal(k.n, 4999);
-    /* A task without its input is damage, and said; so are more tasks than there are. */
-    static const int gone[] = {44999, 0, 18};
-    for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
-        pg_sql(w->db,
-               "INSERT INTO task (campaign_id, id, stage_id, seq) SELECT campaign_id, id, "
-               "stage_id, seq FROM task_run WHERE campaign_id = %lld ON CONFLICT DO NOTHING; "
-               "DELETE FROM task WHERE campaign_id = %lld AND seq = %d",
-               (long long)big.campaign_id, (long long)big.campaign_id, gone[i]);
-        assert_false(view_tasks(w->s, big.campaign_id, big.stage_id, 0, 45000, on_tasks, &k, &err));
-        assert_int_equal(err.code, ERR_DATABASE);
-    }
-    assert_false(view_tasks(w->s, big.campaign_id, big.stage_id, 90000, 99999, on_tasks, &k, &err));
-    assert_int_equal(err.code, ERR_DATABASE);
-}
-
 static struct operation_row operation(struct world *w, const char *kind, const char *selector)
 {
     struct err err = ERR_INIT;
@@ -585,7 +521,6 @@ int main(void)
         T(test_tasks__an_edge_that_is_not_in_the_table_is_refused),
         T(test_tasks__every_transition_is_a_hot_update),
         T(test_tasks__new_tasks_enter_the_counters_once),
-        T(test_tasks__the_view_pages_through_waiting_and_held_tasks),
         T(test_tasks__an_operations_pages_hold_what_its_selector_names),
         T(test_tasks__a_retry_happens_once_and_forgets_what_was_tried),
         T(test_tasks__skipping_a_failed_task_drops_its_failure),
