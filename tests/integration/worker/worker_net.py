@@ -279,7 +279,11 @@ def test_dead_decoders(d, server):
 
     def below(pid):
         return [int(x) for x in open("/proc/%d/task/%d/children" % (pid, pid)).read().split()]
-    decoders = below(below(p.pid)[0])
+
+    def decoding():
+        return [x for child in below(p.pid)[:1] for x in below(child)]
+    wait_for(lambda: len(decoding()) == 2)  # they start beside the first transfers
+    decoders = decoding()
     for c in decoders:
         os.kill(c, signal.SIGKILL)
     gate.set()
