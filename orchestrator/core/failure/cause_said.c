@@ -40,10 +40,29 @@ static enum cause cause_of_module(struct str path)
 static bool is_row_mapper(struct str path)
 {
     static const char *const parts[] = {"/datasets/arrow_dataset.py",
-                                        "/datasets/iterable_dataset.py", "/webdataset/",
-                                        "/pandas/core/apply.py", "/ray/data/"};
+                                        "/datasets/iterable_dataset.py",
+                                        "/webdataset/",
+                                        "/pandas/core/apply.py",
+                                        "/ray/data/",
+                                        "pandas/_libs/hashtable",
+                                        "/pandas/core/indexes/"};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         if (str_find(path, str_of(parts[i])) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "category = anno['category']": a field of a row of the data. */
+static bool takes_field(struct str code)
+{
+    static const char *const rows[] = {"anno['",    "ann['",     "annotation['", "row['",
+                                       "rec['",     "record['",  "sample['",     "example['",
+                                       "entry['",   "img_ann['", "anno[\"",      "row[\"",
+                                       "record[\"", "sample[\"", "example[\""};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (str_find(code, str_of(rows[i])) >= 0) {
             return true;
         }
     }
@@ -287,7 +306,7 @@ void cause_said(struct str text, struct said *ret)
     bool boxed = false;
     ret->n = ret->raised_n = 0;
     ret->raised_in = CAUSE_UNKNOWN;
-    ret->maps_rows = ret->asserts = false;
+    ret->maps_rows = ret->asserts = ret->takes_field = false;
     while (rest.n > 0) {
         struct str path;
         struct str line = last_written(str_split(&rest, '\n'));
@@ -300,7 +319,7 @@ void cause_said(struct str text, struct said *ret)
         } else if (read_frame(line, &frame, &path)) {
             ret->raised_in = cause_of_module(path);
             ret->maps_rows = ret->maps_rows || is_row_mapper(path);
-            ret->asserts = false;
+            ret->asserts = ret->takes_field = false;
             inside = true;
             continue;
         } else if (is_other_frame(line)) {
@@ -310,6 +329,7 @@ void cause_said(struct str text, struct said *ret)
             continue;
         } else if ((inside && is_code(line, &frame)) || (boxed && is_box(str_trim(line)))) {
             ret->asserts = ret->asserts || str_starts(str_trim(line), "assert ");
+            ret->takes_field = ret->takes_field || takes_field(line);
             continue;
         } else if (frame.open && line.n >= frame.mark_n &&
                    memcmp(line.p, frame.mark, frame.mark_n) == 0) {

@@ -14,6 +14,7 @@ struct said {
     enum cause raised_in;                /* what the library of the innermost frame fails of */
     bool maps_rows;                      /* raised while a library went through the rows of data */
     bool asserts;                        /* the innermost frame is at an assertion */
+    bool takes_field;                    /* it takes a field of a row of the data */
     char s[CAUSE_TEXT_MAX + 1];
 };
 /* The length of the colour of a terminal at the beginning of t, 0 when there is none. */

@@ -15,6 +15,7 @@ struct rule {
 };
 static const struct rule rules[] = {
 #define X(c, a, b) {CAUSE_##c, CAUSE_FIRST_THREE(a), a, b},
+#include "cause_engine.def"
 #include "cause_framework.def"
 #include "cause_list.def"
 #include "cause_locale.def"
@@ -183,8 +184,8 @@ static enum cause by_killing_exit(const struct folded *f)
  */
 static enum cause by_signs(const struct folded *f)
 {
-    static enum cause (*const before[])(const struct folded *) = {cause_by_library_number, by_words,
-                                                                  cause_by_errno};
+    static enum cause (*const before[])(const struct folded *) = {
+        cause_by_library_number, by_words, cause_by_missing_file, cause_by_errno};
     static enum cause (*const behind[])(const struct folded *) = {cause_by_http_status, by_agent,
                                                                   cause_by_signal};
     enum cause named = cause_by_name(f);
@@ -266,35 +267,15 @@ static enum cause by_raised(const struct said *said)
     return own ? CAUSE_USER_CODE : CAUSE_UNKNOWN;
 }
 
-/* Does a word end like the name of a file of data: "shard-000.tar", "a/b.parquet'"? */
-static bool names_data_file(const struct folded *f)
-{
-    static const char *const ends[] = {
-        ".csv",  ".tsv", ".parquet", ".jsonl",       ".tif", ".tiff", ".jpg",      ".jpeg",
-        ".png",  ".gif", ".bmp",     ".webp",        ".wav", ".flac", ".mp3",      ".mp4",
-        ".avi",  ".mkv", ".webm",    ".npy",         ".npz", ".h5",   ".hdf5",     ".nc",
-        ".dcm",  ".tar", ".zip",     ".tgz",         ".gz",  ".zst",  ".tfrecord", ".arrow",
-        ".avro", ".orc", ".rec",     ".safetensors", ".pth", ".ckpt"};
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        size_t n = strlen(ends[i]);
-        for (const char *p = cause_has(f, ends[i]) ? f->s : NULL;
-             p != NULL && (p = strstr(p, ends[i])) != NULL; p += n) {
-            if (p > f->s && cause_is_word(p[-1]) && !cause_is_word(p[n]) && p[n] != '.') {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /* An exception that no reader knows: of the data, by its words, by the file it names or by the
  * library that raised it, or of the program. */
 static struct cause_text of_exception(const struct folded *f, const struct said *said)
 {
     enum cause raised_in = said->raised_in;
-    bool data = (may_tell_of_data(f) &&
-                 (by_subject(f) == CAUSE_BAD_INPUT || (complains(f) && names_data_file(f)))) ||
-                (said->maps_rows && cause_has(f, "keyerror:")); /* a row without the column */
+    bool data = (may_tell_of_data(f) && (by_subject(f) == CAUSE_BAD_INPUT ||
+                                         (complains(f) && cause_names_data_file(f)))) ||
+                ((said->maps_rows || said->takes_field) &&
+                 cause_has(f, "keyerror:")); /* a row without the column */
     if (data || (raised_in != CAUSE_UNKNOWN && !is_of_program(f))) {
         bool in_library = raised_in != CAUSE_UNKNOWN && !is_of_program(f);
         return (struct cause_text){.cause = in_library ? raised_in : CAUSE_BAD_INPUT,

@@ -197,6 +197,16 @@ static void test_cause_corpus__texts_spread_over_kinds(void **state)
     assert_share(&f, 280, 830);
 }
 
+static void test_cause_corpus__texts_of_jobs(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_jobs.tsv", &f);
+    print_figures("texts of jobs", &f);
+    /* The aim, 950, is not reached: 29 of 37 when measured. Raise it, never lower it. */
+    assert_share(&f, 111, 780);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -208,6 +218,7 @@ int main(void)
         cmocka_unit_test(test_cause_corpus__texts_of_later_waves),
         cmocka_unit_test(test_cause_corpus__fresh_texts),
         cmocka_unit_test(test_cause_corpus__texts_spread_over_kinds),
+        cmocka_unit_test(test_cause_corpus__texts_of_jobs),
     };
     return cmocka_run_group_tests_name("cause_corpus", tests, NULL, NULL);
 }

@@ -1,0 +1,119 @@
+/* A file that is not there: of the data, or of the program. */
+#include "cause_read.h"
+
+/* Of pictures, sounds, films, tables, arrays, archives, records, weights. */
+static const char *const ends_of_data[] = {
+    ".csv",  ".tsv", ".parquet", ".jsonl",       ".tif", ".tiff", ".jpg",      ".jpeg",
+    ".png",  ".gif", ".bmp",     ".webp",        ".wav", ".flac", ".mp3",      ".mp4",
+    ".avi",  ".mkv", ".webm",    ".npy",         ".npz", ".h5",   ".hdf5",     ".nc",
+    ".dcm",  ".tar", ".zip",     ".tgz",         ".gz",  ".zst",  ".tfrecord", ".arrow",
+    ".avro", ".orc", ".rec",     ".safetensors", ".pth", ".ckpt"};
+
+/* Does a word end like the name of a file of data: "shard-000.tar", "a/b.parquet'"? */
+bool cause_names_data_file(const struct folded *f)
+{
+    for (size_t i = 0; i < ARRAY_LEN(ends_of_data); i++) {
+        size_t n = strlen(ends_of_data[i]);
+        for (const char *p = cause_has(f, ends_of_data[i]) ? f->s : NULL;
+             p != NULL && (p = strstr(p, ends_of_data[i])) != NULL; p += n) {
+            if (p > f->s && cause_is_word(p[-1]) && !cause_is_word(p[n]) && p[n] != '.') {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool has_one(struct str t, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (str_find(t, str_of(words[i])) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool ends_with_one(struct str t, const char *const *ends, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t k = strlen(ends[i]);
+        if (t.n > k && memcmp(t.p + t.n - k, ends[i], k) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_folder_of_data(struct str path)
+{
+    static const char *const names[] = {"data",   "images", "imgs", "annotations",
+                                        "labels", "train",  "val",  "corpus"};
+    while (path.n > 0) {
+        struct str part = str_split(&path, '/');
+        if (path.n > 0 && str_find(part, STR("dataset")) >= 0) {
+            return true;
+        }
+        for (size_t i = 0; path.n > 0 && i < ARRAY_LEN(names); i++) {
+            if (str_eq_cstr(part, names[i])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* What a program brings along or writes is its own, wherever it lies. */
+static bool is_path_of_data(struct str path)
+{
+    static const char *const own[] = {
+        "/opt/ml/model", "/opt/ml/code", "/opt/ml/output", "/opt/ml/proc", "ray_results",
+        "-packages/",    "/lib/",        "/src/",          "checkpoint",   "/usr/",
+        "/tmp/",         "output/",      "outputs/",       "results/",     "logs/"};
+    static const char *const own_ends[] = {".py",   ".so",  ".sh",  ".h",    ".hpp",  ".c",
+                                           ".cc",   ".cpp", ".cu",  ".cuh",  ".yaml", ".yml",
+                                           ".toml", ".cfg", ".ini", ".sock", ".lock", ".log",
+                                           ".exe",  ".jar", ".js",  ".ts",   ".r",    ".conf"};
+    return !has_one(path, own, ARRAY_LEN(own)) &&
+           !ends_with_one(path, own_ends, ARRAY_LEN(own_ends)) &&
+           (ends_with_one(path, ends_of_data, ARRAY_LEN(ends_of_data)) || has_folder_of_data(path));
+}
+
+/* A path among the words from `from` to `to`. */
+static bool has_path_of_data(const char *from, const char *to)
+{
+    static const char around[] = " :'\"`()[]<>,;=";
+    while (from < to) {
+        size_t n = strcspn(from, around);
+        n = MIN(n, (size_t)(to - from));
+        struct str path = {from, n};
+        while (path.n > 0 && path.p[path.n - 1] == '.') {
+            path.n--;
+        }
+        if (path.n > 3 && is_path_of_data(path)) {
+            return true;
+        }
+        from += n + 1;
+    }
+    return false;
+}
+
+/* "No such file or directory: 'data/train/1.jpg'". Where the name tells nothing, the file is the
+ * program's own affair: the other readers know that. */
+enum cause cause_by_missing_file(const struct folded *f)
+{
+    enum { REACH = 200 };
+    static const char *const words[] = {"no such file", "file not found", "filenotfound",
+                                        "file does not exist", "image not found"};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        for (const char *p = cause_has(f, words[i]) ? f->s : NULL;
+             p != NULL && (p = strstr(p, words[i])) != NULL; p++) {
+            const char *from = p - f->s > REACH ? p - REACH : f->s;
+            size_t behind = strlen(words[i]) + REACH;
+            if (has_path_of_data(from, p + strnlen(p, behind))) {
+                return CAUSE_BAD_INPUT;
+            }
+        }
+    }
+    return CAUSE_UNKNOWN;
+}
