@@ -54,13 +54,27 @@ static bool is_row_mapper(struct str path)
     return false;
 }
 
-/* "category = anno['category']": a field of a row of the data. */
+/* "category = anno['category']", "a, b = line.split(',')": a field of a row of the data. */
 static bool takes_field(struct str code)
 {
-    static const char *const rows[] = {"anno['",    "ann['",     "annotation['", "row['",
-                                       "rec['",     "record['",  "sample['",     "example['",
-                                       "entry['",   "img_ann['", "anno[\"",      "row[\"",
-                                       "record[\"", "sample[\"", "example[\""};
+    static const char *const rows[] = {"anno['",
+                                       "ann['",
+                                       "annotation['",
+                                       "row['",
+                                       "rec['",
+                                       "record['",
+                                       "sample['",
+                                       "example['",
+                                       "entry['",
+                                       "img_ann['",
+                                       "anno[\"",
+                                       "row[\"",
+                                       "record[\"",
+                                       "sample[\"",
+                                       "example[\"",
+                                       "line.split(",
+                                       "line.strip().split(",
+                                       "line.rstrip().split("};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (str_find(code, str_of(rows[i])) >= 0) {
             return true;

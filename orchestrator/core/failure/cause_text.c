@@ -275,7 +275,8 @@ static struct cause_text of_exception(const struct folded *f, const struct said 
     bool data = (may_tell_of_data(f) && (by_subject(f) == CAUSE_BAD_INPUT ||
                                          (complains(f) && cause_names_data_file(f)))) ||
                 ((said->maps_rows || said->takes_field) &&
-                 cause_has(f, "keyerror:")); /* a row without the column */
+                 cause_has(f, "keyerror:")) || /* a row without the column */
+                (said->takes_field && cause_has(f, "to unpack"));
     if (data || (raised_in != CAUSE_UNKNOWN && !is_of_program(f))) {
         bool in_library = raised_in != CAUSE_UNKNOWN && !is_of_program(f);
         return (struct cause_text){.cause = in_library ? raised_in : CAUSE_BAD_INPUT,
@@ -317,6 +318,8 @@ struct cause_text cause_of_text(struct str text)
     } else if (has_code) {
         ret.cause = cause_of_exit(code, strncmp(f.s, "algorithmerror: , exit code", 27) == 0);
         ret.by = CAUSE_BY_EXIT;
+    } else if (!ret.killed && cause_has(&f, "check failed: ")) { /* an assertion in C++ */
+        ret = (struct cause_text){.cause = CAUSE_USER_CODE, .by = CAUSE_BY_EXCEPTION};
     }
     return ret;
 }
