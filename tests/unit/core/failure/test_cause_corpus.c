@@ -143,8 +143,8 @@ static void test_cause_corpus__texts_found_since(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_found.tsv", &f);
     print_figures("texts found since", &f);
-    /* The aim, 950, is not reached: 316 of 340 when measured. Raise it, never lower it. */
-    assert_share(&f, 1080, 920);
+    /* The aim, 950, is not reached: 319 of 340 when measured. Raise it, never lower it. */
+    assert_share(&f, 1080, 930);
 }
 
 static void test_cause_corpus__texts_as_people_paste_them(void **state)
