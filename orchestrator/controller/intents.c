@@ -202,9 +202,13 @@ static void intend_each(struct controller *c, struct intent_batch *b)
 
 static enum launch_fault fault_of(const struct intent_batch *b, int i)
 {
-    return !b->lowered[i]                                ? LAUNCH_NO_REQUEST
-           : strcmp(b->intents[i].refused, "money") == 0 ? LAUNCH_NO_MONEY
-                                                         : LAUNCH_REFUSED;
+    const char *refused = b->intents[i].refused;
+    if (!b->lowered[i]) {
+        return LAUNCH_NO_REQUEST;
+    }
+    return refused[0] == '\0'              ? LAUNCH_NOT_WRITTEN
+           : strcmp(refused, "money") == 0 ? LAUNCH_NO_MONEY
+                                           : LAUNCH_REFUSED;
 }
 
 static void put_back(struct controller *c, struct intent_batch *b, int i)

@@ -238,7 +238,9 @@ bool leader_put_back(struct leader_state *s, struct live_stage *ls,
     if (input->id != 0 && input->state != TASK_WAITING) {
         return false;
     }
-    int64_t least_us = fault == LAUNCH_NO_REQUEST ? LOWER_FAILED_US : refused_pause_us(ls, now_us);
+    int64_t least_us = fault == LAUNCH_NO_REQUEST    ? LOWER_FAILED_US
+                       : fault == LAUNCH_NOT_WRITTEN ? PUT_BACK_US
+                                                     : refused_pause_us(ls, now_us);
     t.not_before_us = now_us + MAX(pause_us, least_us);
     if (fault == LAUNCH_NO_MONEY) {
         ls->no_start_until_us = ls->refused_until_us;

@@ -42,9 +42,10 @@ struct live_attempt *leader_apply_intent(struct leader_state *s, const struct la
                                          const struct intent *in, usec_t now_us);
 /* Why nothing was written of a launch. */
 enum launch_fault {
-    LAUNCH_NO_REQUEST, /* none could be made of it */
-    LAUNCH_REFUSED,    /* its rows said no, or are locked */
-    LAUNCH_NO_MONEY    /* rows of money said no, which memory holds to be enough */
+    LAUNCH_NO_REQUEST,  /* none could be made of it */
+    LAUNCH_NOT_WRITTEN, /* its rows are locked, or a value is refused: parking.h */
+    LAUNCH_REFUSED,     /* its rows said no */
+    LAUNCH_NO_MONEY     /* rows of money said no, which memory holds to be enough */
 };
 /* Its task is proposed again after a while: the longer, the longer its stage's intents have been
  * refused, with none taken between; and at least pause_us (it is parked). Refused for money, no

@@ -252,8 +252,8 @@ static void test_intents__what_was_refused_is_proposed_again(void **state)
         leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, LAUNCH_NO_REQUEST, 0, WALL));
     assert_false(ready_queue_peek(o.w.ls->ready, WALL + 300 * SEC - 1, &t));
     assert_true(ready_queue_pop(o.w.ls->ready, WALL + 300 * SEC, &t));
-    assert_true(
-        leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, LAUNCH_REFUSED, 60 * SEC, WALL));
+    assert_true(leader_put_back(&o.w.s, o.w.ls, &o.launch.task, &o.task, LAUNCH_NOT_WRITTEN,
+                                60 * SEC, WALL));
     assert_false(ready_queue_peek(o.w.ls->ready, WALL + 60 * SEC - 1, &t)); /* parked */
     assert_true(ready_queue_pop(o.w.ls->ready, WALL + 60 * SEC, &t));
     o.task.state = TASK_DONE; /* somebody changed its row */
@@ -288,6 +288,8 @@ static void test_intents__what_is_refused_again_and_again_is_proposed_ever_less_
         assert_false(leader_no_start(o.w.ls, now_us)); /* their rows alone say no */
         now_us = at_us;
     }
+    /* What is locked has its own pause, and says nothing of what its rows say. */
+    assert_int_equal(proposed_at(&o, LAUNCH_NOT_WRITTEN, now_us), now_us + 2 * SEC);
     assert_int_equal(proposed_at(&o, LAUNCH_REFUSED, now_us + 121 * SEC), now_us + 123 * SEC);
     now_us += 200 * SEC;
     assert_int_equal(proposed_at(&o, LAUNCH_REFUSED, now_us), now_us + 79 * SEC);
