@@ -115,3 +115,13 @@ bool cause_number_at(const char *p, int *ret)
     *ret = negative ? -value : value;
     return true;
 }
+
+bool cause_has_part(struct str t, const char *const *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (str_find(t, str_of(parts[i])) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -24,16 +24,6 @@ bool cause_names_data_file(const struct folded *f)
     return false;
 }
 
-static bool has_one(struct str t, const char *const *words, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (str_find(t, str_of(words[i])) >= 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool ends_with_one(struct str t, const char *const *ends, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -74,7 +64,7 @@ static bool is_path_of_data(struct str path)
                                            ".cc",   ".cpp", ".cu",  ".cuh",  ".yaml", ".yml",
                                            ".toml", ".cfg", ".ini", ".sock", ".lock", ".log",
                                            ".exe",  ".jar", ".js",  ".ts",   ".r",    ".conf"};
-    return !has_one(path, own, ARRAY_LEN(own)) &&
+    return !cause_has_part(path, own, ARRAY_LEN(own)) &&
            !ends_with_one(path, own_ends, ARRAY_LEN(own_ends)) &&
            (ends_with_one(path, ends_of_data, ARRAY_LEN(ends_of_data)) || has_folder_of_data(path));
 }

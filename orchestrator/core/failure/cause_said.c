@@ -46,12 +46,7 @@ static bool is_row_mapper(struct str path)
                                         "/ray/data/",
                                         "pandas/_libs/hashtable",
                                         "/pandas/core/indexes/"};
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        if (str_find(path, str_of(parts[i])) >= 0) {
-            return true;
-        }
-    }
-    return false;
+    return cause_has_part(path, parts, ARRAY_LEN(parts));
 }
 
 /* "category = anno['category']", "a, b = line.split(',')": a field of a row of the data. */
@@ -75,12 +70,7 @@ static bool takes_field(struct str code)
                                        "line.split(",
                                        "line.strip().split(",
                                        "line.rstrip().split("};
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (str_find(code, str_of(rows[i])) >= 0) {
-            return true;
-        }
-    }
-    return false;
+    return cause_has_part(code, rows, ARRAY_LEN(rows));
 }
 
 /* "ESC[31m", also with its ESC written out. */
