@@ -40,10 +40,14 @@ SELECT (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bi
        (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bigint AND seq = $4::int - 1)
 
 -- name: view_tasks
--- One page of waiting or held tasks, by id, as arrays side by side: a row for each costs more than finding it. The last
--- five are of those alone that were tried, are held or back off. Primary key of task_run.
+-- One page of waiting or held tasks, by id, as arrays side by side: a row for each costs more than finding it. Ids that
+-- are adjacent, and seqs that go with them, are NULL: the first id, how many, and id - seq tell them all. The last five
+-- are of those alone that were tried, are held or back off. Primary key of task_run.
 -- $1 campaign bigint, $2 stage bigint, $3 after id bigint, $4 last id bigint, $5 page integer
-SELECT array_agg(id), array_agg(seq), array_agg(id) FILTER (WHERE moved), array_agg(attempts) FILTER (WHERE moved),
+SELECT count(*), min(id), max(id), min(id - seq),
+    CASE WHEN count(*) = max(id) - min(id) + 1 THEN NULL ELSE array_agg(id) END,
+    CASE WHEN min(id - seq) = max(id - seq) THEN NULL ELSE array_agg(seq) END,
+    array_agg(id) FILTER (WHERE moved), array_agg(attempts) FILTER (WHERE moved),
     array_agg(names) FILTER (WHERE moved), array_agg(state) FILTER (WHERE moved), array_agg(not_before_us) FILTER (WHERE moved)
 FROM (
     SELECT id, seq, attempts, names, state, not_before_us, attempts | names | state <> 0 OR not_before_us <> 0 AS moved
@@ -53,10 +57,11 @@ FROM (
     ORDER BY id LIMIT $5::int) t
 
 -- name: view_sizes
--- Sizes of a page of adjacent tasks: reading two ranges in parallel costs a third of a join. Primary key of task:
--- the sum keeps the planner, which has no statistics of a table just loaded, from reading the whole stage by task_seq.
+-- Sizes of a page of adjacent tasks: reading two ranges in parallel costs a third of a join. Ids NULL: each of the range
+-- is there. Primary key of task: the sum keeps the planner, which has no statistics of a table just loaded, from reading
+-- the whole stage by task_seq.
 -- $1 campaign bigint, $2 stage bigint, $3 first id bigint, $4 last id bigint
-SELECT array_agg(id), array_agg(size) FROM (
+SELECT CASE WHEN count(*) = $4::bigint - $3::bigint + 1 THEN NULL ELSE array_agg(id) END, array_agg(size) FROM (
     SELECT id, size FROM task
     WHERE campaign_id = $1::bigint AND stage_id + 0 = $2::bigint
       AND id BETWEEN $3::bigint AND $4::bigint

@@ -174,7 +174,7 @@ static void takeover(struct bench *b)
     struct err err = ERR_INIT;
     size_t seen = 0;
     int64_t started = clock_mono_us();
-    must(view_tasks(b->s, 1, 1, 0, PARTS, count_tasks, &seen, &err), &err);
+    must(view_tasks(b->s, NULL, 1, 1, 0, PARTS, count_tasks, &seen, &err), &err);
     ASSERT(seen == PARTS);
     (void)printf("{\"name\":\"takeover_read_ms\",\"value\":%.0f,\"unit\":\"ms\",\"n\":%d,"
                  "\"note\":\"a leader's first read of 1 M waiting parts\"}\n",

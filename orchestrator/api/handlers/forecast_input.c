@@ -199,7 +199,7 @@ static bool load_parts(struct forecast_facts *a, struct store *db, const struct 
         own->times = s.times;
         own->parts_n = s.n;
     } else if (row->tasks > 0) {
-        ok = view_tasks(db, row->campaign_id, row->id, 0, row->tasks, on_tasks, own, err);
+        ok = view_tasks(db, NULL, row->campaign_id, row->id, 0, row->tasks, on_tasks, own, err);
     }
     a->parts_n += own->parts_n;
     return ok;

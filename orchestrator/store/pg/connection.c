@@ -22,6 +22,8 @@ struct role_row {
 static const struct role_row roles[] = {
     [STORE_LEADER] = {"drover leader", "1s", "2s", "1s", "force_generic_plan",
                       10 * USEC_PER_SEC + WAIT_MARGIN_US},
+    [STORE_INPUTS] = {"drover inputs", "1s", "2s", "1s", "force_generic_plan",
+                      1 * USEC_PER_SEC + WAIT_MARGIN_US},
     [STORE_API] = {"drover api", "5s", "10s", "2s", "auto", 5 * USEC_PER_SEC + WAIT_MARGIN_US},
     [STORE_LISTEN] = {"drover listen", "5s", "10s", "2s", "auto",
                       5 * USEC_PER_SEC + WAIT_MARGIN_US},

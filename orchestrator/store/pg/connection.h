@@ -6,10 +6,11 @@
 #include "common/units.h"
 
 struct store;
-/* STORE_LISTEN hears both channels, STORE_LISTEN_WANTED only what the API wants: a leader's own
- * events must not wake it. */
+/* STORE_INPUTS is a leader's second one, for large reads. STORE_LISTEN hears both channels,
+ * STORE_LISTEN_WANTED only what the API wants: a leader's own events must not wake it. */
 enum store_role {
     STORE_LEADER,
+    STORE_INPUTS,
     STORE_API,
     STORE_LISTEN,
     STORE_LISTEN_WANTED,
@@ -18,8 +19,9 @@ enum store_role {
     STORE_NOTICES
 };
 /* Open a connection; the caller owns *ret. conninfo: libpq string or URL. The role sets time-outs
- * (leader: idle_in_transaction 2 s, lock 1 s, statement 1 s; API: statement 5 s; notices: the same,
- * lock 1 s; maintenance: lock 50 ms, statement 1 s). ERR_UNAVAILABLE, ERR_DATABASE. */
+ * (leader and inputs: idle_in_transaction 2 s, lock 1 s, statement 1 s; API: statement 5 s;
+ * notices: the same, lock 1 s; maintenance: lock 50 ms, statement 1 s). ERR_UNAVAILABLE,
+ * ERR_DATABASE. */
 bool store_open(const char *conninfo, enum store_role role, struct store **ret,
                 struct err *err) MUST_CHECK;
 /* Blocks until the server answers, or ERR_UNAVAILABLE after wait_us. A server that answers but

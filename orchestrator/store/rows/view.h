@@ -13,10 +13,12 @@ bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret,
 bool view_stages(struct store *s, int64_t campaign_id, struct stage_row **ret, size_t *ret_n,
                  struct err *err) MUST_CHECK;
 /* Pass the tasks of a stage in WAITING or HELD with seq in [from_seq, to_seq) to cb in batches
- * (bounded memory for 1 M parts). */
-bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,
-                int64_t to_seq, void (*cb)(void *ctx, const struct task_row *rows, size_t n),
-                void *ctx, struct err *err) MUST_CHECK;
+ * (bounded memory for 1 M parts). inputs: a second connection that reads what never changes of a
+ * task, which halves the time of a large stage; NULL: s reads that too. */
+bool view_tasks(struct store *s, struct store *inputs, int64_t campaign_id, int64_t stage_id,
+                int64_t from_seq, int64_t to_seq,
+                void (*cb)(void *ctx, const struct task_row *rows, size_t n), void *ctx,
+                struct err *err) MUST_CHECK;
 /* Every attempt that is not terminal; campaign_id, attempt_id: of these alone, 0 any. */
 bool view_attempts(struct store *s, int64_t campaign_id, int64_t attempt_id,
                    struct attempt_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;

@@ -4,8 +4,8 @@ little memory and decides as quickly as with few of them; once cancelled, the te
 lines; kill -9 and a start; jobs that end at once while decisions are counted; cancel and archive. Limits are CPU time, memory and
 counts, or generous; the seconds are printed.   (PARTS=20000 CAMPAIGNS=3: a small one; ONLY=cycles)
 
-Measured on 2 cores shared with four times as much as they can do, PostgreSQL on the same disk: posted in 51 to 86 s, taken over in 21 s with
-10.0 s of CPU (3.1 of them droverd's), 247 MB, 112 to 129 us of CPU a decision (2 of 365 over 2 ms), cancelled in 225 s, archived in 5.0 to
+Measured on 2 cores shared with four times as much as they can do, PostgreSQL on the same disk: posted in 51 to 86 s, taken over in 9.3 s with
+14.8 s of CPU (1.2 of them droverd's), 285 MB, 112 to 129 us of CPU a decision (2 of 365 over 2 ms), cancelled in 225 s, archived in 5.0 to
 5.5 s, of 3,866 MB 85 left; an attempt costs 13 to 25 us of CPU when it is archived."""
 import os
 import sys
