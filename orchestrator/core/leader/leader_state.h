@@ -171,6 +171,7 @@ struct live_stray {
     struct ledger_account_of_attempt account;
     bool look_now, stop_taken, end_pool; /* its pool is asked to end */
     int failures;
+    int64_t listed_round;                    /* list_round's that showed it running last */
     int64_t next_us, described_us, ended_us; /* boot; 0 not yet */
 };
 

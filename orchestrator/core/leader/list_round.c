@@ -1,6 +1,7 @@
 /* See list_round.h. */
 #include "list_round.h"
 #include "common/retry.h"
+#include "strays.h"
 #include <stdio.h>
 
 #define PAGES_IN_3_INTERVALS  8
@@ -209,6 +210,11 @@ static bool new_seen(const struct list_round *r, const struct leader_state *s, i
     return boot_us >= s->watch_until_us || (r->part == LIST_ALL && r->oldest_us <= new_from(r, s));
 }
 
+static bool is_running(const struct live_stray *st)
+{
+    return st->ended_us == 0 && strcmp(st->row.status, "InProgress") == 0;
+}
+
 /* The rest of this List has nothing that we wait for. */
 static bool all_seen(const struct list_round *r, const struct leader_state *s, int64_t boot_us)
 {
@@ -221,6 +227,11 @@ static bool all_seen(const struct list_round *r, const struct leader_state *s, i
             r->part == LIST_STOPPING ? a->p.state == ATTEMPT_STOPPING : is_listed_live(a->p.state);
         expected |= r->part == LIST_ALL && a->p.state == ATTEMPT_STOPPING;
         if (expected && a->listed_round != r->n) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < s->strays_n && r->part != LIST_STOPPING; i++) {
+        if (is_running(&s->strays[i]) && s->strays[i].listed_round != r->n) {
             return false;
         }
     }
@@ -244,6 +255,11 @@ static void mark(struct list_round *r, struct leader_state *s, const struct job_
         a->absent_due_us = 0;
         return;
     }
+    struct live_stray *st = leader_stray_named(s, job->name);
+    if (st != NULL) {
+        st->listed_round = r->n;
+        return;
+    }
     for (size_t i = 0; i < s->pools_n; i++) {
         if (strcmp(s->pools[i]->row.job.s, job->name) == 0) {
             s->pools[i]->listed_round = r->n;
@@ -263,11 +279,31 @@ static void pools_absent(const struct list_round *r, struct leader_state *s)
     }
 }
 
+/* A stray that ran and is not in a whole list of what does has ended. One a round is looked at, so
+ * that a List that does not show ours costs no more than that. */
+static void strays_absent(const struct list_round *r, struct leader_state *s)
+{
+    struct live_stray *oldest = NULL;
+    for (size_t i = 0; i < s->strays_n; i++) {
+        struct live_stray *st = &s->strays[i];
+        bool older = st->described_us > 0 && st->described_us < r->began_us;
+        if (is_running(st) && older && st->listed_round != r->n &&
+            (oldest == NULL || st->described_us < oldest->described_us)) {
+            oldest = st;
+        }
+    }
+    if (oldest != NULL) {
+        oldest->look_now = s->act = true;
+    }
+}
+
 static void part_over(struct list_round *r, struct leader_state *s, bool whole)
 {
     r->whole[r->part] = whole;
     if (whole && r->part == LIST_POOLS) {
         pools_absent(r, s);
+    } else if (whole && r->part == LIST_LIVE) {
+        strays_absent(r, s);
     } else if (whole && r->part == LIST_ALL) {
         r->new_from_us = MAX(r->new_from_us, r->new_began_us);
     }

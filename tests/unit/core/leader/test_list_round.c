@@ -1,6 +1,7 @@
 /* Aim: few Lists show every end soon, whatever else the account has, whether filters work or not,
  * and whatever is refused. Method: a service of one page at a time; attempts and pools by hand. */
 #include "core/leader/list_round.h"
+#include "core/leader/strays.h"
 #include "leader_world.h"
 
 #define INTERVAL (10 * SEC)
@@ -337,6 +338,36 @@ static void test_list_round__stopping_and_pools_are_asked_for_when_there_are_som
     leader_world_done(&t.w);
 }
 
+static void test_list_round__strays_that_a_whole_list_does_not_show_are_looked_at(void **state)
+{
+    (void)state;
+    struct list_world t;
+    setup(&t, 1);
+    for (int i = 0; i < 3; i++) {
+        struct stray_row row = {
+            .status = "InProgress", .instance_type = "ml.a.large", .instances = 1};
+        (void)snprintf(row.name, sizeof row.name, "%s", i == 2 ? "other-0" : i == 1 ? "a" : "b");
+        leader_apply_stray(&t.w.s, &row);
+        t.w.s.strays[i].look_now = false;
+        t.w.s.strays[i].described_us = BOOT - (i == 2 ? 9 : 2 - i) * SEC;
+    }
+    const struct live_stray *st = t.w.s.strays;
+    ask(&t);
+    give(&t, 1, 1, JOB_LIST_PAGE - 1, "more"); /* not all is told yet */
+    assert_false(st[0].look_now || st[1].look_now || st[2].look_now);
+    ask(&t);
+    give(&t, 1, 1, 0, "");
+    assert_true(st[0].look_now);
+    assert_false(st[1].look_now || st[2].look_now); /* one a round; the third one was shown */
+    t.w.s.strays[0].ended_us = t.us;
+    t.w.s.strays[0].look_now = false;
+    ask(&t);
+    give(&t, 1, 1, 1, "");
+    assert_true(st[1].look_now);
+    assert_false(st[0].look_now || st[2].look_now);
+    leader_world_done(&t.w);
+}
+
 static void test_list_round__what_may_land_unnoticed_is_looked_for(void **state)
 {
     (void)state;
@@ -500,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_list_round__filters_that_come_late_are_noticed),
         cmocka_unit_test(test_list_round__what_is_too_deep_is_described_in_rotation),
         cmocka_unit_test(test_list_round__stopping_and_pools_are_asked_for_when_there_are_some),
+        cmocka_unit_test(test_list_round__strays_that_a_whole_list_does_not_show_are_looked_at),
         cmocka_unit_test(test_list_round__what_may_land_unnoticed_is_looked_for),
         cmocka_unit_test(test_list_round__what_is_new_does_not_hold_up_the_rounds),
         cmocka_unit_test(test_list_round__a_list_of_the_stopping_that_fails_says_nothing),
