@@ -3,7 +3,8 @@
  * One round of Lists stands for hundreds of Describes. A round asks for what is in progress, what
  * is stopping and what pools are available. What has ended since the oldest live job is not listed:
  * a live attempt that a whole round does not show has moved, and is described; so is a stray, one a
- * round. While a Create may land unnoticed, all that is new is listed behind the rounds, with the pages that they leave.
+ * round. While a Create may land unnoticed, all that is new is listed behind the rounds, with the
+ * pages that they leave.
  *
  * AWS documents that it cuts a page of a hundred jobs of the whole account first and filters it
  * then. Such a service shows itself by a short page that is not the last; from then on a round asks
