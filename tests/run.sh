@@ -18,6 +18,7 @@ export PATH=$PWD/build/path:$PATH PYTHONPYCACHEPREFIX=$PWD/build/pycache
 unset PYTHONDONTWRITEBYTECODE
 MAX_CPU=2  # suites that keep a core busy, while no other waits to run
 MAX_WAIT=4 # suites that mostly wait; one more at a time, up to 8, while a fifth of the machine is idle
+MORE_CPU=0 # of those that keep a core busy, 1 when it is idle with all that may wait
 start=$SECONDS
 # Jiffies of all cores since boot: idle ones, all.
 jiffies() { awk '/^cpu / {print $5 + $6, $2 + $3 + $4 + $5 + $6 + $7 + $8}' /proc/stat; }
@@ -106,6 +107,7 @@ fits() { # starts one suite if one may start now
     if next wait || [ "${running[wait]}" -gt 2 ]; then
         cpu_max=1
     fi
+    cpu_max=$((cpu_max + MORE_CPU))
     if [ "${running[cpu]}" -lt "$cpu_max" ] && next cpu; then
         launch "$found"
     elif [ "${running[wait]}" -lt "$MAX_WAIT" ] && next wait; then
@@ -124,8 +126,8 @@ while :; do
     wait -n -p ended
     if [ "$ended" = "$tick" ]; then
         read -r idle all < <(jiffies)
-        if [ $((5 * (idle - ${idle_before:-$idle}))) -gt $((all - ${all_before:-$all})) ] && [ $MAX_WAIT -lt 8 ]; then
-            MAX_WAIT=$((MAX_WAIT + 1))
+        if [ $((5 * (idle - ${idle_before:-$idle}))) -gt $((all - ${all_before:-$all})) ]; then
+            if [ $MAX_WAIT -lt 8 ] && next wait; then MAX_WAIT=$((MAX_WAIT + 1)); else MORE_CPU=1; fi
         fi
         idle_before=$idle all_before=$all
         continue
