@@ -207,6 +207,15 @@ static void test_cause_corpus__texts_of_jobs(void **state)
     assert_share(&f, 215, 710);
 }
 
+static void test_cause_corpus__texts_from_memory(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_recalled.tsv", &f);
+    print_figures("texts from memory", &f);
+    assert_share(&f, 401, 950);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -219,6 +228,7 @@ int main(void)
         cmocka_unit_test(test_cause_corpus__fresh_texts),
         cmocka_unit_test(test_cause_corpus__texts_spread_over_kinds),
         cmocka_unit_test(test_cause_corpus__texts_of_jobs),
+        cmocka_unit_test(test_cause_corpus__texts_from_memory),
     };
     return cmocka_run_group_tests_name("cause_corpus", tests, NULL, NULL);
 }
