@@ -43,6 +43,7 @@ static const struct {
     {"sagemaker", "CreateTrainingJob", "TrainingJobName", sagemaker_create},
     {"sagemaker", "DescribeTrainingJob", "TrainingJobName", sagemaker_describe},
     {"sagemaker", "ListTrainingJobs", "NameContains", sagemaker_list},
+    {"sagemaker", "Search", NULL, sagemaker_search},
     {"sagemaker", "StopTrainingJob", "TrainingJobName", sagemaker_stop},
     {"sagemaker", "DeleteTrainingJob", "TrainingJobName", sagemaker_delete},
     {"sagemaker", "UpdateTrainingJob", "TrainingJobName", sagemaker_update},

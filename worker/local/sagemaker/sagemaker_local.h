@@ -16,6 +16,7 @@ struct local_job;
 void sagemaker_create(struct request *r);
 void sagemaker_describe(struct request *r);
 void sagemaker_list(struct request *r);
+void sagemaker_search(struct request *r);
 void sagemaker_stop(struct request *r);
 /* Denied to everybody: the name could be used, and paid for, a second time. */
 void sagemaker_delete(struct request *r);
@@ -23,6 +24,9 @@ void sagemaker_update(struct request *r);
 void sagemaker_add_tags(struct request *r);
 void sagemaker_list_tags(struct request *r);
 void sagemaker_delete_tags(struct request *r);
+
+/* A job as Describe shows it now; the caller owns it. sagemaker_read.c */
+json_t *sagemaker_description(const struct app *app, const struct local_job *job);
 
 /* ARN of a job by name. */
 void sagemaker_arn(const struct app *app, const char *name, char out[static SAGEMAKER_ARN_MAX]);

@@ -143,6 +143,11 @@ static json_t *description(const struct app *app, const struct local_job *job, s
     return o;
 }
 
+json_t *sagemaker_description(const struct app *app, const struct local_job *job)
+{
+    return description(app, job, job->transitions_n, clock_wall_us());
+}
+
 void sagemaker_describe(struct request *r)
 {
     const char *name = json_string_value(json_object_get(r->input, "TrainingJobName"));
