@@ -3,9 +3,10 @@
 #include "retry_policy.h"
 #include "common/retry.h"
 
-/* Changes of the next attempt by cause. The ladder lists the smallest type first. A task out of
- * memory moves up and stays on the last rung, where the failure may have been chance. After a
- * capacity error it goes around the ladder, because capacity may be back on any rung. */
+/* Changes of the next attempt by cause. After a full disk the volume is doubled. The ladder lists
+ * the smallest type first. A task out of memory moves up and stays on the last rung, where the
+ * failure may have been chance. After a capacity error it goes around the ladder, because capacity
+ * may be back on any rung. */
 static const struct spec_change changes[CAUSE_COUNT] = {
     [CAUSE_CAPACITY] = {.next = NEXT_AROUND},
     [CAUSE_OOM] = {.next = NEXT_UP},

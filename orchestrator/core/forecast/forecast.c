@@ -144,7 +144,8 @@ static void put_binding(const struct forecast_input *in, const struct series *s,
 
 static const struct forecast_band never = {USEC_NEVER, USEC_NEVER, USEC_NEVER};
 
-/* n: of the runs that there is room for, those that were made. */
+/* From the runs to the ETA, the cost and what binds. n: of the runs that there is room for, those
+ * that were made. */
 static void put_answers(const struct forecast_setup *f, struct series *s, size_t n,
                         struct forecast *ret)
 {
