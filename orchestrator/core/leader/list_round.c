@@ -230,7 +230,7 @@ static bool all_seen(const struct list_round *r, const struct leader_state *s, i
             return false;
         }
     }
-    for (size_t i = 0; i < s->strays_n && r->part != LIST_STOPPING; i++) {
+    for (size_t i = 0; i < s->strays_n && r->part == LIST_LIVE; i++) {
         if (is_running(&s->strays[i]) && s->strays[i].listed_round != r->n) {
             return false;
         }
