@@ -85,6 +85,18 @@ static void refuse(struct list_world *t, enum aws_outcome outcome)
     list_round_refused(&t->r, &f, t->us);
 }
 
+/* A stray that runs, as far as is known. */
+static struct live_stray *stray(struct list_world *t, const char *name, int64_t described_us)
+{
+    struct stray_row row = {.status = "InProgress", .instance_type = "ml.a.large", .instances = 1};
+    (void)snprintf(row.name, sizeof row.name, "%s", name);
+    leader_apply_stray(&t->w.s, &row);
+    struct live_stray *st = leader_stray_named(&t->w.s, name);
+    st->look_now = false;
+    st->described_us = described_us;
+    return st;
+}
+
 static void test_list_round__what_a_whole_list_does_not_show_is_described(void **state)
 {
     (void)state;
@@ -263,6 +275,7 @@ static void test_list_round__filters_that_come_late_are_noticed(void **state)
     (void)state;
     struct list_world t;
     setup(&t, 60);
+    (void)stray(&t, "older than all", BOOT - SEC);
     ask(&t);
     assert_false(t.r.late);
     give(&t, 1, 2, 0, "p2"); /* of a hundred jobs of the account two were ours */
@@ -343,14 +356,9 @@ static void test_list_round__strays_that_a_whole_list_does_not_show_are_looked_a
     (void)state;
     struct list_world t;
     setup(&t, 1);
-    for (int i = 0; i < 3; i++) {
-        struct stray_row row = {
-            .status = "InProgress", .instance_type = "ml.a.large", .instances = 1};
-        (void)snprintf(row.name, sizeof row.name, "%s", i == 2 ? "other-0" : i == 1 ? "a" : "b");
-        leader_apply_stray(&t.w.s, &row);
-        t.w.s.strays[i].look_now = false;
-        t.w.s.strays[i].described_us = BOOT - (i == 2 ? 9 : 2 - i) * SEC;
-    }
+    (void)stray(&t, "b", BOOT - 2 * SEC);
+    (void)stray(&t, "a", BOOT - SEC);
+    (void)stray(&t, "other-0", BOOT - 9 * SEC);
     const struct live_stray *st = t.w.s.strays;
     ask(&t);
     give(&t, 1, 1, JOB_LIST_PAGE - 1, "more"); /* not all is told yet */
