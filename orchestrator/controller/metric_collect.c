@@ -210,10 +210,11 @@ static void on_final(void *ctx, const struct job_metric *metrics, size_t n,
         return;
     }
     l->final = xcalloc(n + 1, sizeof *l->final);
-    if (n > 0) {
-        memcpy(l->final, metrics, n * sizeof *metrics);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(metrics[i].name, METRIC_STEP) != 0) { /* it numbers the others */
+            l->final[l->final_n++] = metrics[i];
+        }
     }
-    l->final_n = n;
     metric_collect_final(&l->m);
 }
 

@@ -170,6 +170,8 @@ def services(c):
     tap.ok(r.rc == 0 and json.loads(r.out)["TrainingJobSummaries"] == [], "so do we", r)
     r = c.aws("sagemaker", "search", "--resource", "TrainingJob", "--search-expression", '{"Filters": [{"Name": "Tags.run", "Operator": "Exists"}]}')
     tap.ok(r.rc == 0 and json.loads(r.out) == {"Results": []}, "awscli searches them", r)
+    r = c.aws("logs", "describe-log-groups", "--log-group-name-prefix", "/aws/sagemaker")
+    tap.ok(r.rc == 0 and json.loads(r.out) == {"logGroups": []}, "awscli asks for groups of logs", r)
     r = c.aws("sagemaker", "describe-training-job", "--training-job-name", "nobody")
     tap.ok(r.rc != 0 and ("ResourceNotFound" in r.err or "ValidationException" in r.err), "awscli reads that a job is unknown", r)
     r = c.ours("json", "sagemaker", "SageMaker.DescribeTrainingJob", '{"TrainingJobName":"nobody"}')

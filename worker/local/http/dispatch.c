@@ -82,6 +82,7 @@ static const struct {
     {"servicequotas", "RequestServiceQuotaIncrease", "QuotaCode", quotas_request_increase},
     {"servicequotas", "ListRequestedServiceQuotaChangeHistory", "ServiceCode", quotas_requests},
     {"pricing", "GetProducts", "ServiceCode", pricing_get_products},
+    {"logs", "DescribeLogGroups", "logGroupNamePrefix", logs_describe_groups},
     {"logs", "DescribeLogStreams", "logStreamNamePrefix", logs_describe_streams},
     {"logs", "GetLogEvents", "logStreamName", logs_get_events},
     {"logs", "FilterLogEvents", "logStreamNamePrefix", logs_filter_events},

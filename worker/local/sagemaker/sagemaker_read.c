@@ -1,5 +1,6 @@
 /* DescribeTrainingJob and ListTrainingJobs: see sagemaker_local.h. */
 #include "common/clock.h"
+#include "final_metrics.h"
 #include "local/app.h"
 #include "sagemaker_local.h"
 #include "sagemaker_rules.h"
@@ -134,7 +135,11 @@ static json_t *description(const struct app *app, const struct local_job *job, s
         (void)json_object_set_new(o, "TrainingStartTime", epoch(job->started));
     }
     if (job_phase_status(last->phase) >= JOB_COMPLETED) {
+        json_t *metrics = final_metrics(app, job);
         ended_add(o, job);
+        if (metrics != NULL) {
+            (void)json_object_set_new(o, "FinalMetricDataList", metrics);
+        }
     }
     if (n == job->transitions_n || job->pool.taken_from[0] != '\0') {
         pool_add(o, job, at);

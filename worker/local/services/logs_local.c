@@ -1,5 +1,6 @@
 /* CloudWatch Logs over ROOT/jobs/<name>/algo-<k>/log, whose lines are "<ms> <text>". One stream per
  * host, named <job>/algo-<k>-<second it began>. See services.h. */
+#include "filter_pattern.h"
 #include "local/app.h"
 #include "local/jobs/files.h"
 #include "services.h"
@@ -14,6 +15,8 @@
 #define PAGE_BYTES_MAX  (1 << 20)
 #define STREAM_NAME_MAX 160
 #define FILTER_STREAMS  500
+#define NAMES_MAX       100
+#define GROUPS_LIMIT    50
 
 static void stream_name(const struct local_job *job, int64_t host, char out[static STREAM_NAME_MAX])
 {
@@ -21,24 +24,31 @@ static void stream_name(const struct local_job *job, int64_t host, char out[stat
                    (long long)(job->started / USEC_PER_SEC));
 }
 
-static bool log_path(const struct app *app, const struct local_job *job, int64_t host,
-                     char out[static PATH_MAX])
+bool logs_path(const struct app *app, const struct local_job *job, int64_t host,
+               char out[static PATH_MAX])
 {
     struct err err = ERR_INIT;
     return files_path(out, PATH_MAX, &err, "%s/jobs/%s/algo-%lld/log", app->root, job->name,
                       (long long)host);
 }
 
+/* The group is made with the first job that runs; NULL: none has. */
+static const struct local_job *first_started(const struct app *app)
+{
+    for (size_t i = 0; i < app->jobs.n; i++) {
+        if (app->jobs.items[i]->started != 0) {
+            return app->jobs.items[i];
+        }
+    }
+    return NULL;
+}
+
 /* Group name checked; false: answered. */
 static bool group_ok(struct request *r)
 {
     const char *group = json_string_value(json_object_get(r->input, "logGroupName"));
-    if (group != NULL && strcmp(group, GROUP) == 0) {
-        for (size_t i = 0; i < r->app->jobs.n; i++) {
-            if (r->app->jobs.items[i]->started != 0) {
-                return true;
-            }
-        }
+    if (group != NULL && strcmp(group, GROUP) == 0 && first_started(r->app) != NULL) {
+        return true;
     }
     reply_error(r, 400, "ResourceNotFoundException", "The specified log group does not exist.");
     return false;
@@ -103,7 +113,7 @@ static bool streams_found(void *ctx, const struct local_job *job, int64_t host)
     char path[PATH_MAX];
     int64_t first;
     int64_t last;
-    if (!log_path(s->app, job, host, path) || access(path, F_OK) != 0) {
+    if (!logs_path(s->app, job, host, path) || access(path, F_OK) != 0) {
         return true; /* the job was not started */
     }
     if (s->skip > 0) {
@@ -162,9 +172,10 @@ struct log_page {
     int64_t bytes;
     int64_t start_ms;
     int64_t end_ms;
-    const char *pattern; /* substring; "" any */
-    const char *stream;  /* shown with each event when set */
-    int64_t offset;      /* offset of the next page */
+    struct filter_pattern *pattern; /* NULL: any */
+    const char *stream;             /* shown with each event when set */
+    int64_t offset;                 /* offset of the next page */
+    int64_t until;                  /* no line from this offset on; 0: to the end */
 };
 
 static void event_add(struct log_page *p, int64_t ms, struct str text)
@@ -194,21 +205,22 @@ static void page_read(struct log_page *p, const char *path)
         return;
     }
     while ((int64_t)json_array_size(p->events) < p->limit && p->bytes < PAGE_BYTES_MAX &&
-           (n = getline(&line, &cap, f)) > 0 && line[n - 1] == '\n') {
+           (p->until == 0 || p->offset < p->until) && (n = getline(&line, &cap, f)) > 0 &&
+           line[n - 1] == '\n') {
         struct str text = {line, (size_t)n - 1};
         struct str stamp = str_split(&text, ' ');
         struct err err = ERR_INIT;
         int64_t ms = 0;
         p->offset += n;
         if (parse_i64(stamp, 0, INT64_MAX, &ms, &err) && ms >= p->start_ms && ms < p->end_ms &&
-            str_find(text, str_of(p->pattern)) >= 0) {
+            (p->pattern == NULL || filter_pattern_fits(p->pattern, text))) {
             event_add(p, ms, text);
         }
     }
 }
 
-/* Offset of the line that is `lines` lines before the end. */
-static int64_t tail_offset(const char *path, int64_t lines)
+/* Offset of the line that is `lines` lines before an offset; 0: before the end. */
+static int64_t tail_offset(const char *path, int64_t before, int64_t lines)
 {
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -217,7 +229,8 @@ static int64_t tail_offset(const char *path, int64_t lines)
         return 0;
     }
     int64_t seen = 0;
-    for (off_t end = st.st_size; end > 0;) {
+    off_t last = before == 0 ? st.st_size : MIN((off_t)before, st.st_size);
+    for (off_t end = last; end > 0;) {
         off_t from = MAX((off_t)0, end - (off_t)sizeof chunk);
         ssize_t n = pread(fd, chunk, (size_t)(end - from), from);
         for (ssize_t i = n; i > 0; i--) {
@@ -226,7 +239,7 @@ static int64_t tail_offset(const char *path, int64_t lines)
                 return from + i;
             }
         }
-        if (n <= 0 || st.st_size - from > PAGE_BYTES_MAX) {
+        if (n <= 0 || last - from > PAGE_BYTES_MAX) {
             return from;
         }
         end = from;
@@ -257,7 +270,7 @@ static const struct local_job *stream_job(const struct app *app, const char *str
 
 void logs_get_events(struct request *r)
 {
-    struct log_page p = {.pattern = ""};
+    struct log_page p = {.pattern = NULL};
     struct err err = ERR_INIT;
     const char *stream;
     const char *token;
@@ -278,7 +291,7 @@ void logs_get_events(struct request *r)
         return;
     }
     const struct local_job *job = stream_job(r->app, stream, &host);
-    if (job == NULL || !log_path(r->app, job, host, path)) {
+    if (job == NULL || !logs_path(r->app, job, host, path)) {
         reply_error(r, 400, "ResourceNotFoundException",
                     "The specified log stream does not exist.");
         return;
@@ -290,11 +303,16 @@ void logs_get_events(struct request *r)
         return;
     }
     if (token[0] == '\0' && !from_head) {
-        p.offset = tail_offset(path, p.limit);
+        p.offset = tail_offset(path, 0, p.limit);
+    }
+    bool at_start = back && p.offset == 0;
+    if (back && !at_start) {
+        p.until = p.offset;
+        p.offset = tail_offset(path, p.until, p.limit);
     }
     int64_t begin = p.offset;
     p.events = json_array();
-    if (!back) {
+    if (!at_start) {
         page_read(&p, path);
     }
     json_t *o = json_pack("{s:o}", "events", p.events);
@@ -310,8 +328,20 @@ struct filter {
     struct log_page page;
     int64_t skip_streams;
     int64_t stream;
+    json_t *names; /* of the only streams wanted, borrowed; NULL: any */
     char next[64];
 };
+
+static bool is_named(const json_t *names, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *other = json_string_value(json_array_get(names, i));
+        if (other != NULL && strcmp(other, name) == 0) {
+            return true;
+        }
+    }
+    return names == NULL;
+}
 
 static bool filter_found(void *ctx, const struct local_job *job, int64_t host)
 {
@@ -321,10 +351,11 @@ static bool filter_found(void *ctx, const struct local_job *job, int64_t host)
     if (f->stream++ < f->skip_streams) {
         return true;
     }
-    if (!log_path(f->app, job, host, path)) {
+    stream_name(job, host, name);
+    if (!is_named(f->names, name) || !logs_path(f->app, job, host, path)) {
+        f->page.offset = 0;
         return true;
     }
-    stream_name(job, host, name);
     f->page.stream = name;
     page_read(&f->page, path);
     f->page.stream = NULL;
@@ -344,16 +375,24 @@ void logs_filter_events(struct request *r)
     struct err err = ERR_INIT;
     const char *prefix;
     const char *token;
+    const char *pattern;
     if (!group_ok(r)) {
         return;
     }
     if (!json_get_str(r->input, "logStreamNamePrefix", "", &prefix, &err) ||
-        !json_get_str(r->input, "filterPattern", "", &f.page.pattern, &err) ||
+        !json_get_array(r->input, "logStreamNames", &f.names, &err) ||
+        !json_get_str(r->input, "filterPattern", "", &pattern, &err) ||
         !json_get_str(r->input, "nextToken", "0/0", &token, &err) ||
         !json_get_i64(r->input, "limit", 1, EVENTS_LIMIT, EVENTS_LIMIT, &f.page.limit, &err) ||
         !json_get_i64(r->input, "startTime", 0, INT64_MAX, 0, &f.page.start_ms, &err) ||
         !json_get_i64(r->input, "endTime", 0, INT64_MAX, INT64_MAX, &f.page.end_ms, &err)) {
         reply_error(r, 400, "InvalidParameterException", "%s", err.message);
+        return;
+    }
+    if (f.names != NULL && (prefix[0] != '\0' || json_array_size(f.names) > NAMES_MAX)) {
+        reply_error(
+            r, 400, "InvalidParameterException",
+            "At most 100 logStreamNames may be given, and no logStreamNamePrefix with them");
         return;
     }
     struct str rest = str_of(token);
@@ -363,11 +402,53 @@ void logs_filter_events(struct request *r)
         reply_error(r, 400, "InvalidParameterException", "The specified nextToken is invalid.");
         return;
     }
+    if (!filter_pattern_new(pattern, &f.page.pattern, &err)) {
+        reply_error(r, 400, "InvalidParameterException", "%s", err.message);
+        return;
+    }
     f.page.events = json_array();
     streams_each(r->app, prefix, filter_found, &f);
+    filter_pattern_free(f.page.pattern);
     json_t *o = json_pack("{s:o, s:[]}", "events", f.page.events, "searchedLogStreams");
     if (f.next[0] != '\0') {
         (void)json_object_set_new(o, "nextToken", json_string(f.next));
     }
     reply_json(r, o);
+}
+
+/* There is one group, once a job has run. */
+void logs_describe_groups(struct request *r)
+{
+    struct err err = ERR_INIT;
+    const char *prefix;
+    const char *pattern;
+    const char *token;
+    int64_t limit;
+    if (!json_get_str(r->input, "logGroupNamePrefix", "", &prefix, &err) ||
+        !json_get_str(r->input, "logGroupNamePattern", "", &pattern, &err) ||
+        !json_get_str(r->input, "nextToken", "", &token, &err) ||
+        !json_get_i64(r->input, "limit", 1, GROUPS_LIMIT, GROUPS_LIMIT, &limit, &err)) {
+        reply_error(r, 400, "InvalidParameterException", "%s", err.message);
+        return;
+    }
+    if ((prefix[0] != '\0' && pattern[0] != '\0') || token[0] != '\0') {
+        reply_error(r, 400, "InvalidParameterException", "%s",
+                    token[0] != '\0'
+                        ? "The specified nextToken is invalid."
+                        : "LogGroup name prefix and LogGroup name pattern are mutually "
+                          "exclusive parameters.");
+        return;
+    }
+    const struct local_job *first = first_started(r->app);
+    json_t *list = json_array();
+    if (first != NULL && strncmp(GROUP, prefix, strlen(prefix)) == 0 &&
+        strstr(GROUP, pattern) != NULL) {
+        AUTO_FREE char *arn = xasprintf("arn:aws:logs:%s:%s:log-group:" GROUP ":*",
+                                        r->app->set.region, r->app->set.account);
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:I, s:i, s:s, s:i}", "logGroupName", GROUP, "creationTime",
+                            (json_int_t)(first->started / USEC_PER_MSEC), "metricFilterCount", 0,
+                            "arn", arn, "storedBytes", 0));
+    }
+    reply_json(r, json_pack("{s:o}", "logGroups", list));
 }

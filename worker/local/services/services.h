@@ -7,9 +7,14 @@
 const char *sts_operation(const struct request *r);
 void sts_handle(struct request *r);
 /* logs_local.c: CloudWatch Logs over the captured output of the jobs. */
+void logs_describe_groups(struct request *r);
 void logs_describe_streams(struct request *r);
 void logs_get_events(struct request *r);
 void logs_filter_events(struct request *r);
+/* The file of a host's output, lines of "<ms> <text>"; host: from 1. False: it is too long a
+ * path. */
+bool logs_path(const struct app *app, const struct local_job *job, int64_t host,
+               char out[static PATH_MAX]);
 /* metrics_local.c: CloudWatch's GetMetricStatistics over the invocations of endpoints. The form is
  * what Query sends, as the JSON that it stands for. */
 void metrics_get_statistics(struct request *r);
