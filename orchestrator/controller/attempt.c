@@ -25,7 +25,7 @@ static void take_over(struct controller *c, const struct attempt_row *row, struc
     attempt_protocol_config(c, &pc);
     const struct attempt_takeover t = {.protocol = &pc,
                                        .now_us = clock_wall_us(),
-                                       .lease_end_us = clock_boot_us() + c->cfg.lease_length_us,
+                                       .lease_end_us = lease_others_end_us(c),
                                        .again = again};
     struct live_attempt *a = leader_take_over_attempt(&c->state, row, lc, &t, &e);
     attempt_attach_io(c, a);

@@ -72,7 +72,7 @@ bool endpoints_read(struct controller *c, struct err *err)
     if (!view_endpoints(c->store, &rows, &n, err)) {
         return false;
     }
-    int64_t lease_end_us = clock_boot_us() + c->cfg.lease_length_us;
+    int64_t lease_end_us = lease_others_end_us(c);
     if (leader_take_endpoints(&c->state, rows, n, lease_end_us)) {
         log_event(LOG_INFO, "endpoint_wish", LF_I("endpoints", n));
     }

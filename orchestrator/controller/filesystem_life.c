@@ -65,7 +65,7 @@ bool filesystems_read(struct controller *c, struct err *err)
     if (!view_filesystems(c->store, &rows, &n, err)) {
         return false;
     }
-    int64_t lease_end_us = clock_boot_us() + c->cfg.lease_length_us;
+    int64_t lease_end_us = lease_others_end_us(c);
     if (leader_take_filesystems(&c->state, rows, n, lease_end_us)) {
         log_event(LOG_INFO, "filesystem_wish", LF_I("filesystems", n));
     }

@@ -63,16 +63,18 @@ static bool connect_store(struct controller *c, struct err *err)
     return true;
 }
 
-static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
+static void lead(struct controller *c, const struct lease_taken *taken, int64_t asked_us)
 {
     struct err err = ERR_INIT;
     c->leading = true;
     call_pace_lead(&c->pace, clock_mono_us());
-    c->state.epoch = epoch;
+    c->state.epoch = taken->epoch;
     const struct lease_terms terms = lease_terms_of(c);
     c->lease_end_us = lease_end_us(&terms, asked_us);
+    c->lease_longest_us = taken->longest_us;
+    c->lease_others_end_us = clock_boot_us() + taken->longest_us;
     loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
-    atomic_store(&c->status->lease_epoch, epoch);
+    atomic_store(&c->status->lease_epoch, taken->epoch);
     /* A lock that somebody else holds stops the whole loop while we wait for it. */
     if (FP("takeover.after_lease") || !store_lock_wait(c->store, LOCK_WAIT_US, &err) ||
         !view_load(c, &err)) {
@@ -86,8 +88,8 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     atomic_store(&c->status->leading, true);
     metric_add(METRIC_TAKEOVERS, 1);
     metric_set(METRIC_LEADING, 1);
-    metric_set(METRIC_LEASE_EPOCH, epoch);
-    log_event(LOG_INFO, "leader_elected", LF_I("epoch", epoch),
+    metric_set(METRIC_LEASE_EPOCH, taken->epoch);
+    log_event(LOG_INFO, "leader_elected", LF_I("epoch", taken->epoch),
               LF_I("live_attempts", c->state.attempts_n), LF_I("campaigns", c->state.campaigns_n));
     c->state.look_at_db = c->state.decide = c->state.act = true;
     loop_timer_set(c->tick_timer, 0);
@@ -105,14 +107,14 @@ static void pause_standby(struct controller *c, enum lease_try how)
     loop_timer_set(c->standby_timer, lease_watch_pause_us(&c->watch, how, &terms));
 }
 
-/* ret_epoch > 0 when the lease is ours now. */
-static bool try_take(struct controller *c, int64_t *ret_epoch, struct err *err)
+/* ret->epoch > 0 when the lease is ours now. */
+static bool try_take(struct controller *c, struct lease_taken *ret, struct err *err)
 {
     bool locked = false;
     bool taken = false;
     struct lease_info seen = {.renewals = 0};
     const struct lease_terms terms = lease_terms_of(c);
-    *ret_epoch = 0;
+    *ret = (struct lease_taken){.epoch = 0};
     int64_t now_us = clock_boot_us();
     if (!lease_try_lock(c->store, &locked, err) || (!locked && !lease_read(c->store, &seen, err))) {
         return false;
@@ -121,25 +123,27 @@ static bool try_take(struct controller *c, int64_t *ret_epoch, struct err *err)
     case LEASE_STEP_TAKE:
         return FP("takeover.before")
                    ? err_set(err, ERR_UNAVAILABLE, "failpoint")
-                   : lease_take(c->store, c->cfg.holder, terms.length_us, ret_epoch, err);
+                   : lease_take(c->store, c->cfg.holder, terms.length_us, ret, err);
     case LEASE_STEP_WAIT:
         return true;
     case LEASE_STEP_TAKE_FROM_FROZEN:
         break;
     }
     log_event(LOG_WARN, "leader_frozen", LF_S("holder", seen.holder), LF_I("epoch", seen.epoch));
-    if (!lease_take_from_frozen(c->store, &seen, c->cfg.holder, terms.length_us, ret_epoch, &taken,
+    if (!lease_take_from_frozen(c->store, &seen, c->cfg.holder, terms.length_us, ret, &taken,
                                 err)) {
         return false;
     }
-    *ret_epoch = taken ? *ret_epoch : 0;
+    if (!taken) {
+        ret->epoch = 0;
+    }
     return true;
 }
 
 static enum lease_try stand_by(struct controller *c)
 {
     struct err err = ERR_INIT;
-    int64_t epoch = 0;
+    struct lease_taken taken = {.epoch = 0};
     int64_t asked_us = clock_boot_us();
     if (!connect_store(c, &err)) {
         atomic_store(&c->status->db_ok, false);
@@ -153,17 +157,17 @@ static enum lease_try stand_by(struct controller *c)
         log_event(LOG_ERROR, "leading_refused", LF_ERR(&err));
         return LEASE_TRY_NOT_DURABLE;
     }
-    if (!try_take(c, &epoch, &err)) {
+    if (!try_take(c, &taken, &err)) {
         log_event(LOG_WARN, "takeover_failed", LF_ERR(&err));
         store_close(c->store);
         c->store = NULL;
         return LEASE_TRY_FAILED;
     }
-    if (epoch == 0) {
+    if (taken.epoch == 0) {
         return LEASE_TRY_HELD;
     }
     c->in_tick = true;
-    lead(c, epoch, asked_us);
+    lead(c, &taken, asked_us);
     c->in_tick = false;
     return c->leading ? LEASE_TRY_LEADS : LEASE_TRY_LOST;
 }

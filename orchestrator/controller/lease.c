@@ -23,6 +23,11 @@ struct lease_terms lease_terms_of(const struct controller *c)
                                 .renew_us = c->cfg.lease_renew_us};
 }
 
+int64_t lease_others_end_us(const struct controller *c)
+{
+    return clock_boot_us() + c->lease_longest_us;
+}
+
 void leader_lapse(struct controller *c)
 {
     if (c->leading && lease_lapsed(c->lease_end_us, clock_boot_us())) {
@@ -40,7 +45,10 @@ bool leader_renew_if_due(struct controller *c, struct err *err)
     if (FP("renew.before")) {
         return err_set(err, ERR_UNAVAILABLE, "failpoint");
     }
-    if (!lease_renew(c->store, c->state.epoch, err)) {
+    if (asked_us >= c->lease_others_end_us) {
+        c->lease_longest_us = terms.length_us;
+    }
+    if (!lease_renew(c->store, c->state.epoch, c->lease_longest_us, err)) {
         return lease_outlives_renewal(tx_error_meaning(err, store_alive(c->store)));
     }
     if (FP("renew.after")) {

@@ -8,6 +8,8 @@
 /* Opens for requests while the lease is ours by CLOCK_BOOTTIME. */
 struct aws_gate lease_gate(struct controller *c);
 struct lease_terms lease_terms_of(const struct controller *c);
+/* Boot time after which nobody who led before can send anything, as far as is known now. */
+int64_t lease_others_end_us(const struct controller *c);
 /* Loses the leadership when the lease has lapsed: this process was frozen. */
 void leader_lapse(struct controller *c);
 /* Renews the lease when its time has come. False: it is no longer ours, or nobody knows. */

@@ -353,7 +353,7 @@ static bool list_begins(struct controller *c, int64_t boot_us)
     if (!leader_tx(c, read_newest, &newest)) {
         return false;
     }
-    c->sweep->since_us = sweep_list_begins(&c->state, newest, c->cfg.lease_length_us,
+    c->sweep->since_us = sweep_list_begins(&c->state, newest, c->lease_longest_us,
                                            c->cfg.signature_window_us, boot_us);
     return true;
 }

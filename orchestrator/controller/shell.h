@@ -67,6 +67,8 @@ struct controller {
     bool leading;
     bool lost;            /* leadership, in this pass: at its end all that is known is freed */
     int64_t lease_end_us; /* boot */
+    /* No lease of an earlier leader lasts longer from now on; none at all behind the second. */
+    int64_t lease_longest_us, lease_others_end_us;
     struct lease_watch watch;
     struct loop_timer *standby_timer, *renew_timer, *tick_timer, *plan_timer, *act_timer,
         *observe_timer, *quota_timer, *price_timer, *housekeeping_timer;

@@ -51,7 +51,9 @@ static void open_database(struct bench *b, const char *dir)
     must(store_open(db, STORE_LEADER, &b->s, &err), &err);
     bool locked = false;
     must(lease_try_lock(b->s, &locked, &err) && locked, &err);
-    must(lease_take(b->s, "bench", 10 * USEC_PER_SEC, &b->epoch, &err), &err);
+    struct lease_taken taken = {.epoch = 0};
+    must(lease_take(b->s, "bench", 10 * USEC_PER_SEC, &taken, &err), &err);
+    b->epoch = taken.epoch;
     must(leader_begin(b->s, b->epoch, &err) && store_events_maintain(b->s, &err) &&
              leader_commit(b->s, &err),
          &err);

@@ -322,13 +322,13 @@ struct store *pg_leader(const char *conninfo, int64_t *ret_epoch)
     struct err err = ERR_INIT;
     struct store *s = pg_open(conninfo, STORE_LEADER);
     bool locked = false;
-    int64_t epoch = 0;
+    struct lease_taken taken = {.epoch = 0};
     if (!lease_try_lock(s, &locked, &err) || !locked ||
-        !lease_take(s, "test", 10 * USEC_PER_SEC, &epoch, &err)) {
+        !lease_take(s, "test", 10 * USEC_PER_SEC, &taken, &err)) {
         DIE("lease: %s", locked ? err.message : "held by another");
     }
     if (ret_epoch != NULL) {
-        *ret_epoch = epoch;
+        *ret_epoch = taken.epoch;
     }
     return s;
 }

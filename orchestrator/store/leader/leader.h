@@ -20,17 +20,24 @@ struct lease_info {
 bool lease_read(struct store *s, struct lease_info *ret, struct err *err) MUST_CHECK;
 /* Try to take the leader's advisory lock, without waiting. */
 bool lease_try_lock(struct store *s, bool *ret_locked, struct err *err) MUST_CHECK;
+/* What a takeover gives. longest_us: a lease of an earlier leader lasts no longer than this from
+ * now, whatever length that leader was told; at least our own length. */
+struct lease_taken {
+    int64_t epoch;
+    int64_t longest_us;
+};
 /* Take over: epoch + 1, our holder name and backend pid. Requires the lock. */
-bool lease_take(struct store *s, const char *holder, int64_t length_us, int64_t *ret_epoch,
+bool lease_take(struct store *s, const char *holder, int64_t length_us, struct lease_taken *ret,
                 struct err *err) MUST_CHECK;
 /* Take over from a leader that no longer renews: increase the epoch first, so that the old leader
  * can commit nothing, then terminate its backend, then lock. *ret_taken false: it renewed the lease
  * after `seen`. */
 bool lease_take_from_frozen(struct store *s, const struct lease_info *seen, const char *holder,
-                            int64_t length_us, int64_t *ret_epoch, bool *ret_taken,
+                            int64_t length_us, struct lease_taken *ret, bool *ret_taken,
                             struct err *err) MUST_CHECK;
-/* ERR_NOT_LEADER: the epoch is over */
-bool lease_renew(struct store *s, int64_t epoch, struct err *err) MUST_CHECK;
+/* length_us: longest_us of the takeover until that is over, then our own. ERR_NOT_LEADER: the epoch
+ * is over */
+bool lease_renew(struct store *s, int64_t epoch, int64_t length_us, struct err *err) MUST_CHECK;
 bool lease_release(struct store *s, int64_t epoch,
                    struct err *err) MUST_CHECK; /* clean stop: end the lease and unlock */
 /* Check that fsync, full_page_writes and synchronous_commit are on and the server is a primary.

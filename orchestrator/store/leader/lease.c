@@ -39,7 +39,7 @@ bool lease_try_lock(struct store *s, bool *ret_locked, struct err *err)
     return true;
 }
 
-bool lease_take(struct store *s, const char *holder, int64_t length_us, int64_t *ret_epoch,
+bool lease_take(struct store *s, const char *holder, int64_t length_us, struct lease_taken *ret,
                 struct err *err)
 {
     ASSERT(s->leader_lock);
@@ -53,13 +53,13 @@ bool lease_take(struct store *s, const char *holder, int64_t length_us, int64_t 
     if (row_count(r) != 1) {
         return err_set(err, ERR_DATABASE, "the lease table is empty: run droverd migrate");
     }
-    *ret_epoch = row_i64(r, 0, 0);
+    *ret = (struct lease_taken){.epoch = row_i64(r, 0, 0), .longest_us = row_i64(r, 0, 1)};
     return true;
 }
 
-/* *ret_epoch 0: the lease was renewed or taken since it was read. */
+/* ret->epoch 0: the lease was renewed or taken since it was read. */
 static bool take_seen(struct store *s, const struct lease_info *seen, const char *holder,
-                      int64_t length_us, int64_t *ret_epoch, struct err *err)
+                      int64_t length_us, struct lease_taken *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, holder);
@@ -70,24 +70,28 @@ static bool take_seen(struct store *s, const struct lease_info *seen, const char
     if (!store_exec(s, QUERY(LEASE_TAKE_SEEN), &p, &r, err)) {
         return false;
     }
-    *ret_epoch = row_count(r) == 1 ? row_i64(r, 0, 0) : 0;
+    *ret = (struct lease_taken){.epoch = 0};
+    if (row_count(r) == 1) {
+        *ret = (struct lease_taken){.epoch = row_i64(r, 0, 0), .longest_us = row_i64(r, 0, 1)};
+    }
     return true;
 }
 
 bool lease_take_from_frozen(struct store *s, const struct lease_info *seen, const char *holder,
-                            int64_t length_us, int64_t *ret_epoch, bool *ret_taken, struct err *err)
+                            int64_t length_us, struct lease_taken *ret, bool *ret_taken,
+                            struct err *err)
 {
     ASSERT(!s->leader_lock && !tx_open(s));
-    int64_t epoch = 0;
+    struct lease_taken got = {.epoch = 0};
     struct err first = ERR_INIT;
-    bool taken = take_seen(s, seen, holder, length_us, &epoch, &first);
+    bool taken = take_seen(s, seen, holder, length_us, &got, &first);
     if (!taken && first.code != ERR_TIMEOUT) {
         if (err != NULL) {
             *err = first;
         }
         return false;
     }
-    if (taken && epoch == 0) {
+    if (taken && got.epoch == 0) {
         *ret_taken = false;
         return true;
     }
@@ -96,27 +100,28 @@ bool lease_take_from_frozen(struct store *s, const struct lease_info *seen, cons
     if (!store_run(s, QUERY(LEASE_EVICT), NULL, NULL, err)) {
         return false;
     }
-    if (!taken && !take_seen(s, seen, holder, length_us, &epoch, err)) {
+    if (!taken && !take_seen(s, seen, holder, length_us, &got, err)) {
         return false;
     }
-    if (epoch == 0) {
+    if (got.epoch == 0) {
         *ret_taken = false;
         return true;
     }
     AUTO_RESULT PGresult *r = NULL;
     if (!store_exec(s, QUERY(LEASE_LOCK), NULL, &r, err)) {
-        return err_wrap(err, "epoch %lld is ours, but not the lock", (long long)epoch);
+        return err_wrap(err, "epoch %lld is ours, but not the lock", (long long)got.epoch);
     }
     s->leader_lock = true;
-    *ret_epoch = epoch;
+    *ret = got;
     *ret_taken = true;
     return true;
 }
 
-bool lease_renew(struct store *s, int64_t epoch, struct err *err)
+bool lease_renew(struct store *s, int64_t epoch, int64_t length_us, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, epoch);
+    param_i64(&p, length_us);
     int64_t n = 0;
     if (!store_run(s, QUERY(LEASE_RENEW), &p, &n, err)) {
         return false;

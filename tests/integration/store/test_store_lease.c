@@ -47,13 +47,14 @@ static int64_t take_over(struct store *standby)
 {
     struct err err = ERR_INIT;
     struct lease_info seen = lease_of(standby);
-    int64_t epoch = 0;
+    struct lease_taken got = {.epoch = 0};
     bool taken = false;
-    pg_good(lease_take_from_frozen(standby, &seen, "standby", USEC_PER_SEC, &epoch, &taken, &err),
+    pg_good(lease_take_from_frozen(standby, &seen, "standby", USEC_PER_SEC, &got, &taken, &err),
             &err);
     assert_true(taken);
-    assert_int_equal(epoch, seen.epoch + 1);
-    return epoch;
+    assert_int_equal(got.epoch, seen.epoch + 1);
+    assert_int_equal(got.longest_us, MAX(seen.length_us, USEC_PER_SEC));
+    return got.epoch;
 }
 
 static bool hold_all(struct world *w, struct store *s, struct err *err)
@@ -88,15 +89,20 @@ static void test_lease__one_holds_the_lock_and_each_take_is_a_new_epoch(void **s
     assert_int_equal(l.epoch, first);
     assert_string_equal(l.holder, "test");
     assert_true(l.backend_pid > 0);
-    pg_good(lease_renew(a, first, &err), &err);
+    pg_good(lease_renew(a, first, 10 * USEC_PER_SEC, &err), &err);
     assert_int_equal(lease_of(b).renewals, l.renewals + 1);
     pg_good(lease_release(a, first, &err), &err);
     pg_good(lease_try_lock(b, &locked, &err), &err);
     assert_true(locked);
-    int64_t second = 0;
+    struct lease_taken second = {.epoch = 0};
     pg_good(lease_take(b, "b", USEC_PER_SEC, &second, &err), &err);
-    assert_int_equal(second, first + 1);
-    assert_false(lease_renew(a, first, &err));
+    assert_int_equal(second.epoch, first + 1);
+    /* Whoever led before was told 10 s, and may send until then; a renewal shortens it. */
+    assert_int_equal(second.longest_us, 10 * USEC_PER_SEC);
+    assert_int_equal(lease_of(b).length_us, 10 * USEC_PER_SEC);
+    pg_good(lease_renew(b, second.epoch, USEC_PER_SEC, &err), &err);
+    assert_int_equal(lease_of(b).length_us, USEC_PER_SEC);
+    assert_false(lease_renew(a, first, 10 * USEC_PER_SEC, &err));
     assert_int_equal(err.code, ERR_NOT_LEADER);
     store_close(a);
     store_close(b);
@@ -115,7 +121,7 @@ static void test_lease__a_lock_dies_with_its_holders_connection(void **state)
         pg_good(lease_try_lock(b, &locked, &err), &err);
     }
     assert_true(locked);
-    assert_false(lease_renew(a, 1, &err));
+    assert_false(lease_renew(a, 1, 10 * USEC_PER_SEC, &err));
     assert_int_equal(err.code, ERR_UNAVAILABLE);
     assert_false(store_alive(a));
     store_close(a);
@@ -281,8 +287,8 @@ static void test_lease__a_lease_renewed_since_it_was_read_is_not_taken(void **st
     struct store *a = pg_leader(w->db, &epoch);
     struct store *b = pg_open(w->db, STORE_LEADER);
     struct lease_info seen = lease_of(b);
-    pg_good(lease_renew(a, epoch, &err), &err);
-    int64_t newer = 0;
+    pg_good(lease_renew(a, epoch, 10 * USEC_PER_SEC, &err), &err);
+    struct lease_taken newer = {.epoch = 0};
     bool taken = true;
     pg_good(lease_take_from_frozen(b, &seen, "b", USEC_PER_SEC, &newer, &taken, &err), &err);
     assert_false(taken);

@@ -95,6 +95,7 @@ struct proc {
     PGresult *try_lock_said, *lease_said; /* as a standby was answered last */
     bool dying;
     bool takes, loaded;     /* takes over: the live attempts are read, its first pass follows */
+    int64_t lease_us;       /* its setting */
     int64_t epoch;          /* the newest it took */
     int64_t lease_asked_us; /* before its last take or renewal was sent */
     int64_t lease_until_us; /* its lease by that */
@@ -230,7 +231,7 @@ struct world {
     /* drawn settings */
     int procs_n, campaigns_n;
     usec_t led_from; /* the newest epoch began */
-    int64_t calm_us, lease_us, renew_us, tick_us, observe_us, quota_us, window_us;
+    int64_t calm_us, lease_us, tick_us, observe_us, quota_us, window_us;
     /* time */
     int64_t now_us;
     struct event *heap;

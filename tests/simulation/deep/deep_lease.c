@@ -11,7 +11,7 @@ void lease_asked(struct proc *p)
 
 void lease_renewed(struct proc *p)
 {
-    p->lease_until_us = p->lease_asked_us + deep->lease_us;
+    p->lease_until_us = p->lease_asked_us + p->lease_us;
 }
 
 void lease_taken(struct proc *p, int64_t epoch)

@@ -63,6 +63,19 @@ bool swarm_has(uint64_t seed, const char *with)
     return has;
 }
 
+/* In a world in four with several droverds they were told leases of several lengths, as while a new
+ * setting is rolled out. */
+static void leases(struct world *w, const struct rng *all)
+{
+    struct rng r;
+    rng_split(all, "leases", &r);
+    bool differ = rng_chance(&r, 0.25);
+    for (int i = 0; i < w->procs_n; i++) {
+        int64_t shorter_us = MAX(15 * SEC, w->lease_us / between(&r, 2, 8));
+        w->procs[i].lease_us = differ && rng_chance(&r, 0.5) ? shorter_us : w->lease_us;
+    }
+}
+
 void swarm_draw(struct world *w, uint64_t seed)
 {
     struct rng all, r;
@@ -88,7 +101,6 @@ void swarm_draw(struct world *w, uint64_t seed)
     w->campaigns_n = (int)(rng_chance(&r, 0.8) ? 2 : between(&r, 3, 5));
     w->calm_us = (rng_chance(&r, 0.8) ? between(&r, 30, 120) : between(&r, 120, 300)) * MINUTE;
     w->lease_us = (rng_chance(&r, 0.15) ? between(&r, 15, 60) : between(&r, 120, 600)) * SEC;
-    w->renew_us = w->lease_us / 3;
     w->tick_us = (rng_chance(&r, 0.15) ? between(&r, 20, 60) : between(&r, 120, 600)) * SEC;
     w->observe_us = between(&r, 15, 150) * SEC;
     w->quota_us = between(&r, 5, 60) * MINUTE;
@@ -99,6 +111,7 @@ void swarm_draw(struct world *w, uint64_t seed)
         w->procs[i].wall_ahead_us = rng_chance(&r, 0.2) ? between(&r, -60, 60) * SEC : 0;
         rng_split(&all, i == 0 ? "proc0" : i == 1 ? "proc1" : "proc2", &w->procs[i].rng);
     }
+    leases(w, &all);
 }
 
 /* Secrets and seeds of the product, linked in place of common/rng.c: drawn from the seed, too. */

@@ -43,6 +43,35 @@ static void test_stage_history__alike_failures_trip_and_say_why(void **state)
     leader_world_done(&w);
 }
 
+/* A job that ran and failed was paid, whatever it says of itself; one that never ran was not. */
+static void test_stage_history__paid_failures_count_whatever_they_say(void **state)
+{
+    (void)state;
+    static const enum cause uncounted[] = {CAUSE_THROTTLED, CAUSE_QUOTA, CAUSE_CAPACITY};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(uncounted); i++) {
+        bool ran = i % 2 == 0;
+        struct leader_world w;
+        struct leader_world later;
+        leader_world_init(&w);
+        leader_world_init(&later);
+        stage_history_init(later.ls);
+        later.ls->rules = w.ls->rules;
+        for (int64_t id = 1; id <= 3; id++) {
+            struct live_attempt *a = leader_world_attempt(&w, id, 1);
+            (void)stage_history_ended(a, ATTEMPT_FAILED, uncounted[i / 2], ran, "429 of a hub",
+                                      WALL);
+            struct breaker_row row = {
+                .attempt_id = id, .state = ATTEMPT_FAILED, .cause = uncounted[i / 2], .ran = ran};
+            (void)snprintf(row.reason, sizeof row.reason, "429 of a hub");
+            stage_history_saw_breaker_row(later.ls, &row);
+        }
+        assert_true(w.ls->breaker.tripped == ran);
+        assert_true(later.ls->breaker.tripped == ran);
+        leader_world_done(&w);
+        leader_world_done(&later);
+    }
+}
+
 static void test_stage_history__a_new_leader_knows_the_same(void **state)
 {
     (void)state;
@@ -250,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stage_history__signature_joins_cause_and_words),
         cmocka_unit_test(test_stage_history__alike_failures_trip_and_say_why),
+        cmocka_unit_test(test_stage_history__paid_failures_count_whatever_they_say),
         cmocka_unit_test(test_stage_history__a_new_leader_knows_the_same),
         cmocka_unit_test(test_stage_history__capacity_errors_shut_the_rung),
         cmocka_unit_test(test_stage_history__starts_on_pools_are_learned_apart),
