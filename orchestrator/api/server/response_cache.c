@@ -38,8 +38,10 @@ struct response_cache {
     pthread_cond_t made;
     struct cached_answer at[ANSWERS_N];
     struct answer_making *making;
-    uint64_t begun; /* of making, so far */
-    pthread_mutex_t turn;
+    uint64_t begun;            /* of making, so far */
+    pthread_mutex_t turn_lock; /* of turn_taken */
+    pthread_cond_t turn_free;
+    bool turn_taken;
 };
 
 struct response_cache *response_cache_new(void)
@@ -47,7 +49,12 @@ struct response_cache *response_cache_new(void)
     struct response_cache *c = xcalloc(1, sizeof *c);
     (void)pthread_mutex_init(&c->lock, NULL);
     (void)pthread_cond_init(&c->made, NULL);
-    (void)pthread_mutex_init(&c->turn, NULL);
+    pthread_condattr_t mono;
+    (void)pthread_mutex_init(&c->turn_lock, NULL);
+    (void)pthread_condattr_init(&mono);
+    (void)pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&c->turn_free, &mono);
+    (void)pthread_condattr_destroy(&mono);
     return c;
 }
 
@@ -62,7 +69,8 @@ void response_cache_free(struct response_cache *c)
     }
     (void)pthread_mutex_destroy(&c->lock);
     (void)pthread_cond_destroy(&c->made);
-    (void)pthread_mutex_destroy(&c->turn);
+    (void)pthread_cond_destroy(&c->turn_free);
+    (void)pthread_mutex_destroy(&c->turn_lock);
     free(c);
 }
 
@@ -316,9 +324,24 @@ uint64_t response_cache_version(const void *p, size_t n)
     return ret;
 }
 
+/* until NULL: for ever. No mutex with a time-out: TSan does not know pthread_mutex_clocklock. */
+static bool turn_take(struct response_cache *c, const struct timespec *until)
+{
+    int late = 0;
+    (void)pthread_mutex_lock(&c->turn_lock);
+    while (c->turn_taken && late == 0) {
+        late = until == NULL ? pthread_cond_wait(&c->turn_free, &c->turn_lock)
+                             : pthread_cond_timedwait(&c->turn_free, &c->turn_lock, until);
+    }
+    bool mine = !c->turn_taken;
+    c->turn_taken = true;
+    (void)pthread_mutex_unlock(&c->turn_lock);
+    return mine;
+}
+
 void response_cache_turn(struct response_cache *c)
 {
-    (void)pthread_mutex_lock(&c->turn);
+    (void)turn_take(c, NULL);
 }
 
 bool response_cache_turn_soon(struct response_cache *c, int64_t wait_us)
@@ -327,10 +350,13 @@ bool response_cache_turn_soon(struct response_cache *c, int64_t wait_us)
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (until.tv_nsec / 1000 + wait_us) / USEC_PER_SEC;
     until.tv_nsec = (until.tv_nsec / 1000 + wait_us) % USEC_PER_SEC * 1000;
-    return pthread_mutex_clocklock(&c->turn, CLOCK_MONOTONIC, &until) == 0;
+    return turn_take(c, &until);
 }
 
 void response_cache_turn_end(struct response_cache *c)
 {
-    (void)pthread_mutex_unlock(&c->turn);
+    (void)pthread_mutex_lock(&c->turn_lock);
+    c->turn_taken = false;
+    (void)pthread_cond_signal(&c->turn_free);
+    (void)pthread_mutex_unlock(&c->turn_lock);
 }

@@ -318,6 +318,34 @@ static void test_response_cache__the_oldest_is_dropped(void **state)
     response_cache_free(c);
 }
 
+static void *turn_main(void *ctx)
+{
+    struct response_cache *c = ctx;
+    response_cache_turn(c);
+    response_cache_turn_end(c);
+    return NULL;
+}
+
+static void test_response_cache__a_turn_is_waited_for_or_not(void **state)
+{
+    (void)state;
+    struct response_cache *c = response_cache_new();
+    pthread_t other;
+    assert_true(response_cache_turn_soon(c, 0));
+    int64_t began_us = clock_mono_us();
+    assert_false(response_cache_turn_soon(c, 30 * USEC_PER_MSEC));
+    assert_true(clock_mono_us() - began_us >= 30 * USEC_PER_MSEC);
+    assert_int_equal(pthread_create(&other, NULL, turn_main, c), 0);
+    response_cache_turn_end(c);
+    (void)pthread_join(other, NULL); /* it had its turn, and gave it back */
+    response_cache_turn(c);
+    assert_false(response_cache_turn_soon(c, 0));
+    response_cache_turn_end(c);
+    assert_true(response_cache_turn_soon(c, 0));
+    response_cache_turn_end(c);
+    response_cache_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_response_cache__the_last_one_while_a_dear_one_is_made),
         cmocka_unit_test(test_response_cache__the_next_one_is_made_afterwards),
         cmocka_unit_test(test_response_cache__the_oldest_is_dropped),
+        cmocka_unit_test(test_response_cache__a_turn_is_waited_for_or_not),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("response cache", tests, NULL, NULL);
