@@ -295,7 +295,7 @@ class Leader(Session):
         self.name, self.epoch, self.pid = name, None, self.ask("SELECT pg_backend_pid()")
 
     def lead(self):
-        self.epoch = self.ask(statement("lease_take", f"'{self.name}'", "10000000")).splitlines()[-1]
+        self.epoch = self.ask(statement("lease_take", f"'{self.name}'", "10000000")).splitlines()[-1].split("|")[0]
 
     def begin(self, n=1):
         """Up to COMMIT; the ids it has taken."""

@@ -166,6 +166,7 @@ def change(s, cid, verb, selector):
 def held(s):
     cid = post(s, HELD, 12)
     parts = lambda: s.api("GET", f"/campaigns/{cid}")["parts"]  # noqa: E731
+    wait_for(lambda: parts()["waiting"] == 12, 60, "the leader has read its parts")  # before, there is nothing to hold
     op = change(s, cid, "hold", {"parts": "2-5"})
     tap.ok((op["parts"], op["done"], op["undoable"]) == (4, 4, False), "four waiting parts are held", op)
     refused(s, op["id"], f"drover release {cid}", "the hold is not undone, and it says what is its opposite")
