@@ -45,9 +45,8 @@ bool leader_renew_if_due(struct controller *c, struct err *err)
     if (FP("renew.before")) {
         return err_set(err, ERR_UNAVAILABLE, "failpoint");
     }
-    if (asked_us >= c->lease_others_end_us) {
-        c->lease_longest_us = terms.length_us;
-    }
+    c->lease_longest_us =
+        lease_longest_us(&terms, c->lease_longest_us, c->lease_alone_us, asked_us);
     if (!lease_renew(c->store, c->state.epoch, c->lease_longest_us, err)) {
         return lease_outlives_renewal(tx_error_meaning(err, store_alive(c->store)));
     }

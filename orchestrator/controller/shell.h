@@ -65,10 +65,10 @@ struct controller {
     struct store *listen;
     struct loop_fd *listen_watch;
     bool leading;
-    bool lost;            /* leadership, in this pass: at its end all that is known is freed */
-    int64_t lease_end_us; /* boot */
-    /* No lease of an earlier leader lasts longer from now on; none at all behind the second. */
-    int64_t lease_longest_us, lease_others_end_us;
+    bool lost;                /* leadership, in this pass: at its end all that is known is freed */
+    int64_t lease_end_us;     /* boot */
+    int64_t lease_longest_us; /* of ours and of those who led before, while theirs may last */
+    int64_t lease_alone_us;   /* boot; from then on nobody else's lasts */
     struct lease_watch watch;
     struct loop_timer *standby_timer, *renew_timer, *tick_timer, *plan_timer, *act_timer,
         *observe_timer, *quota_timer, *price_timer, *housekeeping_timer;

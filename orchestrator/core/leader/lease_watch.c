@@ -17,6 +17,12 @@ int64_t lease_renew_again_us(const struct lease_terms *t)
     return t->renew_us / 4;
 }
 
+int64_t lease_longest_us(const struct lease_terms *t, int64_t longest_us, int64_t alone_us,
+                         int64_t boot_us)
+{
+    return boot_us < alone_us ? longest_us : t->length_us;
+}
+
 bool lease_renewal_due(const struct lease_terms *t, int64_t end_us, int64_t boot_us)
 {
     return boot_us >= end_us - t->length_us + t->renew_us;

@@ -11,6 +11,10 @@ struct lease_terms {
 int64_t lease_end_us(const struct lease_terms *t, int64_t asked_us);
 /* The timer was a moment early, or a lock delayed the renewal: it is tried again after this. */
 int64_t lease_renew_again_us(const struct lease_terms *t);
+/* The longest lease that may last, which a renewal keeps in the row: longest_us as the takeover
+ * found it until alone_us, from when on nobody else's lasts, then our own. */
+int64_t lease_longest_us(const struct lease_terms *t, int64_t longest_us, int64_t alone_us,
+                         int64_t boot_us);
 bool lease_renewal_due(const struct lease_terms *t, int64_t end_us, int64_t boot_us);
 /* A renewal that failed: does the lease stay ours until it lapses? Only when nothing but a lock or
  * a time-out was in its way. */

@@ -34,6 +34,15 @@ static void test_lease_watch__when_a_lease_is_ours(void **state)
     }
 }
 
+static void test_lease_watch__a_longer_lease_of_others_is_kept_until_it_is_over(void **state)
+{
+    (void)state;
+    int64_t alone = T0 + 60 * SEC;
+    assert_int_equal(lease_longest_us(&terms, 60 * SEC, alone, T0), 60 * SEC);
+    assert_int_equal(lease_longest_us(&terms, 60 * SEC, alone, alone - 1), 60 * SEC);
+    assert_int_equal(lease_longest_us(&terms, 60 * SEC, alone, alone), LENGTH);
+}
+
 static void test_lease_watch__an_early_renewal_is_tried_again_in_time(void **state)
 {
     (void)state;
@@ -108,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lease_watch__when_a_lease_is_ours),
+        cmocka_unit_test(test_lease_watch__a_longer_lease_of_others_is_kept_until_it_is_over),
         cmocka_unit_test(test_lease_watch__an_early_renewal_is_tried_again_in_time),
         cmocka_unit_test(test_lease_watch__only_a_lock_lets_a_renewal_fail),
         cmocka_unit_test(test_lease_watch__who_does_not_renew_is_waited_out),
