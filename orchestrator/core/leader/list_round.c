@@ -279,8 +279,8 @@ static void pools_absent(const struct list_round *r, struct leader_state *s)
     }
 }
 
-/* A stray that ran and is not in a whole list of what does has ended. One a round is looked at, so
- * that a List that does not show ours costs no more than that. */
+/* A stray that was running has ended when a whole list of running jobs does not show it. Each round
+ * looks at one, so that a List that leaves out ours stays cheap. */
 static void strays_absent(const struct list_round *r, struct leader_state *s)
 {
     struct live_stray *oldest = NULL;
