@@ -380,5 +380,5 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "droverd: %s\n", err.message);
     }
     config_free(settings_rows, settings_rows_n, &s);
-    return ok ? 0 : err_code_exit(err.code);
+    return ok ? 0 : MAX(1, err_code_exit(err.code));
 }

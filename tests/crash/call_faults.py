@@ -3,7 +3,8 @@ request fails or the process ends with a status of its own and is started again:
 paid twice, no crash, no standstill. Method: call_faults.so is preloaded into one droverd; short campaigns run one
 after the other, each with another call that fails, drawn evenly from all that such a campaign makes; whoever ends
 is started again, as a supervisor does. At the end PostgreSQL's disk is full for a while. usage: call_faults.py
-[CASES]   (a kind; ONLY=memory picks, AT=n is that call alone, SEED=n repeats the draws)
+[CASES | sites]   (a kind; ONLY=memory picks, AT=n is that call alone, SEED=n repeats the draws; sites: from every
+place that calls, the first call fails, some places a campaign)
 """
 import json
 import os
@@ -17,7 +18,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from kit import TOP, VARIANT, Tap, wait_for
 from kit.stack import Stack, rng_from_args
 
-CASES = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+SITES = sys.argv[1:2] == ["sites"]
+CASES = int(sys.argv[1]) if len(sys.argv) > 1 and not SITES else 3
+SITES_A_CAMPAIGN = 12
 AT = int(os.environ.get("AT", 0))
 KINDS = {"memory": (1, 1), "descriptor": (1, 40), "disk": (1, 40), "network": (1, 4), "thread": (1, 1)}  # calls in a row that fail
 rng = rng_from_args()
@@ -26,11 +29,15 @@ LIBRARY = os.path.join(TOP, "build", VARIANT, "tests", "kit", "call_faults.so")
 
 
 class Case:
-    def __init__(self, s, spec):
-        self.s, self.ends, self.log = s, [], f"{s.dir}/calls.log"
+    def __init__(self, s, spec=None):
+        self.s, self.ends, self.log, self.left = s, [], f"{s.dir}/calls.log", None
         if os.path.exists(self.log):
             os.unlink(self.log)
-        s.start_droverd(0, env={"LD_PRELOAD": LIBRARY, "CALL_FAULTS": spec, "CALL_FAULTS_LOG": self.log}, ready=False)
+        if spec:
+            self.start(spec)
+
+    def start(self, spec):
+        self.s.start_droverd(0, env={"LD_PRELOAD": LIBRARY, "CALL_FAULTS": spec, "CALL_FAULTS_LOG": self.log}, ready=False)
 
     def supervise(self):
         """Starts droverd again when it has ended; true, so that a condition can begin with it."""
@@ -38,8 +45,31 @@ class Case:
         if p is None or p.poll() is not None:
             if p is not None:
                 self.ends.append(p.returncode)
-            self.s.start_droverd(0, ready=False)
+            if self.left is None:
+                self.s.start_droverd(0, ready=False)
+            else:
+                self.start_at()
         return True
+
+    def start_at(self):
+        """Starts droverd so that the first calls from the places fail that are left."""
+        self.left = [site for site in self.left if site not in self.sites()]
+        with open(f"{self.s.dir}/sites", "w", encoding="ascii") as f:
+            f.writelines(f"{site}\n" for site in self.left)
+        self.start(f"at {self.s.dir}/sites")
+
+    def sites(self):
+        """The places that droverd has named: listed ones, or those whose call failed."""
+        return [line.removeprefix("site ") for line in self.said().splitlines() if line.startswith("site ")]
+
+    def submitted(self, text, key):
+        status, answer, head = self.s.raw("POST", "/v1/campaigns", text.encode(), key, timeout=5)
+        if status >= 500 or b'"key_in_use"' in answer:
+            return None
+        value = json.loads(answer)
+        if status != 201 or "id" not in value:
+            raise RuntimeError(f"the submission: {status} {head} {answer!r}")
+        return value["id"]
 
     def ended(self, cid):
         state = self.s.api("GET", f"/campaigns/{cid}", seconds=0, timeout=5)["state"]
@@ -52,10 +82,10 @@ class Case:
             wait_for(lambda: self.supervise() and s.raw("GET", "/livez", timeout=2)[0] == 200, 30, "droverd up")
             text = s.campaign(name=name, source="s3://drover-test/meta/part-00000*.parquet")
             key = {"Content-Type": "application/yaml", "Idempotency-Key": name}
-            cid = wait_for(lambda: self.supervise() and s.api("POST", "/campaigns", text, key, seconds=0, timeout=5), 30, "the submission")["id"]
+            cid = wait_for(lambda: self.supervise() and self.submitted(text, key), 30, "the submission")
             state = wait_for(lambda: self.supervise() and self.ended(cid), 60, f"the end of {cid}")
             wait_for(lambda: self.supervise() and not s.live_jobs(), 20, "the end of the jobs")
-        except (TimeoutError, ValueError) as e:
+        except (TimeoutError, ValueError, RuntimeError) as e:
             return str(e)
         return state
 
@@ -89,6 +119,38 @@ def one(s, kind, at, count):
                   f"ends {case.ends}\n{case.said()}"):
         print("# " + open(s.dir + "/droverd0.log", encoding="utf-8", errors="replace").read()[-1500:].replace("\n", "\n# "))
     return hit
+
+
+def every_site(s):
+    """From every place of droverd and of its libraries that makes such calls in a short campaign, the first one fails
+    once. Some places share a campaign: whoever ends is started again with those that are left."""
+    todo = set()
+    for i in range(2):  # not each campaign takes the same ways
+        case = Case(s, "sites")
+        state = case.run(f"listing-{i}")
+        case.end()
+        todo |= set(case.sites())
+        tap.ok(state == "succeeded" and not case.ends, f"{len(todo)} places call in campaign {i + 1}", f"{state} {case.ends}")
+    todo = sorted(site for site in todo if os.environ.get("ONLY", site.split()[0]) == site.split()[0])
+    rng.shuffle(todo)
+    places, met, missed = len(todo), 0, []
+    for again in range(2):
+        for i in range(0, len(todo), SITES_A_CAMPAIGN):
+            case = Case(s)
+            case.left = asked = todo[i:i + SITES_A_CAMPAIGN]
+            case.start_at()
+            state = case.run(f"sites-{again}-{i}")
+            case.end()
+            hit = set(case.sites()) & set(asked)
+            met += len(hit)
+            missed += [site for site in asked if site not in hit]
+            kinds = sorted({site.split()[0] for site in asked})
+            bad = [rc for rc in case.ends if rc <= 0]
+            if not tap.ok(state == "succeeded" and not bad, f"{len(hit)} of {len(asked)} places ({', '.join(kinds)}): droverd ended "
+                          f"{len(case.ends)} times, {state}", f"ends {case.ends}\n{case.said()}"):
+                print("# " + open(s.dir + "/droverd0.log", encoding="utf-8", errors="replace").read()[-1500:].replace("\n", "\n# "))
+        todo, missed = missed, []
+    tap.ok(met >= places * 0.95, f"{met} of {places} places were reached; others call only in some campaigns", "\n".join(todo))
 
 
 def disk_full(s):
@@ -136,7 +198,9 @@ def parsing():
 with Stack("call-faults", parts=1, rows=2, observe_us=100000) as s:
     s.start_pg()
     s.start_local()
-    total = measured(s)
+    if SITES:
+        every_site(s)
+    total = {} if SITES else measured(s)
     print(f"# calls of a campaign: {total}", flush=True)
     hits = cases = 0
     for kind, counts in KINDS.items():

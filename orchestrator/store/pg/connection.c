@@ -121,8 +121,11 @@ bool store_open(const char *conninfo, enum store_role role, struct store **ret, 
     s->role = role;
     s->wait_us = roles[role].wait_us;
     s->conn = PQconnectdbParams(keys, values, 1);
+    if (s->conn == NULL) {
+        out_of_memory(); /* the only reason to get none */
+    }
     (void)PQsetNoticeProcessor(s->conn, drop_notice, NULL);
-    if (s->conn == NULL || !connected(s, err) || !session_set(s, err) || !listen_on(s, err)) {
+    if (!connected(s, err) || !session_set(s, err) || !listen_on(s, err)) {
         store_close(s);
         return false;
     }

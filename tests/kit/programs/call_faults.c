@@ -8,15 +8,20 @@
  *   network     connecting, sending, receiving: ECONNREFUSED, ECONNRESET
  *   thread      pthread_create: EAGAIN
  * Calls of libraries count as the program's own. CALL_FAULTS_LOG (a file) gets "hit KIND N" and the
- * callers when a call fails, and at a normal exit "calls KIND N" of each kind. */
+ * callers when a call fails, and at a normal exit "calls KIND N" of each kind.
+ * A site is where a call comes from: its caller, and the three innermost functions of the program
+ * itself. "sites" logs "site KIND HASH" at the first call of each and lets none fail; "at PATH" lets
+ * the first call of each site fail that the file names, a line "KIND HASH" each. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +45,20 @@ static int log_fd = -1;
 static bool ready;
 static _Thread_local bool inside;
 
+enum { FRAMES = 24, OWN_FRAMES = 3, MODULES = 64, SITES = 1 << 16, WANTED_SITES = 64 };
+static enum { BY_NUMBER, LIST_SITES, AT_SITES } mode = BY_NUMBER;
+static struct module {
+    uintptr_t from, to;
+} modules[MODULES]; /* the program first */
+static int module_count;
+static atomic_ulong sites[SITES]; /* those met, by their hash */
+static struct wanted_site {
+    enum kind kind;
+    unsigned long site;
+    atomic_bool met;
+} wanted_sites[WANTED_SITES];
+static int wanted_count;
+
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
@@ -56,6 +75,95 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
     }
 }
 
+static int module_at(uintptr_t at)
+{
+    int m = 0;
+    while (m < module_count && (at < modules[m].from || at >= modules[m].to)) {
+        m++;
+    }
+    return m;
+}
+
+static int add_module(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    (void)size, (void)ctx;
+    struct module m = {UINTPTR_MAX, 0};
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD) {
+            uintptr_t at = info->dlpi_addr + p->p_vaddr;
+            m.from = at < m.from ? at : m.from;
+            m.to = at + p->p_memsz > m.to ? at + p->p_memsz : m.to;
+        }
+    }
+    if (module_count < MODULES) {
+        modules[module_count++] = m;
+    }
+    return 0;
+}
+
+/* The site of a call of that kind: the same number in each run of the same programs. */
+static unsigned long site_of(enum kind kind)
+{
+    void *callers[FRAMES];
+    int n = backtrace(callers, FRAMES), own = 0;
+    unsigned long ret = (unsigned long)kind + 1;
+    bool called = false;
+    for (int i = 0; i < n && own < OWN_FRAMES; i++) {
+        uintptr_t at = (uintptr_t)callers[i];
+        int m = module_at(at);
+        if (m == module_at((uintptr_t)&module_at)) {
+            continue;
+        }
+        if (called && m != 0) {
+            continue;
+        }
+        called = true;
+        own += m == 0;
+        ret = (ret ^ (m < module_count ? at - modules[m].from : 0) ^ (unsigned long)m << 48) *
+              0x9E3779B97F4A7C15UL;
+        ret ^= ret >> 29;
+    }
+    return ret | 1;
+}
+
+/* Whether nobody met that site before. */
+static bool new_site(unsigned long site)
+{
+    for (size_t i = site % SITES;; i = (i + 1) % SITES) {
+        unsigned long there = 0;
+        if (atomic_compare_exchange_strong(&sites[i], &there, site)) {
+            return true;
+        }
+        if (there == site) {
+            return false;
+        }
+    }
+}
+
+/* Whether the call is the first of a site that is to fail; or lists its site. */
+static bool at_site(enum kind kind)
+{
+    bool ret = false, asked = mode == LIST_SITES;
+    for (int i = 0; i < wanted_count; i++) {
+        asked |= wanted_sites[i].kind == kind && !atomic_load(&wanted_sites[i].met);
+    }
+    if (!asked) {
+        return false;
+    }
+    inside = true;
+    unsigned long site = site_of(kind);
+    for (int i = 0; i < wanted_count; i++) {
+        struct wanted_site *w = &wanted_sites[i];
+        ret |= w->kind == kind && w->site == site && !atomic_exchange(&w->met, true);
+    }
+    if (ret || (mode == LIST_SITES && new_site(site))) {
+        say("site %s %lx\n", kind_names[kind], site);
+    }
+    inside = false;
+    return ret;
+}
+
 /* Whether this call of that kind is one of those that fail. */
 static bool fails(enum kind kind, int error)
 {
@@ -63,7 +171,8 @@ static bool fails(enum kind kind, int error)
         return false;
     }
     long n = atomic_fetch_add(&calls[kind], 1) + 1;
-    if (kind != wanted) {
+    bool at = mode != BY_NUMBER && at_site(kind);
+    if (!at && kind != wanted) {
         return false;
     }
     if (while_path[0] != '\0') {
@@ -72,11 +181,11 @@ static bool fails(enum kind kind, int error)
         errno = full ? error : before;
         return full;
     }
-    if (n < first || n >= first + count) {
+    if (!at && (n < first || n >= first + count)) {
         return false;
     }
     inside = true;
-    if (n == first && log_fd >= 0) {
+    if ((at || n == first) && log_fd >= 0) {
         void *callers[24];
         int depth = backtrace(callers, 24);
         say("hit %s %ld\n", kind_names[kind], n);
@@ -87,8 +196,33 @@ static bool fails(enum kind kind, int error)
     return true;
 }
 
+static enum kind kind_of(const char *name)
+{
+    for (int k = 0; k < KINDS; k++) {
+        if (strcmp(name, kind_names[k]) == 0) {
+            return (enum kind)k;
+        }
+    }
+    return KINDS;
+}
+
+static void read_sites(const char *path)
+{
+    char name[16];
+    unsigned long site;
+    FILE *f = fopen(path, "re");
+    while (f != NULL && wanted_count < WANTED_SITES && fscanf(f, "%15s %lx", name, &site) == 2) {
+        wanted_sites[wanted_count].kind = kind_of(name);
+        wanted_sites[wanted_count++].site = site;
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+}
+
 __attribute__((constructor)) static void begin(void)
 {
+    char path_of_sites[256];
     const char *spec = getenv("CALL_FAULTS");
     const char *path = getenv("CALL_FAULTS_LOG");
     char name[16] = "";
@@ -98,13 +232,20 @@ __attribute__((constructor)) static void begin(void)
         log_fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
                               0600);
     }
-    if (spec == NULL || (sscanf(spec, "%15s while %255s", name, while_path) != 2 &&
-                         sscanf(spec, "%15s %ld %ld", name, &first, &count) != 3)) {
+    if (spec == NULL) {
         return;
     }
-    for (int k = 0; k < KINDS; k++) {
-        wanted = strcmp(name, kind_names[k]) == 0 ? (enum kind)k : wanted;
+    dl_iterate_phdr(add_module, NULL);
+    if (strcmp(spec, "sites") == 0) {
+        mode = LIST_SITES;
+    } else if (sscanf(spec, "at %255s", path_of_sites) == 1) {
+        mode = AT_SITES;
+        read_sites(path_of_sites);
+    } else if (sscanf(spec, "%15s while %255s", name, while_path) != 2 &&
+               sscanf(spec, "%15s %ld %ld", name, &first, &count) != 3) {
+        return;
     }
+    wanted = mode == BY_NUMBER ? kind_of(name) : KINDS;
     ready = true;
 }
 
