@@ -80,13 +80,17 @@ def start_alone(t, pg):
         t.eq(first.close(), 0, "and it ends cleanly")
 
 
+PREFIXES = (("team_a", "team-a"), ("-team.a-", "team-a"), ("__", "d"), ("a-far-too-long-name-for-it", "a-far-too-long-name-for"))  # as given, as proposed
+
+
 def start_settings(t, pg):
     """Faults of the command line and the settings are reported before anything is started."""
     db = pg.conninfo(pg.database())
     wrong = (({"DROVER_LOG_LEVEL": "loud"}, "log_level 'loud': write debug, info, warn or error"), ({"DROVER_LEASE_RENEW_US": "5000000"}, "lease_renew_us 5000000: must be less than half of lease_length_us"),
              ({"DROVER_LISTEN": "127.0.0.1"}, "write ADDRESS:PORT"), ({"DROVER_LISTEN": "127.0.0.1:99999"}, "write ADDRESS:PORT"), ({"DROVER_LISTEN": "127.evil:80"}, "'127.evil' is not an IP address"),
              ({"DROVER_LISTEN": "nowhere:80"}, "'nowhere' is not an IP address"), ({"DROVER_LISTEN": ":80"}, "'' is not an IP address"), ({"DROVER_LISTEN": "0.0.0.0:80"}, "not a loopback address"),
-             ({"DROVER_LISTEN": "::1:80"}, "'::1' is not an IP address"), ({"DROVER_LISTEN": "[::]:80"}, "not a loopback address"))
+             ({"DROVER_LISTEN": "::1:80"}, "'::1' is not an IP address"), ({"DROVER_LISTEN": "[::]:80"}, "not a loopback address"),
+             *(({"DROVER_JOB_PREFIX": given}, f"job_prefix '{given}': jobs would be named {clean}-...; write job_prefix '{clean}'") for given, clean in PREFIXES))
     for env, reason in wrong:
         d = Droverd(DROVER_DATABASE_URL=db, **env)
         status = d.ended(5)[0]
@@ -96,6 +100,10 @@ def start_settings(t, pg):
         d = Droverd(*args, DROVER_DATABASE_URL=db)
         status = d.ended(5)[0]
         t.ok(status == 2 and reason in d.text(), f"droverd {' '.join(args)}: exit 2 with the reason", (status, d.text()))
+        d.close()
+    for clean in {clean for _, clean in PREFIXES}:
+        d = Droverd(DROVER_DATABASE_URL=db, DROVER_JOB_PREFIX=clean)
+        t.ok(d.said("droverd_started"), f"droverd starts with the proposed job_prefix {clean}", d.text())
         d.close()
     for listen in ("localhost:0", "[::1]:0"):
         d = Droverd(DROVER_DATABASE_URL=db, DROVER_LISTEN=listen)
