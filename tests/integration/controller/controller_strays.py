@@ -201,10 +201,15 @@ def case_a_refusal_that_lied_and_was_replaced(s):
     s.faults({**CREATE, "kind": "refusal_lies"}, {**LIST, "kind": "list_omits", "name_contains": "-a1-", "times": 1000})
     cid = s.submit(stage('[sleep, "6"]'))
     running(s, cid, 2)
+    first, before = jobs(s, cid)[0]["name"], len(s.oracle("wire-log")["requests"])
     s.faults()
-    first = jobs(s, cid)[0]["name"]
     stopped = wait_for(lambda: [j for j in jobs(s, cid) if j["name"] == first and j["status"] == "Stopped"], 30)
     tap.ok(stopped, f"{s.what}the one that nobody waits for is stopped", jobs(s, cid))
+    since = [(r["operation"], r["name"]) for r in s.oracle("wire-log")["requests"][before:]]
+    until_stop = since[: since.index(("StopTrainingJob", first))] if ("StopTrainingJob", first) in since else since
+    # One that was sent before the fault was taken away, one that shows both jobs, and a round: what is in progress and what is new.
+    lists = sum(operation == "ListTrainingJobs" for operation, _ in until_stop)
+    tap.ok(1 <= lists <= 4, f"{s.what}it is stopped within one round of Lists of the first that shows both ({lists} Lists from then on)", since)
     ends(s, cid)
     wait_for(lambda: strays(s)["sum"]["running"] == 0 or None, 20, "its end")
     mine = [r for r in strays(s)["strays"] if r["job_name"] == first]
