@@ -496,7 +496,7 @@ static bool load_campaigns(struct controller *c, const struct versions *v, struc
 static bool load_all(struct controller *c, struct versions *v, struct live_rows *rows,
                      struct err *err)
 {
-    (void)leader_tx(c, prices_load, NULL); /* else they are as the table has them */
+    prices_take_over(c);
     if (!load_step(c, load_base, v, err)) {
         return false;
     }

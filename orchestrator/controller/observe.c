@@ -194,20 +194,23 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
     atomic_store(&c->status->aws_ok, true);
     quotas_forget(c);
     c->quotas_read = quota_reading_dup(r);
+    c->quotas_write_us = 0;
 }
 
 void quota_tick(struct controller *c)
 {
     const struct quota_reading *r = c->quotas_read;
     struct quota_arg arg = {.reading = r};
-    if (r == NULL) {
+    if (r == NULL || clock_boot_us() < c->quotas_write_us) {
         return;
     }
-    if (leader_tx(c, write_quotas, &arg)) {
-        leader_apply_quotas(&c->state, r);
-        call_pace_rate_read(&c->pace, r->create_rate, clock_mono_us());
-        atomic_store(&c->status->creates_per_s_u, c->pace.creates.rate_per_s_u);
+    if (!leader_tx(c, write_quotas, &arg)) {
+        c->quotas_write_us = leader_quotas_write_us(clock_boot_us());
+        return;
     }
+    leader_apply_quotas(&c->state, r);
+    call_pace_rate_read(&c->pace, r->create_rate, clock_mono_us());
+    atomic_store(&c->status->creates_per_s_u, c->pace.creates.rate_per_s_u);
     quotas_forget(c);
 }
 

@@ -13,12 +13,12 @@ static bool file_named(const struct controller *c)
     return c->cfg.prices_file != NULL && c->cfg.prices_file[0] != '\0';
 }
 
-/* What tells a file that was written anew; all zero: there is none. */
+/* What tells a file that was written anew; all zero: there is none, or none is named. */
 static void file_look(const struct controller *c, struct prices_file *ret)
 {
     struct stat st;
     memset(ret, 0, sizeof *ret);
-    if (stat(c->cfg.prices_file, &st) == 0) {
+    if (file_named(c) && stat(c->cfg.prices_file, &st) == 0) {
         *ret = (struct prices_file){.inode = (int64_t)st.st_ino,
                                     .size = (int64_t)st.st_size,
                                     .s = (int64_t)st.st_mtim.tv_sec,
@@ -72,7 +72,6 @@ static bool load_file(struct controller *c, struct err *err)
 {
     const char *type;
     json_t *v;
-    file_look(c, &c->prices_file);
     AUTO_JSON json_t *o = file_read(c);
     name_types(c, o);
     json_object_foreach(o, type, v)
@@ -91,9 +90,10 @@ static bool load_file(struct controller *c, struct err *err)
     return true;
 }
 
-bool prices_load(struct controller *c, void *arg, struct err *err)
+static bool prices_load(struct controller *c, void *arg, struct err *err)
 {
     (void)arg;
+    file_look(c, &c->prices_file);
     return (!file_named(c) || load_file(c, err)) && prices_use_list(c, err);
 }
 
@@ -116,18 +116,23 @@ bool prices_reread(struct controller *c)
     return ok;
 }
 
+void prices_take_over(struct controller *c)
+{
+    if (!leader_tx(c, prices_load, NULL)) {
+        prices_file_again(&c->prices_file);
+    }
+}
+
 void prices_tick(struct controller *c)
 {
     struct prices_file now;
-    if (!file_named(c)) {
-        return;
-    }
     file_look(c, &now);
     if (!prices_file_moved(&c->prices_file, &now)) {
         return;
     }
     if (leader_tx(c, prices_load, NULL) && prices_reread(c)) {
-        log_event(LOG_INFO, "prices_read", LF_S("file", c->cfg.prices_file));
+        log_event(LOG_INFO, "prices_read",
+                  LF_S("file", file_named(c) ? c->cfg.prices_file : "none"));
     } else {
         prices_file_again(&c->prices_file);
     }

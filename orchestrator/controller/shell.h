@@ -99,7 +99,8 @@ struct controller {
     struct pricing_call *pricing; /* under way */
     char *prices_listed; /* its answer, as store_price_list_put takes it, waits for the tick */
     int price_failures;  /* in a row */
-    struct quota_reading *quotas_read;                /* waits for the tick; NULL: nothing does */
+    struct quota_reading *quotas_read;                /* waits to be written; NULL: nothing does */
+    int64_t quotas_write_us;                          /* boot: not before */
     struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
     size_t checks_n;
     int64_t archive_rows; /* of the next step of an archive; 0: none was made yet */

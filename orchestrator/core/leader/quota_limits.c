@@ -69,6 +69,11 @@ int64_t leader_quotas_again_us(const struct leader_state *s, int64_t interval_us
     return leader_quotas_known(s) ? -1 : MIN(interval_us, USEC_PER_SEC);
 }
 
+int64_t leader_quotas_write_us(int64_t now_us)
+{
+    return now_us + USEC_PER_SEC;
+}
+
 bool leader_quotas_known(const struct leader_state *s)
 {
     for (size_t i = 0; i < s->slots_n; i++) {

@@ -27,3 +27,6 @@ void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r);
 bool leader_quotas_known(const struct leader_state *s);
 /* They could not be read: how long until they are asked for again; -1: as planned. */
 int64_t leader_quotas_again_us(const struct leader_state *s, int64_t interval_us);
+/* A reading that the database did not take is kept: when, by the clock of now_us, it is written
+ * again. The next one takes its place. */
+int64_t leader_quotas_write_us(int64_t now_us);

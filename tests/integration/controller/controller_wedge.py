@@ -302,6 +302,79 @@ def case_prices_are_read_again_when_their_file_changes(s):
     still_leads(s, before)
 
 
+SHARED = (  # what all campaigns need: name, held for at least so many seconds, how
+    ("slots and quotas of a type", 3, "SELECT count(*) FROM (SELECT 1 FROM slots WHERE instance_type = 'ml.c5.xlarge' FOR UPDATE) a,"
+     " (SELECT 1 FROM quota WHERE instance_type = 'ml.c5.xlarge' FOR UPDATE) b;"),
+    ("money of the installation", 3, "SELECT count(*) FROM (SELECT 1 FROM money WHERE level = 'global' FOR UPDATE) a;"),
+    ("the table of attempts, readers let in", 5, "LOCK TABLE attempt IN EXCLUSIVE MODE;"),
+    ("the table of attempts, as by ALTER", 5, "LOCK TABLE attempt IN ACCESS EXCLUSIVE MODE;"),
+)
+
+
+def lists(s):
+    return sum(r["operation"] == "ListTrainingJobs" for r in s.oracle("wire-log")["requests"])
+
+
+def names_of(s, cids):
+    return {j["name"] for j in s.oracle("jobs")["jobs"] if any(j["name"].startswith(f"t-{c[2:]}-") for c in cids)}
+
+
+def held_while(s, name, seconds, lock):
+    """One lock over two campaigns. Returns the share of the time that waiting for it took."""
+    cids = [s.submit(name="shared"), s.submit(name="shared-too", source=ONE)]
+    wait_for(lambda: [j for j in s.live_jobs() if j["status"] == "InProgress"], 20, "a job")
+    failed, began, listed = metric(s, "droverd_transactions_failed_total"), time.monotonic(), lists(s)
+    person = Session(s, lock)
+    if "of a type" in name:
+        ends(s, s.submit(s.campaign(name="of-another-type", source=ONE).replace("ml.c5.xlarge", "ml.c5.large")))
+    wait_for(lambda: not s.live_jobs(), 60, "the end of the jobs that run")
+    made = names_of(s, cids)
+    wait_for(lambda: time.monotonic() - began > seconds and lists(s) > listed + 3, 60, "listings")
+    took, refused = time.monotonic() - began, metric(s, "droverd_transactions_failed_total") - failed
+    tap.ok(refused > 0 and names_of(s, cids) == made, f"{s.what}{name}: {refused} transactions were refused; jobs are listed, none is made", names_of(s, cids) - made)
+    person.end()
+    # A lock is tried again after 5 s at the latest.
+    tap.ok(wait_for(lambda: names_of(s, cids) > made, 8), f"{s.what}{name}: released, the next job is made", made)
+    for cid in cids:
+        ends(s, cid)
+        tap.ok(not parked(s, cid), f"{s.what}{name}: nothing is parked", parked(s, cid))
+    return refused * LOCK_WAIT_S / took
+
+
+def price_both(s):
+    with open(s.dir + "/prices.new", "w") as f:
+        f.write('{"ml.c5.xlarge": "0.204", "ml.c5.large": "0.204"}')
+    os.rename(s.dir + "/prices.new", s.dir + "/prices.json")
+
+
+def case_a_lock_on_what_all_share(s):
+    """No job can be recorded or begun that needs what is locked; all others go on, and released all do."""
+    price_both(s)
+    before = epoch(s)
+    lost = [held_while(s, *of) for of in SHARED]
+    still_leads(s, before, "no leadership was lost")
+    tap.ok(max(lost) < 0.2, f"{s.what}waiting for locks took less than a fifth of the time: {[round(t, 3) for t in lost]}")
+
+
+def case_a_lock_on_what_is_read_at_a_start(s):
+    """Quotas and prices cannot be written when they have been read: they are written later, not at the next reading in an hour."""
+    s.kill("droverd0")
+    psql(s, "DELETE FROM quota; DELETE FROM account_quota; DELETE FROM price")
+    person = Session(s, "LOCK TABLE quota, account_quota, price IN EXCLUSIVE MODE;")
+    s.start_droverd(0, env={"DROVER_QUOTA_INTERVAL_US": "3600000000"})
+    wait_for(lambda: s.leader() is not None, 20, "a leader")
+    before = epoch(s)
+    cid = s.submit(name="waits", source=ONE)
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "quota_unreadable", 20, "a wait for the quota")
+    wait_for(lambda: metric(s, "droverd_transactions_failed_total") >= 2, 20, "a refused write of prices and one of quotas")
+    person.end()
+    ends(s, cid, seconds=20)
+    still_leads(s, before)
+    s.kill("droverd0")
+    s.start_droverd(0)
+    wait_for(lambda: s.leader() is not None, 20, "a leader")
+
+
 def case_a_log_that_nobody_reads(s):
     """stderr is a pipe that is full, then a device that is full: nothing waits for it."""
     r, w = os.pipe()

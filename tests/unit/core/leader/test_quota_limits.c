@@ -99,6 +99,14 @@ static void test_quota_limits__none_is_known(void **state)
     leader_world_done(&w);
 }
 
+/* Not at once, for whoever holds the lock would stop every pass; and not at the next reading. */
+static void test_quota_limits__what_was_not_written_is_written_again_soon(void **state)
+{
+    (void)state;
+    int64_t again_us = leader_quotas_write_us(7 * SEC);
+    assert_true(again_us >= 7 * SEC + SEC / 5 && again_us <= 12 * SEC);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +114,7 @@ int main(void)
         cmocka_unit_test(test_quota_limits__a_read_limit_replaces_a_refusals),
         cmocka_unit_test(test_quota_limits__values_over_all_types),
         cmocka_unit_test(test_quota_limits__none_is_known),
+        cmocka_unit_test(test_quota_limits__what_was_not_written_is_written_again_soon),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
