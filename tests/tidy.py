@@ -434,7 +434,7 @@ def check_cycles(objs):
 UNCALLED = {
     "a table or a macro names them": "cmd_help attempt_state_parse task_state_parse",
     "tests look through them": "aws_client_http aws_client_signed_n fault_kind_name http_in_flight loop_now_mono_us"
-    " private_cluster_pid queue_bytes warm_pool_status_name",
+    " private_cluster_pid queue_bytes sched_view_overslept warm_pool_status_name",
     "tests do one step of what the program does in many": "image_decode image_resize source_open_memory",
     "the vectors of the standard": "sigv4_canonical",
     "for a change of endpoints, which the leader does not do yet": "hosting_update",

@@ -194,7 +194,7 @@ bool campaign_life_tick(struct controller *c)
         if (!c->leading) {
             return false;
         }
-        if (campaign_life_over(&c->state, lc)) {
+        if (campaign_life_over(lc)) {
             int64_t id = lc->row.id;
             leader_state_drop_campaign(&c->state, lc);
             parking_done(c, PARKING_CAMPAIGN(id)); /* and its spec, if unreadable, is not needed */

@@ -87,8 +87,8 @@ static void campaign_written(struct intent_batch *b, struct live_campaign *lc)
 
 static bool write_campaigns(struct controller *c, struct intent_batch *b, struct err *err)
 {
-    for (size_t i = 0; i < c->state.campaigns_n; i++) {
-        b->campaign = c->state.campaigns[i];
+    for (size_t i = 0; i < c->state.awake->n; i++) {
+        b->campaign = c->state.awake->campaigns[i];
         if (parking_reports(b->campaign) && !write_campaign(c, b, err)) {
             return false;
         }
@@ -172,8 +172,8 @@ static void forget_launch(struct intent_batch *b, int i)
 static void intend_each(struct controller *c, struct intent_batch *b)
 {
     struct err err;
-    for (size_t i = 0; i < c->state.campaigns_n && c->leading; i++) {
-        b->campaign = c->state.campaigns[i];
+    for (size_t i = 0; i < c->state.awake->n && c->leading; i++) {
+        b->campaign = c->state.awake->campaigns[i];
         if (!parking_reports(b->campaign)) {
             continue;
         }
@@ -249,9 +249,9 @@ static void after_commit(struct controller *c, struct intent_batch *b)
 
 static void all_written(struct controller *c, struct intent_batch *b)
 {
-    for (size_t i = 0; i < c->state.campaigns_n; i++) {
-        if (parking_reports(c->state.campaigns[i])) {
-            campaign_written(b, c->state.campaigns[i]);
+    for (size_t i = 0; i < c->state.awake->n; i++) {
+        if (parking_reports(c->state.awake->campaigns[i])) {
+            campaign_written(b, c->state.awake->campaigns[i]);
         }
     }
     history_slots_written(c, b->f.view.now_us);

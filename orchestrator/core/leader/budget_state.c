@@ -1,5 +1,6 @@
 /* See budget_state.h. */
 #include "budget_state.h"
+#include "awake.h"
 #include <stdio.h>
 
 #define PPM INT64_C(1000000)
@@ -37,6 +38,14 @@ void budget_state_move_of(struct leader_state *s, int64_t project_id, int64_t ca
     all->spent_musd += spent_musd;
 }
 
+void budget_state_not_short(struct live_campaign *lc)
+{
+    if (lc->budget_short) {
+        lc->budget_short = false;
+        campaign_wake(lc);
+    }
+}
+
 void budget_state_freed(struct leader_state *s, const struct live_campaign *lc)
 {
     bool all = leader_state_project(s, 0)->cap_musd >= 0;
@@ -44,7 +53,7 @@ void budget_state_freed(struct leader_state *s, const struct live_campaign *lc)
     for (size_t i = 0; i < s->campaigns_n; i++) {
         struct live_campaign *other = s->campaigns[i];
         if (other == lc || all || (project && other->row.project_id == lc->row.project_id)) {
-            other->budget_short = false;
+            budget_state_not_short(other);
         }
     }
 }

@@ -12,6 +12,8 @@ void budget_state_move_of(struct leader_state *s, int64_t project_id, int64_t ca
                           int64_t stage_id, musd_t reserved_musd, musd_t spent_musd);
 /* A campaign gave money back: it, and each campaign below a cap that it shares, may start again. */
 void budget_state_freed(struct leader_state *s, const struct live_campaign *lc);
+/* Its parts wait for money no longer, as far as is known. */
+void budget_state_not_short(struct live_campaign *lc);
 /* What a cap still allows; INT64_MAX without a cap (-1). */
 musd_t budget_state_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd);
 /* The sum that n entries move into reserved (negative: out of it), and into spent. */

@@ -1,6 +1,7 @@
 /* See campaign_life.h. Every move is along lifecycle.c's edges. */
 #include "campaign_life.h"
 #include "attempt.h"
+#include "awake.h"
 #include "filesystem_use.h"
 #include "input_listing.h"
 #include "rows_read.h"
@@ -322,7 +323,7 @@ void campaign_life_apply(struct leader_state *s, struct live_campaign *lc,
     }
     if (ls != NULL) {
         s->tries_unread |= stage_state_terminal(ls->row.state);
-        stage_set_state(ls, (enum stage_state)m->to);
+        stage_set_state(lc, ls, (enum stage_state)m->to);
         (void)snprintf(ls->row.reason, sizeof ls->row.reason, "%s", m->reason);
     } else {
         campaign_set_state(lc, (enum campaign_state)m->to);
@@ -425,12 +426,23 @@ struct parking_subject campaign_life_subject(const struct live_campaign *lc)
     return lc->spec_unreadable ? PARKING_LOCK(lc->row.id) : PARKING_CAMPAIGN(lc->row.id);
 }
 
+static void set_waits(struct live_campaign *lc, bool waits)
+{
+    if (lc->waits_for_person != waits) {
+        lc->waits_for_person = waits;
+        campaign_wake(lc);
+    }
+}
+
 enum campaign_life_step campaign_life_next(struct leader_state *s, struct live_campaign *lc,
                                            enum campaign_life_step from,
                                            struct campaign_life_look *ret)
 {
     if (from <= LIFE_UNWANT) {
-        if (campaign_life_plan_unwant(s, lc, &lc->waits_for_person)) {
+        bool waits;
+        bool unwant = campaign_life_plan_unwant(s, lc, &waits);
+        set_waits(lc, waits);
+        if (unwant) {
             return LIFE_UNWANT;
         }
         campaign_life_want_again(s, lc);
@@ -440,7 +452,7 @@ enum campaign_life_step campaign_life_next(struct leader_state *s, struct live_c
     }
     if (from <= LIFE_MOVE) {
         campaign_life_plan(lc, &ret->writes);
-        lc->waits_for_person = ret->writes.waits_for_person;
+        set_waits(lc, ret->writes.waits_for_person);
         return ret->writes.n > 0 ? LIFE_MOVE : LIFE_SEEN;
     }
     return LIFE_SEEN;
@@ -451,8 +463,7 @@ bool campaign_life_went_through(const struct live_campaign *lc, enum campaign_li
     return reached == LIFE_SEEN && rows_fresh(lc);
 }
 
-bool campaign_life_over(const struct leader_state *s, const struct live_campaign *lc)
+bool campaign_life_over(const struct live_campaign *lc)
 {
-    return campaign_state_terminal(lc->row.state) && lc->live == 0 &&
-           !leader_state_has_pool_of(s, lc);
+    return campaign_state_terminal(lc->row.state) && lc->live == 0 && lc->pools_n == 0;
 }

@@ -81,4 +81,4 @@ enum campaign_life_step campaign_life_next(struct leader_state *s, struct live_c
 bool campaign_life_went_through(const struct live_campaign *lc, enum campaign_life_step reached);
 
 /* Ended, nothing of it alive or kept warm: it may be forgotten. */
-bool campaign_life_over(const struct leader_state *s, const struct live_campaign *lc);
+bool campaign_life_over(const struct live_campaign *lc);

@@ -269,8 +269,8 @@ void leader_note_money_short(struct leader_state *s, const struct sched_stage *s
                              struct live_stage *const *live_stages, const enum wait_reason *reason,
                              int n)
 {
-    for (size_t i = 0; i < s->campaigns_n; i++) {
-        s->campaigns[i]->budget_short = s->campaigns[i]->budget_spent = false;
+    for (size_t i = 0; i < s->awake->n; i++) { /* of one that rests it is as the last plan found */
+        s->awake->campaigns[i]->budget_short = s->awake->campaigns[i]->budget_spent = false;
     }
     for (int i = 0; i < n; i++) {
         struct live_campaign *lc = campaigns[i];

@@ -1,5 +1,6 @@
 /* See leader_state.h. */
 #include "leader_state.h"
+#include "awake.h"
 #include "core/sched/ready_queue.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ void leader_state_init(struct leader_state *s)
     memset(s, 0, sizeof *s);
     s->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     s->keep_alive_max_s = -1;
+    s->awake = xcalloc(1, sizeof *s->awake);
 }
 
 void leader_state_clear(struct leader_state *s)
@@ -76,6 +78,9 @@ void leader_state_done(struct leader_state *s)
     s->records = NULL;
     s->pools = NULL;
     s->campaigns = NULL;
+    free(s->awake->campaigns);
+    free(s->awake);
+    s->awake = NULL;
     s->attempts_cap = s->records_cap = 0;
 }
 
@@ -180,16 +185,6 @@ struct live_pool *leader_state_pool(const struct leader_state *s, int64_t pool_i
     return NULL;
 }
 
-bool leader_state_has_pool_of(const struct leader_state *s, const struct live_campaign *lc)
-{
-    for (size_t i = 0; i < s->pools_n; i++) {
-        if (s->pools[i]->campaign == lc) {
-            return true;
-        }
-    }
-    return false;
-}
-
 struct live_slots *leader_state_slots(struct leader_state *s, const char *instance_type,
                                       enum market market)
 {
@@ -292,6 +287,9 @@ void leader_state_add_campaign(struct leader_state *s, struct live_campaign *lc)
     }
     s->campaigns[at] = lc;
     s->campaigns_n++;
+    lc->awake = s->awake;
+    lc->rests = true;
+    campaign_wake(lc);
 }
 
 static void forget_changes(struct leader_state *s, int64_t campaign_id)
@@ -312,6 +310,7 @@ void leader_state_drop_campaign(struct leader_state *s, struct live_campaign *lc
             memmove(&s->campaigns[i], &s->campaigns[i + 1],
                     (s->campaigns_n - i - 1) * sizeof *s->campaigns);
             s->campaigns_n--;
+            campaign_rest(lc);
             forget_changes(s, lc->row.id);
             live_campaign_free(lc);
             return;
@@ -374,6 +373,8 @@ struct live_pool *leader_state_add_pool(struct leader_state *s, const struct poo
     p->look_now = true;
     s->pools = xrealloc(s->pools, (s->pools_n + 1) * sizeof(struct live_pool *));
     s->pools[s->pools_n++] = p;
+    lc->pools_n++;
+    campaign_wake(lc);
     (void)leader_state_slots(s, row->instance_type, MARKET_ON_DEMAND);
     return p;
 }
@@ -384,6 +385,7 @@ void leader_state_remove_pool(struct leader_state *s, struct live_pool *p)
     for (size_t i = 0; i < s->pools_n; i++) {
         if (s->pools[i] == p) {
             s->pools[i] = s->pools[--s->pools_n];
+            p->campaign->pools_n--;
             break;
         }
     }
@@ -399,12 +401,14 @@ void campaign_set_state(struct live_campaign *lc, enum campaign_state to)
 {
     ASSERT(campaign_edge(lc->row.state, to));
     lc->row.state = to;
+    campaign_wake(lc);
 }
 
-void stage_set_state(struct live_stage *ls, enum stage_state to)
+void stage_set_state(struct live_campaign *lc, struct live_stage *ls, enum stage_state to)
 {
     ASSERT(stage_edge(ls->row.state, to));
     ls->row.state = to;
+    campaign_wake(lc);
 }
 
 void attempt_set_state(struct live_attempt *a, enum attempt_state to)
@@ -439,6 +443,7 @@ void task_counts_move(struct live_campaign *lc, struct live_stage *ls, enum task
         return;
     }
     ASSERT(n == 0 || task_edge(from, to));
+    campaign_wake(lc);
     ls->row.counts[from] -= n;
     ls->row.counts[to] += n;
     lc->live += to == TASK_ACTIVE ? n : 0;

@@ -56,6 +56,12 @@ struct live_stage {
     usec_t refused_since_us, refused_until_us, no_start_until_us;
     struct duration duration; /* the last: its arrays are not cleared at first */
 };
+struct live_campaign;
+/* Campaigns that plans look at (awake.h). */
+struct leader_awake {
+    struct live_campaign **campaigns; /* [n], by id */
+    size_t n, cap;
+};
 struct live_campaign {
     struct campaign_row row;
     int64_t generation;    /* which taking over of it this is: of no other campaign ever */
@@ -66,6 +72,7 @@ struct live_campaign {
     struct live_stage *stages;
     int stages_n;
     int64_t live;               /* active tasks */
+    int pools_n;                /* of leader_state.pools, its own */
     usec_t last_start_us;       /* 0: not since this leader began */
     bool budget_short;          /* a task that could start waits for money of its caps */
     bool budget_spent;          /* and would if nothing else ran: what is spent leaves too little */
@@ -73,6 +80,9 @@ struct live_campaign {
     bool locked;                /* or was a moment ago: its wait reason stays */
     enum wait_reason set_aside; /* NONE, or PARKED or LOCKED: no part of it may start */
     bool waits_for_person;      /* at_limit stopped or held it: until edited or resumed */
+    struct leader_awake *awake; /* the leader's; NULL: not added yet */
+    bool rests;                 /* it is not among those: plans do not look at it */
+    int view_i;                 /* into the view's campaigns, while it is made */
 };
 struct live_attempt;
 struct live_pool { /* a warm pool, from the intent of the attempt that leaves it (pool_life.c) */
@@ -235,6 +245,7 @@ struct leader_state {
 
     struct live_campaign **campaigns; /* by id */
     size_t campaigns_n;
+    struct leader_awake *awake;     /* never NULL; stays where it is when the state is moved */
     int64_t generations;            /* campaigns added so far */
     struct live_attempt **attempts; /* by id */
     size_t attempts_n, attempts_cap;
@@ -282,7 +293,6 @@ struct live_stage *leader_state_stage(struct live_campaign *lc, int64_t stage_id
 struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t attempt_id);
 struct live_attempt *leader_state_attempt_named(const struct leader_state *s, const char *name);
 struct live_pool *leader_state_pool(const struct leader_state *s, int64_t pool_id);
-bool leader_state_has_pool_of(const struct leader_state *s, const struct live_campaign *lc);
 /* The slots of a type and market, added without limits and price when seen first. The pointer is
  * valid until the next call. */
 struct live_slots *leader_state_slots(struct leader_state *s, const char *instance_type,
@@ -307,9 +317,9 @@ struct live_pool *leader_state_add_pool(struct leader_state *s, const struct poo
                                         struct live_campaign *lc);
 void leader_state_remove_pool(struct leader_state *s, struct live_pool *p);
 
-/* The setters. */
+/* The setters. Those of campaigns, stages and tasks wake the campaign. */
 void campaign_set_state(struct live_campaign *lc, enum campaign_state to);
-void stage_set_state(struct live_stage *ls, enum stage_state to);
+void stage_set_state(struct live_campaign *lc, struct live_stage *ls, enum stage_state to);
 void attempt_set_state(struct live_attempt *a, enum attempt_state to);
 void pool_set_state(struct live_pool *p, enum pool_state to);
 void endpoint_set_state(struct live_endpoint *e, enum endpoint_state to);

@@ -222,7 +222,7 @@ void operation_apply(struct leader_state *s, struct live_campaign *lc,
     task_counts_move(lc, ls, w->task_from, w->task_to, (int64_t)moved);
     drop_moved(ls, w->task_from, moved_ids, moved);
     if (w->stage_reopens) {
-        stage_set_state(ls, STAGE_RUNNING);
+        stage_set_state(lc, ls, STAGE_RUNNING);
         ls->row.reason[0] = '\0';
         s->tries_unread = true;
     }

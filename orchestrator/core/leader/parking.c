@@ -1,5 +1,6 @@
 /* See parking.h. Few subjects are ever in trouble, so an array is walked. */
 #include "parking.h"
+#include "awake.h"
 #include "core/sched/ready_queue.h"
 
 #define LOCKED_BASE_US   (100 * USEC_PER_MSEC)
@@ -60,7 +61,11 @@ static void mark(const struct leader_state *s, struct live_campaign *lc, int64_t
     bool parked = find(s, PARKED_CAMPAIGN, lc->row.id, false) != NULL;
     const struct parked *lock = find(s, PARKED_CAMPAIGN, lc->row.id, true);
     lc->locked = lock != NULL;
-    lc->set_aside = parked ? WAIT_PARKED : waits(lock, boot_us) ? WAIT_LOCKED : WAIT_NONE;
+    enum wait_reason why = parked ? WAIT_PARKED : waits(lock, boot_us) ? WAIT_LOCKED : WAIT_NONE;
+    if (lc->set_aside != why) {
+        lc->set_aside = why;
+        campaign_wake(lc);
+    }
 }
 
 /* A lock that is all that is known of a campaign: it has ended, but an attempt of it is not settled

@@ -1,5 +1,7 @@
 /* See rows_read.h. */
 #include "rows_read.h"
+#include "awake.h"
+#include "budget_state.h"
 #include "intents.h"
 #include "parking.h"
 #include "skip_done.h"
@@ -54,6 +56,7 @@ void rows_set_spec(struct live_campaign *lc, struct spec *spec)
 {
     lc->spec = spec;
     lc->spec_unreadable = spec == NULL;
+    campaign_wake(lc);
     for (int k = 0; k < lc->stages_n; k++) {
         find_spec(lc, &lc->stages[k]);
     }
@@ -103,6 +106,7 @@ void rows_part_waits(struct live_campaign *lc, struct live_stage *ls,
         return;
     }
     ready_queue_push(ls->ready, t);
+    campaign_wake(lc);
 }
 
 bool rows_new_wish(struct live_campaign *lc, const struct campaign_version *v)
@@ -134,6 +138,7 @@ enum rows_look rows_look(struct leader_state *s, const struct campaign_version *
 void rows_refreshed(struct live_campaign *lc, const struct campaign_version *v, bool loaded)
 {
     lc->seen_tasks = loaded ? v->tasks : -1;
+    campaign_wake(lc); /* parts were queued, or some of them */
 }
 
 bool rows_fresh(const struct live_campaign *lc)
@@ -162,6 +167,7 @@ static void queue_anew(struct live_campaign *lc)
         ls->loaded = 0;
     }
     lc->seen_tasks = -1;
+    campaign_wake(lc);
 }
 
 bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken)
@@ -191,6 +197,7 @@ void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *
     row->at_limit = now->at_limit;
     row->weight = now->weight;
     row->warn = now->warn;
+    campaign_wake(lc);
     bool edited = row->version != now->version;
     row->version = now->version;
     default_warn(lc);
@@ -230,7 +237,7 @@ void rows_refresh_projects(struct leader_state *s, const struct project_row *row
 {
     bool moved = cap_moved(s, rows, n);
     for (size_t i = 0; moved && i < s->campaigns_n; i++) {
-        s->campaigns[i]->budget_short = false;
+        budget_state_not_short(s->campaigns[i]);
     }
     if (n != s->projects_n) {
         s->projects = xrealloc(s->projects, n * sizeof *rows);

@@ -1,9 +1,11 @@
-/* See sched_view.h. O(live + stages). */
+/* See sched_view.h. O(live + stages of campaigns that do not rest). */
 #include "sched_view.h"
+#include "awake.h"
 #include "core/money/cost.h"
 #include "core/sched/ready_queue.h"
 #include "intents.h"
 #include "quota_learning.h"
+#include "stage_history.h"
 #include <stdlib.h>
 
 #define START_COLD_US  (180 * USEC_PER_SEC) /* before any start was seen */
@@ -84,14 +86,16 @@ static size_t lay_out(const struct leader_state *st, char *block, struct leader_
 {
     size_t used = 0;
     size_t stages = 0;
-    for (size_t i = 0; i < st->campaigns_n; i++) {
-        stages += (size_t)st->campaigns[i]->stages_n;
+    for (size_t i = 0; i < st->awake->n; i++) {
+        stages += (size_t)st->awake->campaigns[i]->stages_n;
     }
+    /* One that rests is there when an attempt of it still holds slots. */
+    size_t campaigns = MIN(st->campaigns_n, st->awake->n + st->attempts_n);
     f->projects = carve(block, &used, st->projects_n, sizeof *f->projects);
     f->stages = carve(block, &used, stages, sizeof *f->stages);
     f->live_stages = carve(block, &used, stages, sizeof(struct live_stage *));
     f->live_campaigns = carve(block, &used, stages, sizeof(struct live_campaign *));
-    f->campaigns = carve(block, &used, st->campaigns_n, sizeof *f->campaigns);
+    f->campaigns = carve(block, &used, campaigns, sizeof *f->campaigns);
     f->jobs = carve(block, &used, st->attempts_n, sizeof *f->jobs);
     f->pools = carve(block, &used, st->pools_n, sizeof *f->pools);
     f->live_pools = carve(block, &used, st->pools_n, sizeof(struct live_pool *));
@@ -126,10 +130,14 @@ static int project_of(const struct leader_view *f, int64_t project_id)
     BUG("a campaign of no project");
 }
 
-static void fill_campaign(const struct live_campaign *lc, int project_i, struct sched_campaign *ret)
+static void fill_campaign(struct live_campaign *lc, struct leader_view *f)
 {
     const struct campaign_row *r = &lc->row;
-    *ret =
+    int project_i = project_of(f, r->project_id);
+    lc->view_i = f->view.campaigns_n++;
+    f->projects[project_i].live += lc->live;
+    f->view.live += lc->live;
+    f->campaigns[lc->view_i] =
         (struct sched_campaign){.campaign_id = r->id,
                                 .project_i = project_i,
                                 .weight = MAX(1, r->weight),
@@ -140,10 +148,9 @@ static void fill_campaign(const struct live_campaign *lc, int project_i, struct 
                                 .idle_spent_musd = r->warm_musd};
 }
 
-static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int campaign_i,
-                       usec_t now_us, struct sched_stage *ret)
+static void fill_stage(struct live_campaign *lc, struct live_stage *ls, enum wait_reason why,
+                       struct sched_stage *ret)
 {
-    enum wait_reason why = why_not(lc, ls, now_us);
     duration_fit(&ls->duration);
     *ret = (struct sched_stage){
         .campaign_id = lc->row.id,
@@ -154,7 +161,7 @@ static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int camp
         .may_start = why == WAIT_NONE,
         .why_not = why,
         .priority = lc->row.priority,
-        .campaign_i = campaign_i,
+        .campaign_i = lc->view_i,
         .live = ls->row.counts[TASK_ACTIVE],
         .parts_limit = ls->row.parts_limit,
         .stage_left_musd = left_of(ls->row.cap_musd, ls->row.reserved_musd, ls->row.spent_musd),
@@ -170,38 +177,88 @@ static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int camp
     };
 }
 
-/* Nothing waits in this stage: nothing is promised any more. */
-static void drop_gang(struct live_stage *ls)
+static bool waits(const struct live_stage *ls)
 {
-    ls->gang = (struct reservation){.owed = ls->gang.owed};
+    return ls->spec != NULL && ready_queue_n(ls->ready) > 0;
+}
+
+/* No part of it may start, and why is written: a plan adds nothing. */
+static bool is_told(const struct live_stage *ls, enum wait_reason why)
+{
+    return why != WAIT_NONE && why == ls->reason && ls->gang.task_id == 0;
+}
+
+/* Nothing runs, and of no stage has anything to be said, done or written. */
+static bool may_rest(const struct live_campaign *lc, usec_t now_us)
+{
+    struct stage_history_write ignored;
+    if (lc->live > 0 || lc->pools_n > 0) {
+        return false;
+    }
+    for (int k = 0; k < lc->stages_n; k++) {
+        const struct live_stage *ls = &lc->stages[k];
+        bool told = waits(ls) ? is_told(ls, why_not(lc, ls, now_us)) : ls->gang.task_id == 0;
+        if (!told || stage_history_plan(ls, &ignored)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const struct live_campaign *sched_view_overslept(const struct leader_state *s, usec_t now_us)
+{
+    for (size_t i = 0; i < s->campaigns_n; i++) {
+        if (s->campaigns[i]->rests && !may_rest(s->campaigns[i], now_us)) {
+            return s->campaigns[i];
+        }
+    }
+    return NULL;
+}
+
+/* Is it left out of the plan? Not while a limit of its pools is looked up by it, nor when it tells
+ * that its campaign waits for money. */
+static bool left_out(const struct live_campaign *lc, const struct live_stage *ls,
+                     enum wait_reason why)
+{
+    return is_told(ls, why) && why != WAIT_BUDGET && lc->pools_n == 0;
+}
+
+static void fill_stages_of(struct leader_state *st, struct live_campaign *lc, struct leader_view *f)
+{
+    for (int k = 0; k < lc->stages_n; k++) {
+        struct live_stage *ls = &lc->stages[k];
+        if (!waits(ls)) { /* nothing is promised any more */
+            ls->gang = (struct reservation){.owed = ls->gang.owed};
+            continue;
+        }
+        enum wait_reason why = why_not(lc, ls, f->view.now_us);
+        if (left_out(lc, ls, why)) {
+            continue;
+        }
+        for (int t = 0; t < ls->spec->instance_type_n; t++) {
+            (void)leader_state_slots(st, ls->spec->instance_type[t],
+                                     ls->spec->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+        }
+        f->live_stages[f->view.stages_n] = ls;
+        f->live_campaigns[f->view.stages_n] = lc;
+        fill_stage(lc, ls, why, &f->stages[f->view.stages_n++]);
+    }
 }
 
 static void fill_stages(struct leader_state *st, struct leader_view *f)
 {
-    for (size_t i = 0; i < st->campaigns_n; i++) {
-        struct live_campaign *lc = st->campaigns[i];
-        int project_i = project_of(f, lc->row.project_id);
-        fill_campaign(lc, project_i, &f->campaigns[i]);
-        f->projects[project_i].live += lc->live;
-        f->view.live += lc->live;
-        for (int k = 0; k < lc->stages_n; k++) {
-            struct live_stage *ls = &lc->stages[k];
-            if (ls->spec == NULL || ready_queue_n(ls->ready) == 0) {
-                drop_gang(ls);
-                continue;
-            }
-            for (int t = 0; t < ls->spec->instance_type_n; t++) {
-                (void)leader_state_slots(st, ls->spec->instance_type[t],
-                                         ls->spec->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
-            }
-            f->live_stages[f->view.stages_n] = ls;
-            f->live_campaigns[f->view.stages_n] = lc;
-            fill_stage(lc, ls, (int)i, f->view.now_us, &f->stages[f->view.stages_n++]);
+    for (size_t i = 0; i < st->awake->n;) {
+        struct live_campaign *lc = st->awake->campaigns[i];
+        if (may_rest(lc, f->view.now_us)) {
+            campaign_rest(lc); /* the next one comes into its place */
+            continue;
         }
+        fill_campaign(lc, f);
+        fill_stages_of(st, lc, f);
+        i++;
     }
     f->view.stages = f->stages;
     f->view.campaigns = f->campaigns;
-    f->view.campaigns_n = (int)st->campaigns_n;
 }
 
 static int slots_index(const struct leader_view *f, const char *instance_type, enum market market)
@@ -291,14 +348,13 @@ static void fill_job(const struct live_attempt *a, const struct leader_view *f, 
     expect_end(a, now_us, j);
 }
 
-static int campaign_of(const struct leader_state *st, const struct live_campaign *lc)
+static int campaign_of(struct leader_view *f, struct live_campaign *lc)
 {
-    for (size_t i = 0; i < st->campaigns_n; i++) {
-        if (st->campaigns[i] == lc) {
-            return (int)i;
-        }
+    int i = lc->view_i; /* of this view, or of an older one */
+    if (i >= f->view.campaigns_n || f->campaigns[i].campaign_id != lc->row.id) {
+        fill_campaign(lc, f);
     }
-    BUG("an attempt of no campaign");
+    return lc->view_i;
 }
 
 static void fill_jobs(struct leader_state *st, struct leader_view *f)
@@ -308,7 +364,7 @@ static void fill_jobs(struct leader_state *st, struct leader_view *f)
         if (!a->row.holds) {
             continue;
         }
-        int campaign_i = campaign_of(st, a->campaign);
+        int campaign_i = campaign_of(f, a->campaign);
         struct sched_campaign *sc = &f->campaigns[campaign_i];
         duration_fit(&a->stage->duration);
         struct sched_project *sp = &f->projects[sc->project_i];

@@ -2,7 +2,7 @@
 #pragma once
 #include "leader_state.h"
 
-struct leader_view {
+struct leader_view { /* of what does not rest (awake.h) */
     struct sched_view view;
     struct sched_stage *stages;
     struct live_stage **live_stages;       /* [view.stages_n], the stage behind each */
@@ -19,9 +19,12 @@ struct leader_view {
 /* Intents whose Create was not sent yet. */
 int64_t sched_view_unsent(const struct leader_state *s);
 /* now_us: wall clock; tokens: how many attempts may be intended. Fits the duration models, adds
- * slots of types seen first and drops promises of stages where nothing waits. The arrays are
- * *ret's, released by sched_view_done; what they point to is the state's and valid until it
- * changes. */
+ * slots of types seen first, drops promises of stages where nothing waits, and lets campaigns rest.
+ * A stage that may not start is left out once the reason is written. The arrays are *ret's,
+ * released by sched_view_done; what they point to is the state's and valid until it changes. */
 void sched_view_make(struct leader_state *s, usec_t now_us, int64_t tokens,
                      struct leader_view *ret);
 void sched_view_done(struct leader_view *v);
+/* A campaign that rests although a plan has to look at it; NULL: as it must be. For tests: it looks
+ * at every stage. */
+const struct live_campaign *sched_view_overslept(const struct leader_state *s, usec_t now_us);

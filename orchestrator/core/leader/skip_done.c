@@ -1,5 +1,6 @@
 /* See skip_done.h. */
 #include "skip_done.h"
+#include "awake.h"
 #include "common/retry.h"
 #include "core/protocol/protocol.h"
 
@@ -90,6 +91,7 @@ void skip_done_apply(struct leader_state *s, const struct skip_done_ask *ask,
     } else if (then == SKIP_DONE_READY) {
         t.not_before_us = 0;
         ready_queue_push(ls->ready, &t);
+        campaign_wake(lc);
     } else {
         t.not_before_us = now_us + back_off(s, ls->checks_failed);
         ready_queue_push(ls->unchecked, &t);

@@ -1,5 +1,6 @@
 /* See stage_history.h. */
 #include "stage_history.h"
+#include "awake.h"
 #include "common/hash.h"
 #include "core/failure/breaker.h"
 #include "core/failure/retry_policy.h"
@@ -200,6 +201,7 @@ void stage_history_passed(struct leader_state *s, struct live_attempt *a)
     if (!a->passed) {
         a->passed = true;
         breaker_passed(&a->stage->breaker);
+        campaign_wake(a->campaign);
         s->decide = true;
     }
 }
@@ -216,6 +218,7 @@ bool stage_history_ended(struct live_attempt *a, enum attempt_state to, enum cau
                          const char *words, usec_t now_us)
 {
     bool trips = stage_history_saw_end(a->stage, a->row.id, to, cause, ran, words);
+    campaign_wake(a->campaign);
     if (cause == CAUSE_CAPACITY) {
         stage_history_refused_capacity(a, now_us);
     }
@@ -290,9 +293,10 @@ bool stage_history_dirty(const struct leader_state *s)
 {
     struct stage_history_write ignored;
     bool any = false;
-    for (size_t i = 0; i < s->campaigns_n; i++) {
-        for (int k = 0; parking_reports(s->campaigns[i]) && k < s->campaigns[i]->stages_n; k++) {
-            any |= stage_history_plan(&s->campaigns[i]->stages[k], &ignored);
+    for (size_t i = 0; i < s->awake->n; i++) {
+        const struct live_campaign *lc = s->awake->campaigns[i];
+        for (int k = 0; parking_reports(lc) && k < lc->stages_n; k++) {
+            any |= stage_history_plan(&lc->stages[k], &ignored);
         }
     }
     return any;

@@ -1,6 +1,7 @@
 /* After a failover of the store: jobs without a row are adopted by their name. core/leader/sweep
  * looks for them while its leader goes on; here the leader starts and ends nothing until every
  * Create that an older leader signed has arrived or expired. */
+#include "core/leader/awake.h"
 #include "core/leader/intents.h"
 #include "sim_world.h"
 #include <stdio.h>
@@ -118,6 +119,7 @@ static bool end_hold(struct world *w, struct ctl *c)
     for (size_t i = 0; i < c->state.campaigns_n; i++) {
         struct live_campaign *lc = c->state.campaigns[i]; /* a cancel was only a pause so long */
         lc->row.wanted = CAMPAIGN(w, row_of_id(lc->row.id))->wanted;
+        campaign_wake(lc);
     }
     c->state.decide = c->state.look_at_db = true;
     return true;

@@ -299,6 +299,11 @@ void carry_intents(struct world *w, struct ctl *c)
 {
     struct batch *b = w->batch;
     struct sched_plan *plan = w->plan;
+    const struct live_campaign *overslept = sched_view_overslept(&c->state, ctl_wall(w, c));
+    if (overslept != NULL) {
+        wrong(w, "I18", "campaign %lld rests although a plan has to look at it",
+              (long long)overslept->row.id);
+    }
     if (idle(c)) {
         return;
     }

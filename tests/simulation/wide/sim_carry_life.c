@@ -269,7 +269,7 @@ bool carry_life(struct world *w, struct ctl *c)
         if (!live_on(w, c, lc)) {
             return false;
         }
-        if (campaign_life_over(&c->state, lc)) {
+        if (campaign_life_over(lc)) {
             leader_state_drop_campaign(&c->state, lc);
         }
     }

@@ -1,6 +1,7 @@
 /* Plays the store's views (sql/queries/view.sql, scheduler.sql) and loads the leader's state
  * from them: everything at takeover, then what people changed, as controller/load.c does. */
 #include "core/leader/attempt.h"
+#include "core/leader/awake.h"
 #include "core/leader/pool_life.h"
 #include "core/leader/rows_read.h"
 #include "core/leader/stage_history.h"
@@ -207,6 +208,7 @@ void load_reopened(struct world *w, struct live_campaign *lc)
         }
     }
     lc->seen_tasks = 0;
+    campaign_wake(lc);
 }
 
 /* During the hold after a failover nothing ends, since a job without a row may still appear: a

@@ -2,7 +2,7 @@
  * running stage (id 70) of part jobs on a ladder of two types, and attempts and pools as asked for.
  * Prices: ml.a.large 3.60 USD an hour, ml.b.large 36 USD. */
 #pragma once
-#include "core/leader/leader_state.h"
+#include "core/leader/awake.h"
 #include "core/sched/ready_queue.h"
 #include "tests/unit/unit.h"
 #include <stdio.h>

@@ -43,7 +43,11 @@ static void test_budget_state__freed_money_reaches_those_below_a_shared_cap(void
         w.lc->budget_short = same->budget_short = other->budget_short = true;
         w.s.projects[0].cap_musd = cases[i].all_cap;
         w.s.projects[1].cap_musd = cases[i].project_cap;
+        campaign_rest(same);
+        campaign_rest(other);
         budget_state_freed(&w.s, w.lc);
+        assert_int_equal(!same->rests, cases[i].same_project); /* a plan looks at it again */
+        assert_int_equal(!other->rests, cases[i].other_project);
         assert_false(w.lc->budget_short);
         assert_int_equal(!same->budget_short, cases[i].same_project);
         assert_int_equal(!other->budget_short, cases[i].other_project);

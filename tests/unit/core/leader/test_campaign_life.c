@@ -1,6 +1,5 @@
 /* Aim: stages and campaigns move as people want and as their parts end, and never otherwise.
- * Method: a campaign of a few stages by hand; each rule as rows of a table, expected moves as text;
- * every rule is asked at its limits. */
+ * Method: a few stages by hand; rules as tables, asked at their limits; moves as text. */
 #include "life_world.h"
 
 static const char *plan(struct life_world *l)
@@ -461,9 +460,10 @@ static void test_life__a_look_notes_who_waits_for_a_person(void **state)
     struct campaign_life_look look = {.cancel_max = 0};
     life_world_init(&l, 1);
     l.lc->row.at_limit = AT_LIMIT_HOLD;
+    campaign_rest(l.lc);
     l.lc->budget_spent = true;
     assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_MOVE, &look), LIFE_MOVE);
-    assert_true(l.lc->waits_for_person);
+    assert_true(l.lc->waits_for_person && !l.lc->rests);
     l.lc->waits_for_person = false;
     l.lc->row.at_limit = AT_LIMIT_STOP;
     l.w.lc = l.lc;
@@ -515,16 +515,16 @@ static void test_life__what_is_over_is_forgotten(void **state)
     (void)state;
     struct life_world l;
     life_world_init(&l, 1);
-    assert_false(campaign_life_over(&l.w.s, l.lc));
+    assert_false(campaign_life_over(l.lc));
     l.lc->row.state = CAMPAIGN_SUCCEEDED;
-    assert_true(campaign_life_over(&l.w.s, l.lc));
+    assert_true(campaign_life_over(l.lc));
     l.lc->live = 1;
-    assert_false(campaign_life_over(&l.w.s, l.lc));
+    assert_false(campaign_life_over(l.lc));
     l.lc->live = 0;
     l.w.lc = l.lc;
     l.w.ls = &l.st[0];
     (void)leader_world_pool(&l.w, 3, POOL_AVAILABLE, NULL); /* kept warm and billed */
-    assert_false(campaign_life_over(&l.w.s, l.lc));
+    assert_false(campaign_life_over(l.lc));
     life_world_done(&l);
 }
 

@@ -43,11 +43,40 @@ static void test_leader_state__earlier_tries_of_a_campaign_in_view_are_read(void
     leader_world_done(&w);
 }
 
+static void test_leader_state__what_changes_a_campaign_wakes_it(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_false(w.lc->rests); /* a new one */
+    assert_int_equal(w.s.awake->n, 1);
+    campaign_rest(w.lc);
+    assert_int_equal(w.s.awake->n, 0);
+    campaign_set_state(w.lc, CAMPAIGN_HELD);
+    assert_false(w.lc->rests);
+    campaign_rest(w.lc);
+    stage_set_state(w.lc, w.ls, STAGE_HELD);
+    assert_false(w.lc->rests);
+    campaign_rest(w.lc);
+    task_counts_move(w.lc, w.ls, TASK_WAITING, TASK_CANCELLED, 1);
+    assert_false(w.lc->rests);
+    campaign_rest(w.lc);
+    struct live_pool *p = leader_world_pool(&w, 5, POOL_EXPECTED, NULL);
+    assert_false(w.lc->rests);
+    assert_int_equal(w.lc->pools_n, 1);
+    leader_state_remove_pool(&w.s, p);
+    assert_int_equal(w.lc->pools_n, 0);
+    leader_state_drop_campaign(&w.s, w.lc);
+    assert_int_equal(w.s.awake->n, 0);
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_leader_state__attempts_by_name),
         cmocka_unit_test(test_leader_state__earlier_tries_of_a_campaign_in_view_are_read),
+        cmocka_unit_test(test_leader_state__what_changes_a_campaign_wakes_it),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

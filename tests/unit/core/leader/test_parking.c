@@ -183,8 +183,10 @@ static void test_parking__a_parked_campaign_starts_nothing_and_its_attempts_go_o
     (void)state;
     struct leader_world w;
     leader_world_init(&w);
+    campaign_rest(w.lc);
     assert_true(parking_failed(&w.s, &campaign, TX_REFUSED, BOOT));
     assert_int_equal(w.lc->set_aside, WAIT_PARKED);
+    assert_false(w.lc->rests); /* a plan tells it */
     assert_true(parking_may(&w.s, &attempt, BOOT));
     parking_mark(&w.s, BOOT + 7200 * SEC);
     assert_int_equal(w.lc->set_aside, WAIT_PARKED); /* till its transaction is taken */
@@ -192,8 +194,10 @@ static void test_parking__a_parked_campaign_starts_nothing_and_its_attempts_go_o
     assert_false(parking_over(&w.s, &campaign, BOOT)); /* a state that moves reads no spec */
     w.lc->spec_unreadable = false;
     assert_true(parking_over(&w.s, &campaign, BOOT));
+    campaign_rest(w.lc);
     parking_mark(&w.s, BOOT);
     assert_int_equal(w.lc->set_aside, WAIT_NONE);
+    assert_false(w.lc->rests);
     leader_world_done(&w);
 }
 

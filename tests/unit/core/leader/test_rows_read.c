@@ -143,7 +143,9 @@ static void test_rows_read__a_part_waits_in_one_place(void **state)
     assert_int_equal(ready_queue_n(l.st[0].ready), 0);
     assert_false(rows_fresh(l.lc));
     l.st[0].loaded = l.lc->seen_tasks = 10;
+    campaign_rest(l.lc);
     rows_part_waits(l.lc, &l.st[0], &t);
+    assert_false(l.lc->rests);
     assert_int_equal(ready_queue_n(l.st[0].ready), 1);
     assert_true(rows_fresh(l.lc));
     life_world_done(&l);
@@ -189,7 +191,9 @@ static void test_rows_read__a_refresh_takes_what_people_write(void **state)
                                .state = CAMPAIGN_FAILED,
                                .warn = {.n = 1}};
     lc->stages[0].no_start_until_us = 9;
+    campaign_rest(lc);
     rows_refresh_campaign(lc, &now);
+    assert_false(lc->rests);
     assert_int_equal(lc->stages[0].no_start_until_us, 0);
     lc->stages[0].no_start_until_us = 9;
     rows_refresh_campaign(lc, &now); /* new parts alone */
@@ -253,8 +257,9 @@ static void test_rows_read__a_cap_that_moved_lets_campaigns_go_on(void **state)
     l.lc->budget_short = true;
     projects(s, -1);
     assert_true(l.lc->budget_short); /* nothing moved */
+    campaign_rest(l.lc);
     projects(s, 9);
-    assert_false(l.lc->budget_short);
+    assert_false(l.lc->budget_short || l.lc->rests);
     assert_int_equal(leader_state_project(s, 4)->cap_musd, 9);
     assert_true(rows_project_known(s, 6));
     life_world_done(&l);
@@ -329,7 +334,9 @@ static void test_rows_read__a_look_at_a_campaign(void **state)
         rows_refreshed(l.lc, &v, false);
         assert_true(rows_moved(l.lc, &v)); /* its parts are read at the next look */
         assert_false(rows_fresh(l.lc));
+        campaign_rest(l.lc);
         rows_refreshed(l.lc, &v, true);
+        assert_false(l.lc->rests); /* a plan looks at its new parts */
         assert_true(rows_fresh(l.lc));
         assert_int_equal(l.lc->seen_tasks, 10);
         life_world_done(&l);
@@ -369,8 +376,12 @@ static void test_rows_read__a_spec_is_read_again(void **state)
     assert_false(rows_spec_read(&l.w.s, l.lc, false)); /* its stages' histories were not read */
     assert_true(l.lc->spec_unreadable && l.lc->spec == NULL && !l.w.s.decide);
     breaker_init(&l.st[0].breaker);
+    campaign_rest(l.lc);
     rows_set_spec(l.lc, &spec);
+    assert_false(l.lc->rests);
+    campaign_rest(l.lc);
     assert_true(rows_spec_read(&l.w.s, l.lc, true));
+    assert_false(l.lc->rests);
     assert_true(!l.lc->spec_unreadable && l.w.s.decide);
     assert_int_equal(l.st[0].breaker.live, 1); /* its own attempt, once */
     assert_int_equal(l.w.s.campaigns[0]->stages[0].breaker.live, others);

@@ -1,5 +1,7 @@
 /* Aim: the scheduler sees just what may start, why the rest may not, what is held and when it comes
  * back. Method: a leader's state made by hand; each fact changed alone, the view compared. */
+#include "core/leader/budget_state.h"
+#include "core/leader/rows_read.h"
 #include "core/leader/sched_view.h"
 #include "leader_world.h"
 #include <setjmp.h>
@@ -231,11 +233,141 @@ static void test_sched_view__any_number_of_stages(void **state)
     leader_world_done(&w);
 }
 
+/* What the plan says of each stage is written. */
+static void all_told(struct leader_view *v, const struct sched_plan *p)
+{
+    for (int i = 0; i < v->view.stages_n; i++) {
+        v->live_stages[i]->reason = p->reason[i];
+    }
+}
+
+static void plan_and_tell(struct leader_world *w, int want_stages, int want_launches)
+{
+    struct leader_view v;
+    struct sched_plan p = {0};
+    sched_view_make(&w->s, WALL, 100, &v);
+    sched_decide(&v.view, &p);
+    assert_int_equal(v.view.stages_n, want_stages);
+    assert_int_equal(p.launches_n, want_launches);
+    for (int i = 0; i < p.launches_n; i++) {
+        ready_queue_push(v.live_stages[p.launches[i].stage_i]->ready, &p.launches[i].task);
+    }
+    all_told(&v, &p);
+    sched_plan_done(&p);
+    sched_view_done(&v);
+}
+
+/* Told once why they wait, 10,000 stages that cannot start are not looked at any more. */
+static void test_sched_view__paused_and_held_ones_cost_nothing(void **state)
+{
+    (void)state;
+    enum { PAUSED = 10000, RUNNING = 10 };
+    struct leader_world w;
+    leader_world_init(&w);
+    static struct spec none;
+    struct live_campaign *lc = NULL;
+    w.spec.instance_type_n = 1;
+    leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND)->s.quota = 100;
+    w.s.projects[1].weight = w.s.projects[2].weight = 100;
+    for (int i = 0; i < PAUSED + RUNNING; i++) {
+        lc = leader_world_campaign(&w, 100 + i, 3);
+        lc->spec = &none;
+        lc->stages[0].rules.canary = 0;
+        lc->row.wanted = i < PAUSED / 2 ? WANTED_PAUSE : WANTED_RUN;
+        lc->row.state = i >= PAUSED / 2 && i < PAUSED ? CAMPAIGN_HELD : CAMPAIGN_RUNNING;
+        lc->budget_short = i % 2 == 0;
+        ready_queue_push(lc->stages[0].ready, &(struct ready_queue_task){.task_id = 1 + i});
+    }
+    plan_and_tell(&w, PAUSED + RUNNING, RUNNING);
+    assert_int_equal(w.s.awake->n, PAUSED + RUNNING); /* the empty one rests already */
+    for (int i = 0; i < 3; i++) {
+        plan_and_tell(&w, RUNNING, RUNNING);
+        assert_int_equal(w.s.awake->n, RUNNING);
+        assert_null(sched_view_overslept(&w.s, WALL));
+    }
+    lc = leader_state_campaign(&w.s, 101);
+    assert_int_equal(lc->stages[0].reason, WAIT_PAUSED);
+    struct campaign_row now = lc->row;
+    now.wanted = WANTED_RUN;
+    rows_refresh_campaign(lc, &now); /* resumed: it starts at once */
+    plan_and_tell(&w, RUNNING + 1, RUNNING + 1);
+    lc = leader_state_campaign(&w.s, 100 + PAUSED - 2);
+    assert_int_equal(lc->stages[0].reason, WAIT_BUDGET);
+    budget_state_not_short(lc); /* another reason, which is told once */
+    plan_and_tell(&w, RUNNING + 2, RUNNING + 1);
+    plan_and_tell(&w, RUNNING + 1, RUNNING + 1);
+    assert_int_equal(lc->stages[0].reason, WAIT_HELD);
+    leader_world_done(&w);
+}
+
+/* One campaign of two stages, of which the first is held. */
+static void test_sched_view__a_stage_whose_reason_is_written_is_left_out(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    one_waits(&w);
+    w.ls->row.state = STAGE_HELD;
+    w.ls->gang.task_id = 1;
+    w.ls->reason = WAIT_HELD;
+    struct leader_view v = make(&w);
+    assert_int_equal(v.view.stages_n, 1); /* its promise is not taken back yet */
+    sched_view_done(&v);
+    w.ls->gang.task_id = 0;
+    w.ls->promise.task_id = 1; /* nor is that written */
+    v = make(&w);
+    assert_int_equal(v.view.stages_n, 0);
+    assert_false(w.lc->rests);
+    sched_view_done(&v);
+    w.ls->promise.task_id = 0;
+    struct live_pool *p = leader_world_pool(&w, 5, POOL_AVAILABLE, NULL);
+    v = make(&w);
+    assert_int_equal(v.view.stages_n, 1); /* max_idle_cost of its pool is looked up there */
+    sched_view_done(&v);
+    slots_idle_end(leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND), 1);
+    leader_state_remove_pool(&w.s, p);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 4);
+    v = make(&w);
+    assert_int_equal(v.view.stages_n, 0);
+    assert_int_equal(v.view.live, 1);
+    assert_false(w.lc->rests);
+    sched_view_done(&v);
+    task_counts_move(w.lc, w.ls, TASK_ACTIVE, TASK_CANCELLED, 1);
+    v = make(&w); /* its part has ended, and its job still holds slots */
+    assert_true(w.lc->rests);
+    assert_int_equal(v.view.campaigns_n, 1);
+    assert_int_equal(v.campaigns[v.jobs[0].campaign_i].held, 4);
+    sched_view_done(&v);
+    slots_release(leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND), 4);
+    leader_state_remove_attempt(&w.s, a);
+    leader_world_done(&w);
+}
+
+/* Beside a stage that runs, a stage that waits for money tells that its campaign does. */
+static void test_sched_view__one_that_waits_for_money_stays_in_view(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    one_waits(&w);
+    w.lc->row.state = CAMPAIGN_HELD;
+    w.lc->budget_short = true;
+    w.lc->live = 1;
+    w.ls->reason = WAIT_BUDGET;
+    struct leader_view v = make(&w);
+    assert_int_equal(v.view.stages_n, 1);
+    sched_view_done(&v);
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sched_view__says_why_a_stage_may_not_start),
         cmocka_unit_test(test_sched_view__any_number_of_stages),
+        cmocka_unit_test(test_sched_view__paused_and_held_ones_cost_nothing),
+        cmocka_unit_test(test_sched_view__a_stage_whose_reason_is_written_is_left_out),
+        cmocka_unit_test(test_sched_view__one_that_waits_for_money_stays_in_view),
         cmocka_unit_test(test_sched_view__an_empty_stage_is_not_seen_and_promises_nothing),
         cmocka_unit_test(test_sched_view__money_left_is_what_neither_spent_nor_reserved_took),
         cmocka_unit_test(test_sched_view__what_is_held_counts_and_what_is_released_does_not),

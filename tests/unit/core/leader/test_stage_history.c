@@ -28,10 +28,12 @@ static void test_stage_history__alike_failures_trip_and_say_why(void **state)
     for (int64_t id = 1; id <= 3; id++) {
         struct live_attempt *a = leader_world_attempt(&w, id, 1);
         assert_false(tripped);
+        campaign_rest(w.lc);
         tripped =
             stage_history_ended(a, ATTEMPT_FAILED, CAUSE_USER_CODE, true, "KeyError: x", WALL);
     }
     assert_true(tripped && w.ls->breaker.tripped);
+    assert_false(w.lc->rests); /* a plan tells it */
     stage_history_trip_text(w.lc, w.ls, text, sizeof text);
     assert_non_null(strstr(text, "3 of 3 attempts failed alike: user_code: KeyError: x"));
     assert_non_null(strstr(text, "drover resume c-7"));
@@ -260,7 +262,10 @@ static void test_stage_history__a_pass_is_written_once(void **state)
     struct leader_world w;
     struct stage_history_write h;
     leader_world_init(&w);
-    stage_history_passed(&w.s, leader_world_attempt(&w, 1, 1));
+    struct live_attempt *first = leader_world_attempt(&w, 1, 1);
+    campaign_rest(w.lc);
+    stage_history_passed(&w.s, first);
+    assert_false(w.lc->rests);
     assert_true(stage_history_plan(w.ls, &h) && h.passed && !h.promise_moves);
     w.lc->locked = true; /* what cannot be written asks for no transaction */
     assert_false(stage_history_dirty(&w.s));
