@@ -197,8 +197,10 @@ static bool may_rest(const struct live_campaign *lc, usec_t now_us)
     }
     for (int k = 0; k < lc->stages_n; k++) {
         const struct live_stage *ls = &lc->stages[k];
-        bool told = waits(ls) ? is_told(ls, why_not(lc, ls, now_us)) : ls->gang.task_id == 0;
-        if (!told || stage_history_plan(ls, &ignored)) {
+        enum wait_reason why = why_not(lc, ls, now_us);
+        bool told = waits(ls) ? is_told(ls, why) : ls->gang.task_id == 0;
+        /* A pause ends by itself: nobody wakes the campaign then. */
+        if (!told || why == WAIT_BACKOFF || stage_history_plan(ls, &ignored)) {
             return false;
         }
     }

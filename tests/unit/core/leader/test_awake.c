@@ -20,6 +20,7 @@ struct two_plans {
     struct rng rng;
     struct sched_plan lean, full;
     int64_t task_id; /* the next one */
+    usec_t now_us;
     int rested, launched;
 };
 
@@ -41,6 +42,7 @@ static void begin(struct two_plans *p, uint64_t seed)
     memset(p, 0, sizeof *p);
     leader_world_init(&p->w);
     rng_seed(&p->rng, seed);
+    p->now_us = WALL;
     p->w.spec.instance_type_n = 1;
     leader_state_slots(&p->w.s, "ml.a.large", MARKET_ON_DEMAND)->s.quota = 40;
     p->w.s.projects[1].weight = p->w.s.projects[2].weight = 100;
@@ -116,6 +118,18 @@ static void money(struct two_plans *p, struct live_campaign *lc)
     }
 }
 
+/* The rows had no money for a part that a plan launched: for a while its stage proposes none. */
+static void refused(struct two_plans *p, struct live_campaign *lc)
+{
+    struct live_stage *ls = &lc->stages[0];
+    struct ready_queue_task t;
+    if (lc->row.state == CAMPAIGN_RUNNING && ready_queue_pop(ls->ready, p->now_us, &t)) {
+        campaign_wake(lc); /* as a plan that launches it has */
+        (void)leader_put_back(&p->w.s, ls, &t, &(struct task_input){0}, LAUNCH_NO_MONEY, 0,
+                              p->now_us);
+    }
+}
+
 static void pool(struct two_plans *p, struct live_campaign *lc)
 {
     p->w.lc = lc;
@@ -148,7 +162,7 @@ static void attempt(struct two_plans *p, struct live_campaign *lc)
 static void change(struct two_plans *p)
 {
     struct live_campaign *lc = p->w.s.campaigns[rng_below(&p->rng, p->w.s.campaigns_n)];
-    switch (rng_below(&p->rng, 10)) {
+    switch (rng_below(&p->rng, 11)) {
     case 0:
         to_campaign(lc, (enum campaign_state)rng_below(&p->rng, CAMPAIGN_CANCELLED));
         break;
@@ -176,6 +190,9 @@ static void change(struct two_plans *p)
     case 8:
         attempt(p, lc);
         break;
+    case 9:
+        refused(p, lc);
+        break;
     default:
         if (campaign_state_terminal(lc->row.state) && lc->live == 0 && lc->pools_n == 0) {
             leader_state_drop_campaign(&p->w.s, lc);
@@ -188,7 +205,7 @@ static void change(struct two_plans *p)
 /* Launches are put back, so that the next plan finds the same queues. */
 static void plan(struct two_plans *p, struct leader_view *v, struct sched_plan *ret)
 {
-    sched_view_make(&p->w.s, WALL, 100, v);
+    sched_view_make(&p->w.s, p->now_us, 100, v);
     sched_decide(&v->view, ret);
     for (int i = 0; i < ret->launches_n; i++) {
         ready_queue_push(v->live_stages[ret->launches[i].stage_i]->ready, &ret->launches[i].task);
@@ -251,7 +268,8 @@ static void plan_of_all(struct two_plans *p, const struct leader_view *lean)
 static void plan_twice(struct two_plans *p)
 {
     struct leader_view v;
-    assert_null(sched_view_overslept(&p->w.s, WALL));
+    p->now_us += (int64_t)rng_below(&p->rng, 3) * SEC;
+    assert_null(sched_view_overslept(&p->w.s, p->now_us));
     plan(p, &v, &p->lean);
     p->launched += p->lean.launches_n;
     p->rested += (int)(p->w.s.campaigns_n - p->w.s.awake->n);

@@ -300,6 +300,21 @@ static void test_sched_view__paused_and_held_ones_cost_nothing(void **state)
     leader_world_done(&w);
 }
 
+static void test_sched_view__a_campaign_whose_pause_ends_by_itself_does_not_rest(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    one_waits(&w);
+    w.ls->no_start_until_us = WALL + SEC;
+    w.ls->reason = WAIT_BACKOFF;
+    struct leader_view v = make(&w);
+    assert_int_equal(v.view.stages_n, 0);
+    assert_false(w.lc->rests);
+    sched_view_done(&v);
+    leader_world_done(&w);
+}
+
 /* One campaign of two stages, of which the first is held. */
 static void test_sched_view__a_stage_whose_reason_is_written_is_left_out(void **state)
 {
@@ -366,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_sched_view__says_why_a_stage_may_not_start),
         cmocka_unit_test(test_sched_view__any_number_of_stages),
         cmocka_unit_test(test_sched_view__paused_and_held_ones_cost_nothing),
+        cmocka_unit_test(test_sched_view__a_campaign_whose_pause_ends_by_itself_does_not_rest),
         cmocka_unit_test(test_sched_view__a_stage_whose_reason_is_written_is_left_out),
         cmocka_unit_test(test_sched_view__one_that_waits_for_money_stays_in_view),
         cmocka_unit_test(test_sched_view__an_empty_stage_is_not_seen_and_promises_nothing),
