@@ -68,8 +68,10 @@ static void finish(struct output_check *k, struct output_verdict *v)
     check_free(k);
 }
 
-static void tell_unchecked(const struct output_check *k, const struct err *err)
+static void tell_unchecked(const struct output_check *k, const struct err *err,
+                           struct output_verdict *ret)
 {
+    (void)snprintf(ret->text, sizeof ret->text, "%.250s", err->message);
     if (log_allow("output_unreadable")) {
         log_event(LOG_WARN, "output_unreadable", LF_S("bucket", k->place.bucket),
                   LF_S("key", k->place.key), LF_ERR(err));
@@ -207,7 +209,7 @@ static void go(struct output_check *k, bool there, const struct err *err)
         output_judge_denied(err->message, &v);
         break;
     case OUTPUT_END_UNCHECKED:
-        tell_unchecked(k, err);
+        tell_unchecked(k, err, &v);
         break;
     }
     finish(k, &v);

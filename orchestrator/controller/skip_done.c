@@ -7,6 +7,7 @@
 #include "output_check.h"
 #include "parking.h"
 #include "shell.h"
+#include <stdio.h>
 
 struct skip_done_call {
     struct controller *c;
@@ -14,6 +15,7 @@ struct skip_done_call {
     struct output_check *check; /* NULL: answered */
     enum skip_done_answer answer;
     enum skip_done_then then;
+    char said[256]; /* UNCHECKED: why no answer came */
 };
 
 void skip_done_cancel_all(struct controller *c)
@@ -38,6 +40,7 @@ static void on_checked(void *ctx, struct output_verdict *v)
     struct skip_done_call *call = ctx;
     call->check = NULL;
     call->answer = skip_done_answer_of(v);
+    (void)snprintf(call->said, sizeof call->said, "%s", v->checked ? "" : v->text);
     if (!v->checked) {
         log_event(LOG_WARN, "done_if_unchecked", LF_I("campaign", call->ask.campaign_id),
                   LF_I("part", (int64_t)call->ask.task.seq));
@@ -107,7 +110,7 @@ static bool settle_answered(struct controller *c)
             continue;
         }
         output_cancel(k->check);
-        skip_done_apply(&c->state, &k->ask, k->then, clock_wall_us());
+        skip_done_apply(&c->state, &k->ask, k->then, k->said, clock_wall_us());
         free(k);
     }
     c->checks_n = kept;
@@ -155,7 +158,59 @@ static void start_all(struct controller *c, struct start_arg *a)
         }
     }
     for (size_t i = 0; i < again_n && c->leading; i++) {
-        skip_done_apply(&c->state, &again[i], SKIP_DONE_ASK_AGAIN, clock_wall_us());
+        skip_done_apply(&c->state, &again[i], SKIP_DONE_ASK_AGAIN, "", clock_wall_us());
+    }
+}
+
+struct tell_arg {
+    struct live_campaign *campaign;
+    usec_t now_us;
+};
+
+static bool write_waits(struct controller *c, void *arg, struct err *err)
+{
+    const struct tell_arg *a = arg;
+    for (int k = 0; k < a->campaign->stages_n; k++) {
+        const struct live_stage *ls = &a->campaign->stages[k];
+        struct skip_done_wait w;
+        if (skip_done_tells(a->campaign, ls, a->now_us, &w) &&
+            !store_stage_unchecked(c->store, ls->row.id, w.why, w.said, w.again_us, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Marks what is to be told of the campaign as told; whether that was anything. */
+static bool waits_told(const struct tell_arg *a, bool mark)
+{
+    bool any = false;
+    for (int k = 0; k < a->campaign->stages_n; k++) {
+        struct live_stage *ls = &a->campaign->stages[k];
+        struct skip_done_wait w;
+        bool tells = skip_done_tells(a->campaign, ls, a->now_us, &w);
+        any |= tells;
+        if (tells && mark) {
+            skip_done_told(ls, &w);
+        }
+    }
+    return any;
+}
+
+static void tell_waits(struct controller *c)
+{
+    struct err err;
+    for (size_t i = 0; i < c->state.campaigns_n && c->leading; i++) {
+        struct tell_arg a = {.campaign = c->state.campaigns[i], .now_us = clock_wall_us()};
+        if (!parking_reports(a.campaign) || !waits_told(&a, false)) {
+            continue;
+        }
+        enum tx_meaning meaning = leader_try(c, write_waits, &a, &err);
+        if (meaning == TX_DONE) {
+            (void)waits_told(&a, true);
+        } else if (parking_by_report(meaning)) {
+            parking_refuse(c, PARKING_CAMPAIGN(a.campaign->row.id), meaning, &err);
+        }
     }
 }
 
@@ -170,7 +225,8 @@ bool skip_done_tick(struct controller *c)
         start_all(c, &a);
     }
     for (size_t i = a.begun; i < a.n && c->leading; i++) {
-        skip_done_apply(&c->state, &a.asks[i], SKIP_DONE_ASK_AGAIN, clock_wall_us());
+        skip_done_apply(&c->state, &a.asks[i], SKIP_DONE_ASK_AGAIN, "", clock_wall_us());
     }
+    tell_waits(c);
     return c->leading;
 }

@@ -36,7 +36,7 @@ CROSS JOIN LATERAL (
             'skipped', coalesce(sum(n.skipped), 0)::bigint, 'cancelled', coalesce(sum(n.cancelled), 0)::bigint,
             'exact', true) AS parts,
         sum(n.active) AS active,
-        (array_agg(($3::text[])[array_position($2::text[], n.wait_reason)] ORDER BY g.seq)
+        (array_agg(($3::text[])[array_position($2::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') ORDER BY g.seq)
             FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
                 AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1] AS waits_for,
         coalesce(json_agg(json_build_object('name', g.name, 'kind', g.kind, 'state', n.state, 'reason', n.reason,
@@ -44,7 +44,7 @@ CROSS JOIN LATERAL (
             'limits', json_build_object('parts', g.parts_limit),
             'wait_reason', CASE WHEN i.tasks - n.taken + n.waiting > 0 THEN n.wait_reason END,
             'wait_text', CASE WHEN i.tasks - n.taken + n.waiting > 0
-                THEN ($3::text[])[array_position($2::text[], n.wait_reason)] END,
+                THEN ($3::text[])[array_position($2::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') END,
             'parts', json_build_object('total', i.tasks, 'waiting', i.tasks - n.taken + n.waiting,
                 'active', n.active, 'held', n.held, 'done', n.done, 'failed', n.failed, 'skipped', n.skipped,
                 'cancelled', n.cancelled, 'exact', true),
@@ -84,7 +84,7 @@ SELECT c.id, c.created_at, json_build_object(
             'skipped', coalesce(sum(n.skipped), 0)::bigint, 'cancelled', coalesce(sum(n.cancelled), 0)::bigint,
             'exact', true)
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id),
-    'waits_for', CASE WHEN r.state = 'planned' THEN input_listing_told(c.id) WHEN r.state = 'running' THEN (SELECT (array_agg(($6::text[])[array_position($5::text[], n.wait_reason)]
+    'waits_for', CASE WHEN r.state = 'planned' THEN input_listing_told(c.id) WHEN r.state = 'running' THEN (SELECT (array_agg(($6::text[])[array_position($5::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '')
             ORDER BY n.stage_id) FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
                 AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1]
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id
@@ -125,7 +125,7 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
     'active', s.active, 'parts_limit', c.parts_limit, 'parked', x.n, 'parked_what', x.what, 'parked_reason', x.reason,
     'parked_since', to_char(x.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'parts_held', s.parts_held, 'stages', (SELECT json_agg(json_build_object('name', g.name, 'state', n.state, 'reason', n.reason,
-            'wait_reason', n.wait_reason, 'waiting', i.tasks - n.taken + n.waiting, 'active', n.active, 'failed', n.failed,
+            'wait_reason', n.wait_reason, 'wait_detail', n.wait_detail, 'waiting', i.tasks - n.taken + n.waiting, 'active', n.active, 'failed', n.failed,
             'parts_limit', g.parts_limit,
             'types', (SELECT json_agg(json_build_object('type', t.type, 'limit', q.limit_n, 'own_limit', o.limit_n,
                     'held', coalesce(l.held, 0), 'others', coalesce(l.foreign_n, 0),

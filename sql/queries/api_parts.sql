@@ -111,9 +111,10 @@ SELECT coalesce(json_agg(json_build_object('id', 'c-' || t.campaign_id || '/' ||
     'attempts', t.attempts, 'uri', k.uri, 'size', k.size, 'vars', k.vars,
     'job_name', a.name, 'attempt', a.n, 'reason', coalesce(f.message, nullif(a.reason, '')),
     'wait_reason', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN 'backoff' WHEN t.state = 0 THEN n.wait_reason END,
-    'wait_text', CASE WHEN t.state = 0 THEN ($8::text[])[array_position($7::text[],
-        CASE WHEN t.not_before_us > $6 THEN 'backoff' ELSE n.wait_reason END)] END,
-    'not_before', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN to_timestamp(t.not_before_us / 1000000.0) END,
+    'wait_text', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN ($8::text[])[array_position($7::text[], 'backoff')]
+        WHEN t.state = 0 THEN ($8::text[])[array_position($7::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') END,
+    'not_before', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN to_timestamp(t.not_before_us / 1000000.0)
+        WHEN t.state = 0 AND n.wait_again_at > to_timestamp($6 / 1000000.0) THEN n.wait_again_at END,
     'updated_at', CASE WHEN t.updated_us > 0 THEN to_timestamp(t.updated_us / 1000000.0) END,
     'observed_at', a.observed_at, 'cost_micro_usd', coalesce(m.cost, 0)) ORDER BY w.i), '[]'::json)::text
 FROM unnest($2::bigint[]) WITH ORDINALITY w (id, i)

@@ -32,7 +32,15 @@ SELECT stage_id FROM s
 
 -- name: stage_wait_reason
 -- $1 stage bigint, $2 reason text
-UPDATE stage_run SET wait_reason = $2::text WHERE stage_id = $1::bigint AND wait_reason <> $2::text
+UPDATE stage_run SET wait_reason = $2::text, wait_detail = '', wait_again_at = NULL
+WHERE stage_id = $1::bigint AND wait_reason <> $2::text
+
+-- name: stage_unchecked
+-- The same of a stage all of whose waiting parts are still to be asked about (done_if).
+-- :stage, :reason, :detail why no answer came, :again when it is asked again
+UPDATE stage_run SET wait_reason = :reason::text, wait_detail = :detail::text, wait_again_at = :again::timestamptz
+WHERE stage_id = :stage::bigint
+    AND (wait_reason, wait_detail, wait_again_at) IS DISTINCT FROM (:reason::text, :detail::text, :again::timestamptz)
 
 -- name: alert
 -- $1 campaign bigint (0: none), $2 text text

@@ -396,7 +396,7 @@ static void waits(struct guide *g)
         item_open(g, &(struct guidance_item){.kind = wait_reason_name(why),
                                              .title = buf_cstr(&title),
                                              .text = wait_reason_text(why),
-                                             .evidence = "",
+                                             .evidence = text_of(s, "wait_detail"),
                                              .since = text_of(g->facts, "since"),
                                              .stage = text_of(s, "name")});
         wait_steps(g, text_of(s, "name"), why);

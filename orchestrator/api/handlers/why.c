@@ -150,11 +150,15 @@ static bool why_make(void *ctx, struct buf *out, struct err *err)
     const struct why_wanted *of = ctx;
     struct api_req *r = of->r;
     const json_t *row = of->row;
-    enum wait_reason why = wait_reason_parse(str_member(row, "wait_reason"));
+    const char *name = str_member(row, "wait_reason");
+    enum wait_reason why = wait_reason_parse(name);
     if (why == WAIT_NONE || why == WAIT_REASON_COUNT) {
         why = WAIT_NEW; /* added after the stage's last plan */
     }
-    const char *text = of->waits ? wait_reason_text(why) : not_waiting(r, row);
+    const char *told = str_member(row, "wait_text"); /* with what is known besides */
+    const char *text = !of->waits                                          ? not_waiting(r, row)
+                       : told[0] != '\0' && why == wait_reason_parse(name) ? told
+                                                                           : wait_reason_text(why);
     struct json_out w;
     json_out_init(&w, out);
     json_out_object(&w, NULL);

@@ -27,6 +27,10 @@ struct live_stage {
     struct ready_queue *unchecked;       /* tasks that done_if was not asked about (skip_done.c) */
     struct ready_queue *held;            /* tasks that a person holds */
     int checks_under_way, checks_failed; /* questions; answers in a row that did not come */
+    usec_t check_again_us;               /* wall: what was asked about last is asked about again */
+    char check_said[200];                /* why its answer did not come; "" not known */
+    bool check_told;                     /* its row says of this leader's questions: */
+    usec_t check_told_us;                /* the check_again_us of that */
     int64_t loaded;                      /* parts [0, loaded) are in the queues, if they wait */
     enum wait_reason reason;             /* as last written */
     /* what its attempts have taught (stage_history.c) */

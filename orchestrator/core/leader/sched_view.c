@@ -51,8 +51,8 @@ static musd_t spent_of(void *ctx, int64_t task_id)
     return ch == NULL ? 0 : ch->spent_musd;
 }
 
-static enum wait_reason why_not(const struct live_campaign *lc, const struct live_stage *ls,
-                                usec_t now_us)
+enum wait_reason sched_view_why_not(const struct live_campaign *lc, const struct live_stage *ls,
+                                    usec_t now_us)
 {
     if (lc->set_aside != WAIT_NONE) {
         return lc->set_aside;
@@ -197,7 +197,7 @@ static bool may_rest(const struct live_campaign *lc, usec_t now_us)
     }
     for (int k = 0; k < lc->stages_n; k++) {
         const struct live_stage *ls = &lc->stages[k];
-        enum wait_reason why = why_not(lc, ls, now_us);
+        enum wait_reason why = sched_view_why_not(lc, ls, now_us);
         bool told = waits(ls) ? is_told(ls, why) : ls->gang.task_id == 0;
         /* A pause ends by itself: nobody wakes the campaign then. */
         if (!told || why == WAIT_BACKOFF || stage_history_plan(ls, &ignored)) {
@@ -233,7 +233,7 @@ static void fill_stages_of(struct leader_state *st, struct live_campaign *lc, st
             ls->gang = (struct reservation){.owed = ls->gang.owed};
             continue;
         }
-        enum wait_reason why = why_not(lc, ls, f->view.now_us);
+        enum wait_reason why = sched_view_why_not(lc, ls, f->view.now_us);
         if (left_out(lc, ls, why)) {
             continue;
         }

@@ -18,6 +18,9 @@ struct leader_view { /* of what does not rest (awake.h) */
 };
 /* Intents whose Create was not sent yet. */
 int64_t sched_view_unsent(const struct leader_state *s);
+/* Why no part of the stage may start; WAIT_NONE: its parts may. */
+enum wait_reason sched_view_why_not(const struct live_campaign *lc, const struct live_stage *ls,
+                                    usec_t now_us);
 /* now_us: wall clock; tokens: how many attempts may be intended. Fits the duration models, adds
  * slots of types seen first, drops promises of stages where nothing waits, and lets campaigns rest.
  * A stage that may not start is left out once the reason is written. The arrays are *ret's,

@@ -3,6 +3,8 @@
 #include "awake.h"
 #include "common/retry.h"
 #include "core/protocol/protocol.h"
+#include "sched_view.h"
+#include <stdio.h>
 
 #define BACK_OFF_MIN_US USEC_PER_SEC
 #define BACK_OFF_MAX_US PROTOCOL_VERIFY_AGAIN_US
@@ -76,7 +78,7 @@ static usec_t back_off(struct leader_state *s, int failed)
 }
 
 void skip_done_apply(struct leader_state *s, const struct skip_done_ask *ask,
-                     enum skip_done_then then, usec_t now_us)
+                     enum skip_done_then then, const char *said, usec_t now_us)
 {
     struct live_campaign *lc;
     struct live_stage *ls = stage_of(s, ask, &lc);
@@ -94,8 +96,45 @@ void skip_done_apply(struct leader_state *s, const struct skip_done_ask *ask,
         campaign_wake(lc);
     } else {
         t.not_before_us = now_us + back_off(s, ls->checks_failed);
+        ls->check_again_us = t.not_before_us;
+        (void)snprintf(ls->check_said, sizeof ls->check_said, "%s", said);
         ready_queue_push(ls->unchecked, &t);
     }
     s->decide = true;
     s->look_at_db = true;
+}
+
+/* Parts of it wait, and each of them for an answer. */
+static bool only_unchecked(const struct live_stage *ls)
+{
+    return ls->unchecked != NULL && ready_queue_n(ls->ready) == 0 &&
+           ready_queue_n(ls->unchecked) + (size_t)ls->checks_under_way > 0;
+}
+
+bool skip_done_tells(const struct live_campaign *lc, const struct live_stage *ls, usec_t now_us,
+                     struct skip_done_wait *ret)
+{
+    bool failing = ls->checks_failed > 0;
+    bool stale = !ls->check_told || ls->reason == WAIT_UNCHECKED;
+    if (!skip_done_wanted(ls, 0) || stage_state_terminal(ls->row.state) || !only_unchecked(ls) ||
+        !(failing || stale)) {
+        return false;
+    }
+    *ret = (struct skip_done_wait){.why = sched_view_why_not(lc, ls, now_us), .said = ""};
+    if (ret->why == WAIT_NONE) {
+        ret->why = failing ? WAIT_UNCHECKED : WAIT_NEW;
+    }
+    if (ret->why == WAIT_UNCHECKED) {
+        ret->again_us = ls->check_again_us;
+        ret->said = ls->check_said;
+    }
+    return !ls->check_told || ret->why != ls->reason ||
+           (ret->again_us > ls->check_told_us && now_us >= ls->check_told_us);
+}
+
+void skip_done_told(struct live_stage *ls, const struct skip_done_wait *w)
+{
+    ls->reason = w->why;
+    ls->check_told = true;
+    ls->check_told_us = w->again_us;
 }

@@ -35,6 +35,21 @@ enum skip_done_answer skip_done_answer_of(const struct output_verdict *v);
 /* What an answer means; SKIP_DONE_SKIP is to be written first. */
 enum skip_done_then skip_done_plan(struct leader_state *s, const struct skip_done_ask *ask,
                                    enum skip_done_answer answer);
-/* After the commit, or with SKIP_DONE_ASK_AGAIN when nothing could be asked or written. */
+/* After the commit, or with SKIP_DONE_ASK_AGAIN when nothing could be asked or written. said: why
+ * no answer came, "" when that is not known. */
 void skip_done_apply(struct leader_state *s, const struct skip_done_ask *ask,
-                     enum skip_done_then then, usec_t now_us);
+                     enum skip_done_then then, const char *said, usec_t now_us);
+
+/* Why a stage waits, every waiting part of which is still to be asked about. */
+struct skip_done_wait { /* value */
+    enum wait_reason why;
+    usec_t again_us;  /* of WAIT_UNCHECKED, wall: the part asked about last is asked about again */
+    const char *said; /* of the same: why no answer came, "" not known; of the stage */
+};
+/* Is that to be written? The scheduler gives such a stage no reason, since nothing of it is ready.
+ * Written when the answers stop coming and when they come again; while they do not, the next time
+ * once the one told before has passed. */
+bool skip_done_tells(const struct live_campaign *lc, const struct live_stage *ls, usec_t now_us,
+                     struct skip_done_wait *ret);
+/* It was written. */
+void skip_done_told(struct live_stage *ls, const struct skip_done_wait *w);

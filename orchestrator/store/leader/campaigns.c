@@ -70,6 +70,18 @@ bool store_stage_wait_reason(struct store *s, int64_t stage_id, enum wait_reason
     return store_run(s, QUERY(STAGE_WAIT_REASON), &p, NULL, err);
 }
 
+bool store_stage_unchecked(struct store *s, int64_t stage_id, enum wait_reason r,
+                           const char *detail, usec_t again_us, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(PARAM(&p, STAGE_UNCHECKED, REASON), wait_reason_name(r));
+    param_outside_text(PARAM(&p, STAGE_UNCHECKED, DETAIL), detail, REASON_CHARS_MAX);
+    param_time(PARAM(&p, STAGE_UNCHECKED, AGAIN), again_us);
+    param_i64(PARAM(&p, STAGE_UNCHECKED, STAGE), stage_id);
+    return store_run(s, QUERY(STAGE_UNCHECKED), &p, NULL, err);
+}
+
 bool store_alert(struct store *s, int64_t campaign_id, const char *text, struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);

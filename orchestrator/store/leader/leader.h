@@ -90,6 +90,10 @@ bool store_stage_state(struct store *s, int64_t stage_id, enum stage_state from,
 /* Set the reason shown for the stage's waiting parts. */
 bool store_stage_wait_reason(struct store *s, int64_t stage_id, enum wait_reason r,
                              struct err *err) MUST_CHECK;
+/* The same, with what came instead of an answer about done_if ("" not known) and when it is asked
+ * again (0: it is not). */
+bool store_stage_unchecked(struct store *s, int64_t stage_id, enum wait_reason r,
+                           const char *detail, usec_t again_us, struct err *err) MUST_CHECK;
 /* Store a quota. warm: of warm pools, otherwise of on-demand jobs. */
 bool store_quota_put(struct store *s, const char *instance_type, enum market market, bool warm,
                      int64_t limit, struct err *err) MUST_CHECK;

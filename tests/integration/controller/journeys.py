@@ -434,6 +434,33 @@ def done_if(s, tap):
     s.end(third)
     states = {n: s.part(third, n)["state"] for n in range(4)}
     tap.ok(states[0] == states[1] == "skipped" and states[2] == "done" and states[3] != "skipped", "by img2dataset's stats too, each counted tar wanted", states)
+    unchecked(s, tap, src, out)
+
+
+def unchecked(s, tap, src, out):
+    """S3 refuses what done_if asks of one part: it waits for an answer and says so, and starts no job."""
+    s.faults({"operation": "GetObject", "name_contains": "/kept/00001/_manifest.json", "kind": "error_503", "times": 1000000})
+    cid = s.submit(s.download("unseen", source=src, out=out, kind="ml.m5.2xlarge", stage='    done_if: {manifest: "' + out + '"}'))
+
+    def told():
+        c, p = s.api("GET", f"/campaigns/{cid}"), s.part(cid, 1)
+        return (c, p) if c["parts"]["waiting"] == 1 and c["parts"]["active"] == 0 and p["wait_reason"] == "unchecked" and "ServiceUnavailable" in p["wait_text"] and p["not_before"] else None
+    c, p = wait_for(told, 60, "the part that S3 says nothing about")
+    stage, shown = c["stages"][0], c["guidance"][0]
+    tap.ok(stage["wait_reason"] == "unchecked" and stage["wait_text"] == c["waits_for"] and "is asked again: " in stage["wait_text"] and "ServiceUnavailable" in stage["wait_text"],
+           "a done_if that S3 does not answer is a wait reason of its own, with what came instead", stage)
+    tap.ok((shown["kind"], shown["runs"], shown["steps"][0]["command"]) == ("unchecked", False, "drover doctor") and "ServiceUnavailable" in shown["evidence"], "the guidance says it too, and what shows more", shown)
+    why = wait_for(lambda: (lambda w: w if w["not_before"] else None)(s.api("GET", f"/campaigns/{cid}/parts/1/why")), 30, "when it is asked again")
+    tap.ok(why["reason"] == "unchecked" and "ServiceUnavailable" in why["text"] and why["next"] == "drover doctor", "why says what came, when it is asked again and what is next", why)
+    said = s.drover("why", f"{cid}/1").stdout
+    tap.ok("S3 did not say whether it is done already" in " ".join(said.split()), "so does the command line", said)
+    asked = lambda: sum(r["operation"] == "GetObject" and "/kept/00001/_manifest.json" in r["name"] for r in s.oracle("wire-log")["requests"])  # noqa: E731
+    now = asked()
+    wait_for(lambda: asked() > now, 60, "another question")
+    tap.ok(not any("-download-1-" in j["name"] for j in s.jobs_of(cid)), "it is asked about again, and never started unseen")
+    s.faults()
+    s.end(cid)
+    tap.eq(s.part(cid, 1)["state"], "skipped", "once S3 answers it is skipped")
 
 
 def shard_urls(folder):

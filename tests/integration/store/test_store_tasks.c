@@ -409,6 +409,26 @@ static void test_tasks__campaign_and_stage_states_move_along_their_edges_only(vo
     assert_string_equal(again, "running t blocked t");
 }
 
+static void test_tasks__what_came_instead_of_an_answer_goes_with_its_wait_reason(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    static const char shown[] = "SELECT concat_ws(' ', wait_reason, wait_detail, "
+                                "extract(epoch FROM wait_again_at)::bigint) FROM stage_run";
+    begin(w);
+    pg_good(store_stage_unchecked(w->s, w->c.stage_id, WAIT_UNCHECKED, "503 \xff",
+                                  1800000000 * USEC_PER_SEC, &err),
+            &err);
+    commit(w);
+    AUTO_FREE char *told = pg_text(w->db, shown);
+    assert_string_equal(told, "unchecked 503 ? 1800000000");
+    begin(w);
+    pg_good(store_stage_wait_reason(w->s, w->c.stage_id, WAIT_SLOTS, &err), &err);
+    commit(w);
+    AUTO_FREE char *over = pg_text(w->db, shown);
+    assert_string_equal(over, "slots ");
+}
+
 static void test_tasks__campaigns_stages_and_limits_read_back(void **state)
 {
     struct world *w = *state;
@@ -526,6 +546,7 @@ int main(void)
         T(test_tasks__skipping_a_failed_task_drops_its_failure),
         T(test_tasks__an_operation_ends_once),
         T(test_tasks__campaign_and_stage_states_move_along_their_edges_only),
+        T(test_tasks__what_came_instead_of_an_answer_goes_with_its_wait_reason),
         T(test_tasks__campaigns_stages_and_limits_read_back),
         T(test_tasks__parts_that_do_not_exist_stop_their_campaign_alone),
         T(test_tasks__quotas_prices_and_others_use_are_kept_and_forgotten),

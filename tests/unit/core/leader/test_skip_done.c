@@ -16,7 +16,8 @@ static void ask_about(struct live_stage *ls, int64_t first, int n)
 static void answer(struct life_world *l, const struct skip_done_ask *ask, enum skip_done_answer a,
                    usec_t now_us)
 {
-    skip_done_apply(&l->w.s, ask, skip_done_plan(&l->w.s, ask, a), now_us);
+    skip_done_apply(&l->w.s, ask, skip_done_plan(&l->w.s, ask, a),
+                    a == SKIP_DONE_UNCHECKED ? "503 SlowDown" : "", now_us);
 }
 
 static void test_skip_done__which_tasks_are_asked_about(void **state)
@@ -174,6 +175,63 @@ static void test_skip_done__a_campaign_may_end_while_it_is_asked_about(void **st
     life_world_done(&l);
 }
 
+/* S3 refuses, and refuses again, and answers: what is told of the stage, and how often. */
+static void test_skip_done__tells_why_its_stage_waits(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct skip_done_ask a[8];
+    struct skip_done_wait w;
+    life_world_init(&l, 1);
+    struct live_stage *ls = &l.st[0];
+    ls->reason = WAIT_NEW;
+    ask_about(ls, 100, 1);
+    assert_false(skip_done_tells(l.lc, ls, WALL, &w)); /* it has no done_if */
+    l.spec[0].done_if = "s3://b/{part}/_manifest.json";
+    assert_true(skip_done_tells(l.lc, ls, WALL, &w)); /* its row may be of an earlier leader */
+    assert_int_equal(w.why, WAIT_NEW);
+    skip_done_told(ls, &w);
+    assert_int_equal(skip_done_next(&l.w.s, WALL, a, 8), 1);
+    assert_false(skip_done_tells(l.lc, ls, WALL, &w)); /* asked about, no answer yet */
+    answer(&l, &a[0], SKIP_DONE_UNCHECKED, WALL);
+    assert_true(skip_done_tells(l.lc, ls, WALL, &w));
+    assert_int_equal(w.why, WAIT_UNCHECKED);
+    assert_string_equal(w.said, "503 SlowDown");
+    assert_in_range(w.again_us, WALL + SEC / 2, WALL + SEC);
+    skip_done_told(ls, &w);
+    assert_int_equal(ls->reason, WAIT_UNCHECKED);
+    usec_t again = w.again_us;
+    assert_false(skip_done_tells(l.lc, ls, again, &w)); /* the same */
+    assert_int_equal(skip_done_next(&l.w.s, again, a, 8), 1);
+    answer(&l, &a[0], SKIP_DONE_UNCHECKED, again);
+    assert_false(skip_done_tells(l.lc, ls, again - 1, &w)); /* what was told is still to come */
+    assert_true(skip_done_tells(l.lc, ls, again, &w));
+    assert_in_range(w.again_us, again + SEC, again + 2 * SEC);
+    skip_done_told(ls, &w);
+    again = w.again_us;
+    ls->row.state = STAGE_BLOCKED; /* what else keeps it comes first */
+    assert_true(skip_done_tells(l.lc, ls, again, &w));
+    assert_int_equal(w.why, WAIT_STAGE_BLOCKED);
+    assert_int_equal(w.again_us, 0);
+    assert_string_equal(w.said, "");
+    ls->row.state = STAGE_SKIPPED; /* nothing of it waits */
+    assert_false(skip_done_tells(l.lc, ls, again, &w));
+    ls->row.state = STAGE_RUNNING;
+    ask_about(ls, 200, 1);
+    assert_int_equal(skip_done_next(&l.w.s, again, a, 1), 1);
+    answer(&l, &a[0], SKIP_DONE_THERE, again); /* S3 is back; the other is still to be asked */
+    assert_true(skip_done_tells(l.lc, ls, again, &w));
+    assert_int_equal(w.why, WAIT_NEW);
+    assert_string_equal(w.said, "");
+    skip_done_told(ls, &w);
+    assert_int_equal(skip_done_next(&l.w.s, again, a, 1), 1);
+    answer(&l, &a[0], SKIP_DONE_UNCHECKED, again);
+    assert_true(skip_done_tells(l.lc, ls, again, &w));
+    ready_queue_push(ls->ready, &a[0].task); /* the scheduler tells why */
+    assert_false(skip_done_tells(l.lc, ls, again, &w));
+    life_world_done(&l);
+}
+
 static void test_skip_done__only_a_checked_output_says_anything(void **state)
 {
     (void)state;
@@ -200,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_skip_done__unchecked_is_asked_again_and_never_started),
         cmocka_unit_test(test_skip_done__one_question_at_a_time_while_nothing_answers),
         cmocka_unit_test(test_skip_done__a_campaign_may_end_while_it_is_asked_about),
+        cmocka_unit_test(test_skip_done__tells_why_its_stage_waits),
         cmocka_unit_test(test_skip_done__only_a_checked_output_says_anything),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
