@@ -153,9 +153,7 @@ static bool step(struct controller *c, struct operation_row *op)
     if (!s->readable) {
         (void)err_wrap(&s->why, "operation %lld is not carried out", (long long)op->id);
     }
-    if (parking_due(c, PARKING_OPERATION(op->campaign_id, op->id))) {
-        for (int i = 0; i < BATCHES && batch(c, s); i++) {
-        }
+    for (int i = 0; i < BATCHES && batch(c, s); i++) {
     }
     free(s);
     return c->leading;
@@ -219,40 +217,47 @@ static bool undo_step(struct controller *c, struct operation_row *op)
     return c->leading;
 }
 
-struct list_arg {
-    struct operation_row *rows;
-    size_t n;
-};
-
 static bool list(struct controller *c, void *arg, struct err *err)
 {
-    struct list_arg *l = arg;
+    struct operations *l = arg;
     return view_operations(c->store, &l->rows, &l->n, err);
 }
 
+bool operations_list(struct controller *c, struct operations *ret)
+{
+    *ret = (struct operations){.n = 0};
+    (void)leader_tx(c, list, ret);
+    return c->leading;
+}
+
 /* It waits for another one, unless that one is set aside. */
-static bool waits(const struct controller *c, const struct list_arg *l, size_t i)
+static bool waits(const struct controller *c, const struct operations *l, size_t i)
 {
     int j = operation_waits_for(l->rows, (int)i);
     return j >= 0 && parking_due(c, PARKING_OPERATION(l->rows[j].campaign_id, l->rows[j].id));
 }
 
-bool operations_tick(struct controller *c)
+/* Its campaign could not be read just now, which is done again by itself. */
+static bool unread(struct controller *c, const struct operation_row *op)
 {
-    struct list_arg l = {0};
-    (void)leader_tx(c, list, &l);
+    const struct live_campaign *lc = view_find_campaign(c, op->campaign_id);
+    return lc == NULL || operation_parts_unread(lc, op);
+}
+
+bool operations_tick(struct controller *c, struct operations *l)
+{
     bool archived = false; /* one step of one archive: there may be a hundred of them */
-    for (size_t i = 0; i < l.n && c->leading; i++) {
-        if (l.rows[i].undo) {
-            (void)undo_step(c, &l.rows[i]);
-        } else if (waits(c, &l, i)) {
+    for (size_t i = 0; i < l->n && c->leading; i++) {
+        if (l->rows[i].undo) {
+            (void)undo_step(c, &l->rows[i]);
+        } else if (waits(c, l, i)) {
             c->state.look_at_db = true;
-        } else if (verb_parse(l.rows[i].kind) != VERB_ARCHIVE) {
-            (void)step(c, &l.rows[i]);
-        } else {
-            archived = archived || archive_step(c, &l.rows[i]);
+        } else if (verb_parse(l->rows[i].kind) == VERB_ARCHIVE) {
+            archived = archived || archive_step(c, &l->rows[i]);
+        } else if (parking_due(c, PARKING_OPERATION(l->rows[i].campaign_id, l->rows[i].id)) &&
+                   !unread(c, &l->rows[i])) {
+            (void)step(c, &l->rows[i]);
         }
     }
-    operation_rows_free(l.rows, l.n);
     return c->leading;
 }

@@ -3,6 +3,15 @@
 #include "common/base.h"
 
 struct controller;
+struct operation_row;
 
-/* One batch of each open operation. False: leadership lost. */
-bool operations_tick(struct controller *c);
+struct operations {
+    struct operation_row *rows; /* oldest first; freed by operation_rows_free */
+    size_t n;
+};
+
+/* The open ones. Read before what has changed: whatever was there before one of them is read then,
+ * however fast parts are posted. False: leadership lost. */
+bool operations_list(struct controller *c, struct operations *ret);
+/* One batch of each of them. False: leadership lost. */
+bool operations_tick(struct controller *c, struct operations *l);

@@ -39,20 +39,29 @@ static void before_pass(void *ctx)
     leader_lapse(ctx);
 }
 
-static bool look(struct controller *c)
+static bool look_with(struct controller *c, struct operations *o)
 {
-    if (!c->state.look_at_db) {
-        return true;
-    }
-    c->state.look_at_db = false;
-    if (!view_refresh(c)) {
+    if (!operations_list(c, o) || !view_refresh(c)) {
         return false;
     }
     attempts_reread(c);
     prices_tick(c);
     stage_history_tick(&c->state, clock_boot_us());
-    return skip_done_tick(c) && operations_tick(c) && view_tries(c) && endpoint_intents_tick(c) &&
-           filesystem_intents_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
+    return skip_done_tick(c) && operations_tick(c, o) && view_tries(c) &&
+           endpoint_intents_tick(c) && filesystem_intents_tick(c) && campaign_life_tick(c) &&
+           budget_state_tick(c);
+}
+
+static bool look(struct controller *c)
+{
+    struct operations o = {.n = 0};
+    if (!c->state.look_at_db) {
+        return true;
+    }
+    c->state.look_at_db = false;
+    bool ok = look_with(c, &o);
+    operation_rows_free(o.rows, o.n);
+    return ok;
 }
 
 /* What AWS is asked for each hour that a job lives. */

@@ -226,6 +226,7 @@ struct operation_row {
     int64_t total, done;
     bool undo; /* people want it undone */
     int64_t undone;
+    int64_t posted; /* parts of its campaign when this was read, each that was there before it */
 };
 
 struct project_row { /* id 0: everything together */

@@ -31,19 +31,19 @@ SELECT f.stage_id, count(*), (SELECT coalesce(avg(k.size), 0)::bigint FROM (SELE
         AND (($7::text <> '' AND p.instance_type <> $7::text) OR ($8::int > 0 AND a.volume_gb <> $8::int)))
 FROM found f GROUP BY f.stage_id ORDER BY f.stage_id;
 
--- Waiting or held parts. Without numbers the counters know how many, and none is named. Relies on stage_run_campaign, task_seq
--- and task_run's primary key.
+-- Waiting or held parts. Without numbers the counters know how many, and none is named. Parts that the leader has not read yet
+-- wait: it reads them before it holds any. Relies on stage_run_campaign, task_seq and task_run's primary key.
 -- name: api_hold_count
 -- $1 campaign bigint, $2 stage bigint or 0, $3 state smallint, 0 or 2, $4 parts integer[] or NULL
 WITH n AS MATERIALIZED (
-    SELECT stage_id, taken, CASE WHEN $3::smallint = 0 THEN waiting ELSE held END AS parts
-    FROM stage_run WHERE campaign_id = $1 AND ($2 = 0 OR stage_id = $2)),
+    SELECT r.stage_id, i.tasks, CASE WHEN $3::smallint = 0 THEN i.tasks - r.taken + r.waiting ELSE r.held END AS parts
+    FROM stage_run r JOIN stage_input i ON i.stage_id = r.stage_id WHERE r.campaign_id = $1 AND ($2 = 0 OR r.stage_id = $2)),
 named AS MATERIALIZED (
     SELECT k.id, k.seq FROM n
     CROSS JOIN (SELECT DISTINCT seq FROM unnest($4::int[]) seq) p
     CROSS JOIN LATERAL (SELECT x.id, x.seq FROM task x WHERE x.campaign_id = $1 AND x.stage_id = n.stage_id AND x.seq = p.seq LIMIT 1) k
     CROSS JOIN LATERAL (SELECT x.state FROM task_run x WHERE x.campaign_id = $1 AND x.id = k.id LIMIT 1) r
-    WHERE k.seq < n.taken AND r.state = $3::smallint)
+    WHERE k.seq < n.tasks AND r.state = $3::smallint)
 SELECT CASE WHEN $4::int[] IS NULL THEN (SELECT coalesce(sum(parts), 0)::bigint FROM n) ELSE (SELECT count(*) FROM named) END,
     (SELECT coalesce(json_agg(seq), '[]'::json)::text FROM (SELECT seq FROM named ORDER BY id LIMIT 20) first);
 

@@ -83,6 +83,21 @@ int operation_waits_for(const struct operation_row *rows, int at)
     return -1;
 }
 
+bool operation_parts_unread(const struct live_campaign *lc, const struct operation_row *op)
+{
+    enum verb v = verb_parse(op->kind);
+    int64_t known = 0;
+    if (!verb_moves_parts(v) || verb_parts_from(v) != TASK_WAITING ||
+        campaign_state_terminal(lc->row.state)) {
+        return false;
+    }
+    for (int k = 0; k < lc->stages_n; k++) {
+        const struct live_stage *ls = &lc->stages[k];
+        known += rows_stage_is_read(ls) ? ls->row.taken : ls->row.tasks;
+    }
+    return known < op->posted;
+}
+
 static bool is_among(int64_t id, const int64_t *ids, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -25,6 +25,10 @@ bool operation_read(const struct operation_row *op, struct operation_order *ret,
  * parts to and fro without an end: the later one waits until the earlier one is done. The index of
  * the one that rows[at] waits for; -1: none. One that is being undone keeps nobody. */
 int operation_waits_for(const struct operation_row *rows, int at);
+/* Is a part that was posted before this operation still to be read? Only what has been read can be
+ * moved, so the operation waits: else it would end without these parts. Of verbs of waiting parts;
+ * what others move has been read long ago. */
+bool operation_parts_unread(const struct live_campaign *lc, const struct operation_row *op);
 /* A page of tasks may be of several stages; one stage is done at a time. Moves the rows of the
  * first one's stage to the front, in their order, and writes their ids. Returns how many. Those in
  * busy[busy_n] are left out: an answer about them is under way (skip_done.h), so they do not move

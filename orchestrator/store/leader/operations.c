@@ -28,6 +28,7 @@ bool view_operations(struct store *s, struct operation_row **ret, size_t *ret_n,
         rows[i].done = row_i64(r, k, 7);
         rows[i].undo = row_bool(r, k, 8);
         rows[i].undone = row_i64(r, k, 9);
+        rows[i].posted = row_i64(r, k, 10);
         ASSERT(rows[i].state != OPERATION_STATE_COUNT); /* the query returns only known states */
     }
     *ret = rows;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The undo of a bulk retry, and parts that people hold. Aim: parts that have not started fail again as they had, to the last column; those that have started go on;
 counters, stages and campaign are as before, also when the leader is killed on the way; what cannot be undone is refused with what can
-be done. Held parts do not start, whoever leads, until they are released; a cancel ends them. Method: the parts are posted, how they failed is written by SQL while no droverd runs.   (PARTS=200000: a large one)
+be done. A hold is of all parts that were posted before it, read by the leader or not. Held parts do not start, whoever leads, until they are released; a cancel ends them. Method: the parts are posted, how they failed is written by SQL while no droverd runs.   (PARTS=200000: a large one)
 """
 import json
 import os
@@ -10,8 +10,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, wait_for, wait_moving
-from kit.measure import all_cpu_s, cpu_s, psql
+from kit import Tap, postgres, wait_for, wait_moving
+from kit.measure import all_cpu_s, cpu_s, metric, psql
 from kit.stack import Stack
 
 PARTS = int(os.environ.get("PARTS", "20000"))
@@ -53,6 +53,10 @@ ANALYZE;
 def post(s, spec, n):
     cid = s.submit(spec)
     s.api("POST", f"/campaigns/{cid}:pause", {})  # until its parts have failed
+    return post_parts(s, cid, n)
+
+
+def post_parts(s, cid, n):
     lines = "".join('{"uri":"s3://d/x/%d","size":%d}\n' % (i, 1000000 + i) for i in range(n)).encode()
     head = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "parts-" + cid}
     status, text, _ = s.raw("POST", f"/v1/campaigns/{cid}/parts?last=true&stage=work", lines, head, timeout=300)
@@ -163,10 +167,61 @@ def change(s, cid, verb, selector):
     return wait_for(lambda: (lambda o: o if o["state"] == "done" else None)(s.api("GET", f"/operations/{op['id']}")), 60, f"the {verb}")
 
 
+def unread(s):
+    """Somebody's lock keeps the leader from counting the parts; meanwhile people hold some of them."""
+    cid = s.submit(HELD)
+    s.api("POST", f"/campaigns/{cid}:pause", {})
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["state"] == "paused", 60, "the leader knows the campaign")
+    person = postgres.Session([postgres.PSQL, "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", s.sock, "-U", "drover", "-d", "postgres"])
+    try:
+        person.ask(f"BEGIN; SELECT 1 FROM stage_run WHERE campaign_id = {cid[2:]} FOR UPDATE")
+        post_parts(s, cid, 12)
+        some = s.api("POST", f"/campaigns/{cid}:hold", {"selector": {"parts": "2-5"}})
+        whole = s.api("POST", f"/campaigns/{cid}:hold", {"selector": {"state": "waiting"}})
+        tap.ok([(o["parts"], o["state"]) for o in (some, whole)] == [(4, "accepted"), (12, "accepted")], "a hold counts parts that the leader has not read", (some, whole))
+        look = lambda: [s.api("GET", f"/operations/{o['id']}") for o in (some, whole)]  # noqa: E731
+        ticks = metric(s, "droverd_ticks_total")
+        wait_for(lambda: metric(s, "droverd_ticks_total") > ticks + 3, 60, "some looks of the leader")
+        tap.ok([(o["done"], o["state"]) for o in look()] == [(0, "accepted"), (0, "accepted")], "it is not carried out before they are read", look())
+        tap.eq(s.sql(f"SELECT sum(taken) FROM stage_run WHERE campaign_id = {cid[2:]}"), "0", "and they were not, all the while")
+    finally:
+        person.close()
+    wait_for(lambda: all(o["state"] == "done" for o in look()), 60, "the holds")
+    tap.ok(sum(o["done"] for o in look()) == 12 and look()[0]["done"] == 4, "then it is, of all of them", look())
+    tap.eq(s.api("GET", f"/campaigns/{cid}")["parts"]["held"], 12, "and they are held")
+    s.api("POST", f"/campaigns/{cid}:cancel", {})
+    wait_for(lambda: s.ended(cid), 60, "the end of the campaign")
+
+
+def in_the_middle(s):
+    """Parts are posted and held while the leader reads another campaign, when it has looked already what is new."""
+    mine, other = s.submit(HELD), s.submit(HELD)
+    for cid in (mine, other):
+        s.api("POST", f"/campaigns/{cid}:pause", {})
+        wait_for(lambda cid=cid: s.api("GET", f"/campaigns/{cid}")["state"] == "paused", 60, "the leader knows the campaign")
+    psql(s, f"""CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        WHILE NOT pg_try_advisory_xact_lock(4711) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END $$;
+        CREATE TRIGGER slow BEFORE UPDATE OF taken ON stage_run FOR EACH ROW WHEN (NEW.campaign_id = {other[2:]}) EXECUTE FUNCTION slow()""")
+    person = postgres.Session([postgres.PSQL, "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", s.sock, "-U", "drover", "-d", "postgres"])
+    try:
+        person.ask("SELECT pg_advisory_lock(4711)")
+        post_parts(s, other, 1)
+        wait_for(lambda: s.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") != "0", 60, "the leader in the middle of its look")
+        post_parts(s, mine, 12)
+        op = s.api("POST", f"/campaigns/{mine}:hold", {"selector": {"parts": "2-5"}})
+    finally:
+        person.close()
+    got = wait_for(lambda: (lambda o: o if o["state"] == "done" else None)(s.api("GET", f"/operations/{op['id']}")), 60, "the hold")
+    tap.ok((got["parts"], got["done"]) == (4, 4) and s.api("GET", f"/campaigns/{mine}")["parts"]["held"] == 4, "a hold in the middle of a look waits for the next one", got)
+    psql(s, "DROP FUNCTION slow CASCADE")
+    for cid in (mine, other):
+        s.api("POST", f"/campaigns/{cid}:cancel", {})
+        wait_for(lambda cid=cid: s.ended(cid), 60, "the end of the campaign")
+
+
 def held(s):
     cid = post(s, HELD, 12)
     parts = lambda: s.api("GET", f"/campaigns/{cid}")["parts"]  # noqa: E731
-    wait_for(lambda: parts()["waiting"] == 12, 60, "the leader has read its parts")  # before, there is nothing to hold
     op = change(s, cid, "hold", {"parts": "2-5"})
     tap.ok((op["parts"], op["done"], op["undoable"]) == (4, 4, False), "four waiting parts are held", op)
     refused(s, op["id"], f"drover release {cid}", "the hold is not undone, and it says what is its opposite")
@@ -228,6 +283,8 @@ def main():
         on_the_way(s, large, before)
         to_and_fro(s, large)
         some_started(s, small)
+        unread(s)
+        in_the_middle(s)
         held(s)
         tap.eq(s.sql("SELECT count(*) FROM check_counters()"), "0", "every sum is what is counted again")
         seen = s.api("GET", "/audit?action=operation.cancel")["audit"]

@@ -466,6 +466,29 @@ static void test_operations__a_release_waits_for_the_hold_before_it(void **state
     }
 }
 
+/* Ten parts of each of two stages are read; more are posted. */
+static void test_operations__a_hold_waits_until_its_parts_are_read(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 2);
+    struct operation_row op = {.kind = "hold", .posted = 21};
+    assert_true(operation_parts_unread(l.lc, &op));
+    assert_false(
+        operation_parts_unread(l.lc, &(struct operation_row){.kind = "retry", .posted = 21}));
+    rows_take_parts(&l.st[1], 11);
+    assert_false(operation_parts_unread(l.lc, &op));
+    l.st[0].row.tasks = 14; /* nobody reads more of a stage that has ended */
+    op.posted = 25;
+    assert_true(operation_parts_unread(l.lc, &op));
+    l.st[0].row.state = STAGE_CANCELLED;
+    assert_false(operation_parts_unread(l.lc, &op));
+    op.posted = 99;
+    l.lc->row.state = CAMPAIGN_CANCELLED;
+    assert_false(operation_parts_unread(l.lc, &op));
+    life_world_done(&l);
+}
+
 static void test_operations__what_becomes_of_an_operation(void **state)
 {
     (void)state;
@@ -567,6 +590,7 @@ int main(void)
         cmocka_unit_test(test_operations__a_released_part_is_asked_about_as_before),
         cmocka_unit_test(test_operations__what_cannot_be_read_is_not_carried_out),
         cmocka_unit_test(test_operations__one_stage_at_a_time),
+        cmocka_unit_test(test_operations__a_hold_waits_until_its_parts_are_read),
         cmocka_unit_test(test_operations__what_becomes_of_an_operation),
         cmocka_unit_test(test_operations__an_undo_ends_what_the_retry_had_opened),
         cmocka_unit_test(test_operations__an_undo_takes_one_stage_at_a_time),
