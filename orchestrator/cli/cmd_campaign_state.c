@@ -2,8 +2,10 @@
 #include "cmd_campaign_state.h"
 #include "cli.h"
 #include "client.h"
+#include "forecast_print.h"
 #include "print.h"
 #include "ref.h"
+#include "table.h"
 #include "wait.h"
 #include <stdio.h>
 
@@ -90,8 +92,64 @@ int cmd_pause(struct cli *cli)
     return want(cli, "pause", "paused", "pausing, running parts are stopped", true);
 }
 
+static void stages_print(const json_t *campaign)
+{
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(campaign, "stages"), i, s)
+    {
+        const json_t *p = json_object_get(s, "parts");
+        if (!ended(jstr(s, "state")) && jint(p, "waiting") + jint(p, "active") > 0) {
+            (void)printf("  %s: %lld wait, %lld run\n", jstr(s, "name"),
+                         (long long)jint(p, "waiting"), (long long)jint(p, "active"));
+        }
+    }
+}
+
+/* What goes on when it is resumed: its stages, its money, its end. The forecast is made as if it
+ * ran; that none can be had hinders nobody. */
+static void resume_print(struct cli *cli, const json_t *campaign)
+{
+    char spent[TEXT_N], reserved[TEXT_N], limit[TEXT_N];
+    const json_t *b = json_object_get(campaign, "budget");
+    const char *id = jstr(campaign, "id");
+    bool capped = !jnull(b, "limit_micro_usd");
+    struct err err = ERR_INIT;
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s/forecast", id);
+    const struct client_call call = {.method = "GET", .path = path};
+    (void)printf("%s is %s\n", id, jstr(campaign, "state"));
+    stages_print(campaign);
+    (void)printf("  %s USD spent, %s reserved, %s%s\n", money(jint(b, "spent_micro_usd"), spent),
+                 money(jint(b, "reserved_micro_usd"), reserved),
+                 capped ? "budget " : "no budget of its own",
+                 capped ? money(jint(b, "limit_micro_usd"), limit) : "");
+    if (client_try(cli, &call, &r, &err) && r.status == 200) {
+        forecast_preview_print(cli, r.json, jstr(campaign, "deadline"));
+    } else {
+        say("there is no forecast now; see it with drover plan %s", id);
+    }
+    (void)fflush(stdout);
+}
+
 int cmd_resume(struct cli *cli)
 {
+    int status = EXIT_OK;
+    struct ref ref;
+    CLEANUP(reply_done)
+    struct client_reply now = {0};
+    if (!ref_read(cli, cli->args[0], &ref, &status) ||
+        !client_get(cli, &now, &status, "/v1/campaigns/%s", ref.campaign)) {
+        return status;
+    }
+    bool over = ended(jstr(now.json, "state")); /* it is refused with the reason */
+    if (!over && cli->out == OUT_TABLE) {
+        resume_print(cli, now.json);
+    }
+    if (!over && !confirm(cli, "Let it go on? It starts jobs that cost money.")) {
+        return declined(cli, "resume", "not resumed");
+    }
     return want(cli, "resume", "running", "goes on", false);
 }
 

@@ -91,7 +91,9 @@ static bool change(struct cli *cli, const struct ref *ref, const struct wish *w,
         *ret_exit = EXIT_OK;
         return false;
     }
-    if (costs(w, ref, now.json) && !confirm(cli, "It may cost more than before. Change it?")) {
+    const char *question = cli->opt.resume ? "Change it and let the campaign go on?"
+                                           : "It may cost more than before. Change it?";
+    if ((cli->opt.resume || costs(w, ref, now.json)) && !confirm(cli, question)) {
         *ret_exit = declined(cli, "change it", "not changed");
         return false;
     }

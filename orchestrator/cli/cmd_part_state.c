@@ -112,6 +112,9 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
         (void)printf("! max run time %s: what an attempt may cost is reserved for that long\n",
                      cli->opt.max_runtime);
     }
+    if (cli->opt.resume) {
+        (void)printf("! the campaign goes on: other parts that wait start as well\n");
+    }
     (void)fflush(stdout);
 }
 

@@ -180,7 +180,7 @@ def check_forms(t, a):
     t.eq(json.loads(r.stdout)["priority"], 66, "api PATCH sends the ETag")
     r = a.drover("api", "POST", "/v1/campaigns/c-1:drain", "-", stdin="{}")
     t.eq(json.loads(r.stdout)["wanted"], "drain", "api POST with a body from stdin")
-    a.drover("resume", "c-1")
+    a.drover("resume", "c-1", "-y")
     r = a.drover("api", "POST", "/v1/campaigns?dry_run=true", '{"version": 1, "name": "x", "stagse": []}')
     t.ok(r.returncode == 2 and r.stderr.count("error: ") >= 2 and "stagse" in r.stderr, "every fault of errors[] is printed", (r.returncode, r.stderr))
     for args in (("api", "get", "/v1/campaigns"), ("api", "GET", "v1"), ("api", "GET")):
@@ -189,8 +189,8 @@ def check_forms(t, a):
 
 
 def check_act(t, a):
-    for verb, wanted in (("pause", "pause"), ("drain", "drain"), ("resume", "run")):
-        r = a.drover(verb, "c-1")
+    for verb, wanted in (("pause", "pause"), ("drain", "drain"), ("resume -y", "run")):
+        r = a.drover(*verb.split(), "c-1")
         t.ok(r.returncode == 0 and a.get("/v1/campaigns/c-1")[1]["wanted"] == wanted, verb, r.stderr)
     r = a.drover("retry", "c-1", "--parts", "99", "--instance-type", "ml.c5.18xlarge", "-y")
     t.ok(r.returncode == 2 and "stage 'download' lists ml.c5.xlarge" in r.stderr, "a type that the stage does not list is refused, with its list", (r.returncode, r.stderr))
@@ -198,7 +198,19 @@ def check_act(t, a):
     r = a.drover("retry", "c-1", "--cause", "disk_full", "--volume", "450")
     t.ok(r.returncode == 2 and "2 parts of c-1 (3,5)" in r.stdout and "add -y" in r.stderr, "retry without a terminal wants -y", (r.stdout, r.stderr))
     t.eq(json.loads(a.drover("retry", "c-1", "--dry-run", "-o", "json").stdout)["parts"], 3, "retry --dry-run")
-    for verb in ("cancel", "retry"):
+    a.drover("drain", "c-1")
+    r = a.drover("resume", "c-1")
+    c = a.get("/v1/campaigns/c-1")[1]
+    waits, runs = c["stages"][0]["parts"]["waiting"], c["stages"][0]["parts"]["active"]
+    t.ok(r.returncode == 2 and f"  download: {waits} wait, {runs} run\n" in r.stdout and " USD spent, " in r.stdout and "add -y to resume" in r.stderr and c["wanted"] == "drain",
+         "resume says which stages and what money go on, and without a terminal wants -y", (r.stdout, r.stderr, c["wanted"]))
+    out, status = asked(a, "resume", "c-1", keys=b"n\n")
+    t.ok(status == 2 and "Let it go on? It starts jobs that cost money. [y/N]" in out and a.get("/v1/campaigns/c-1")[1]["wanted"] == "drain", "on a terminal it asks, and takes no for no", out)
+    out, status = asked(a, "resume", "c-1", keys=b"y\n")
+    t.ok(status == 0 and "c-1: goes on" in out and a.get("/v1/campaigns/c-1")[1]["wanted"] == "run", "and yes for yes", out)
+    r = a.drover("budget", "c-1", "1", "--resume")
+    t.ok(r.returncode == 2 and "add -y" in r.stderr, "nor does a lower budget let it go on without -y", (r.returncode, r.stderr))
+    for verb in ("cancel", "retry", "resume"):
         for o in ("table", "json", "jsonl", "name"):
             r = a.drover(verb, "c-1", "-o", o)
             t.ok(r.returncode == 2 and "add -y" in r.stderr, f"{verb} -o {o} without a terminal wants -y", (r.returncode, r.stdout, r.stderr))

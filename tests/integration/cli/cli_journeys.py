@@ -101,7 +101,9 @@ def more_at_once(s):
 def pause_and_drain(s):
     says(s.types("drain", "c-1"), 0, r"no new|goes on|draining", r"drover resume c-1")
     wait_for(lambda: s.api("GET", "/campaigns/c-1")["parts"]["active"] == 0, 60, "what ran has ended")
-    says(s.types("resume", "c-1"), 0, r"c-1")
+    says(s.types("resume", "c-1", answer=b"n\n"), 2, r"work: \d+ wait, 0 run", r"USD spent, .* budget 20\.00", r"ends in ", r"\[y/N\] n\nnot resumed\n$")
+    tap.eq(s.api("GET", "/campaigns/c-1")["wanted"], "drain", "and without a yes nothing goes on")
+    says(s.types("resume", "c-1"), 0, r"c-1", r"\[y/N\] y", r"goes on")
     says(s.types("pause", "c-1"), 0, r"c-1", r"drover resume c-1")
     wait_for(lambda: s.api("GET", "/campaigns/c-1")["state"] == "paused", 30, "paused")
 
@@ -116,7 +118,7 @@ def pools(s):
 
 
 def to_the_end(s):
-    says(s.types("resume", "c-1"), 0, r"c-1")
+    says(s.types("resume", "c-1", "-y"), 0, r"c-1", r"goes on")
     says(s.types("watch", "c-1"), 0, r"100 %|succeeded", rf"✓{PARTS}|{PARTS} done|{PARTS}")
     tap.eq(s.api("GET", "/campaigns/c-1")["parts"]["done"], PARTS, "every part is done")
 

@@ -256,7 +256,7 @@ def gate(s, tap):
     no = drover(s, "override", cid + "/full")
     unsure = drover(s, "override", cid + "/sample")
     tap.ok(no.returncode == 5 and "is not held by a gate" in no.stderr and unsure.returncode == 2 and s.api("GET", f"/campaigns/{cid}")["state"] == "held", "nothing else is overridden, nor without a yes", (no, unsure))
-    back = drover(s, "resume", cid)
+    back = drover(s, "resume", cid, "-y")
     tap.ok(back.returncode == 5 and f"stage sample: {sample['reason'].rsplit(': ', 1)[0]} (HTTP 409)" in back.stderr and back.stderr.endswith(f"\n  next: drover override {cid}/sample\n") and
            s.sql(f"SELECT state || ' ' || (SELECT sum(resumes) FROM stage WHERE campaign_id = {cid[2:]}) FROM campaign_run WHERE campaign_id = {cid[2:]}") == "held 0", "nor is it resumed: the refusal has the value and names the override", back)
     yes = [drover(s, "override", cid + "/sample", "-y").returncode for _ in range(2)]
