@@ -248,6 +248,15 @@ bool s3_checksum_of_request(struct request *r, struct s3_checksum *ret)
     return true;
 }
 
+bool s3_checksum_by_default(struct request *r, struct s3_checksum *ret)
+{
+    if (ret->algorithm == S3_NO_ALGORITHM && !body_checksum(r->upload, S3_CRC64NVME, ret)) {
+        reply_error(r, 500, "InternalError", "the body could not be read");
+        return false;
+    }
+    return true;
+}
+
 void s3_checksum_headers(struct request *r, const struct s3_checksum *c)
 {
     if (c->algorithm == S3_NO_ALGORITHM) {

@@ -31,6 +31,9 @@ bool s3_algorithm_is_whole(enum s3_algorithm a);
 /* Compare the body of an upload with the checksum that its headers or trailer state. *ret: that
  * checksum, or S3_NO_ALGORITHM. False: answered (InvalidRequest, BadDigest). */
 bool s3_checksum_of_request(struct request *r, struct s3_checksum *ret);
+/* The one that S3 gives an object that was uploaded without: CRC-64/NVME of the whole. False:
+ * answered. */
+bool s3_checksum_by_default(struct request *r, struct s3_checksum *ret);
 bool s3_checksum_of_file(enum s3_algorithm a, int fd, struct s3_checksum *ret);
 /* The composite checksum of parts[n]. */
 struct s3_checksum s3_checksum_of_parts(enum s3_algorithm a, const struct s3_checksum *parts,

@@ -136,7 +136,7 @@ static void put_object(struct request *r, const char *bucket, const char *key)
 {
     struct s3_meta m = {0};
     char quoted[64];
-    if (!s3_body_ok(r, &m.checksum)) {
+    if (!s3_body_ok(r, &m.checksum) || !s3_checksum_by_default(r, &m.checksum)) {
         return;
     }
     s3_meta_of_request(r, &m);

@@ -387,12 +387,8 @@ static bool part_append(const struct upload_target *t, const struct stored_part 
 static bool parts_checksum(const struct upload_target *t, const struct stored_part *parts, size_t n,
                            int fd, struct s3_checksum *ret)
 {
-    *ret = (struct s3_checksum){.algorithm = S3_NO_ALGORITHM};
-    if (t->algorithm == S3_NO_ALGORITHM) {
-        return true;
-    }
-    if (t->whole) {
-        return s3_checksum_of_file(t->algorithm, fd, ret);
+    if (t->algorithm == S3_NO_ALGORITHM || t->whole) {
+        return s3_checksum_of_file(t->whole ? t->algorithm : S3_CRC64NVME, fd, ret);
     }
     AUTO_FREE struct s3_checksum *sums = xcalloc(n, sizeof *sums);
     for (size_t i = 0; i < n; i++) {
@@ -466,9 +462,8 @@ void s3_multipart_complete(struct request *r, const char *bucket, const char *ke
     xml_escape(b, str_of(key));
     buf_addf(b, "</Key><ETag>&quot;%s&quot;</ETag>", t.meta.etag);
     s3_checksum_xml(b, &t.meta.checksum);
-    if (t.algorithm != S3_NO_ALGORITHM) {
-        buf_addf(b, "<ChecksumType>%s</ChecksumType>", t.whole ? "FULL_OBJECT" : "COMPOSITE");
-    }
+    buf_addf(b, "<ChecksumType>%s</ChecksumType>",
+             t.meta.checksum.parts_n > 0 ? "COMPOSITE" : "FULL_OBJECT");
     buf_add_cstr(b, "</CompleteMultipartUploadResult>");
     s3_encryption_headers(r, bucket);
     r->accepted = true;
