@@ -1,6 +1,8 @@
 /* S3 objects over aws.h. URIs are s3://bucket/key. A custom endpoint uses path style, AWS
  * virtual-host style. What is uploaded states its SHA-256 (signed, and as x-amz-checksum-sha256
- * unless aws_client_checksums is off), and the answer is compared with it. Every call is
+ * unless aws_client_checksums is off), and the answer is compared with it. An object that is read
+ * whole is compared with the checksum that S3 keeps of it: SHA-256 or CRC-32 of whoever uploaded
+ * it, else the CRC-64/NVME of S3 itself. What differs is read again. Every call is
  * asynchronous on the loop and has a blocking twin (s3_blocking_*) for threads without a loop: the
  * worker's upload thread, the CLI, tests. */
 #pragma once
@@ -28,6 +30,8 @@ struct s3_listing {
 void s3_listing_done(struct s3_listing *l);
 
 #define S3_CHECKSUM_N 64 /* base64 of a SHA-256, "-", a number of parts, NUL */
+#define S3_CRC64_N    13 /* base64 of a CRC-64, NUL */
+#define S3_CRC32_N    9  /* base64 of a CRC-32, NUL */
 #define S3_WRITER_N   33 /* 32 hex digits, NUL */
 
 struct s3_result {
@@ -37,15 +41,31 @@ struct s3_result {
     struct str body; /* GET: valid during the callback */
     char etag[128];
     char checksum[S3_CHECKSUM_N]; /* x-amz-checksum-sha256; "": not told */
-    char writer[S3_WRITER_N];     /* HEAD, GET: id of the write that made the object; "": none */
-    int64_t size;                 /* HEAD, GET: size of the whole object */
-    struct s3_listing *listing;   /* LIST: valid during the callback */
-    const char *next_token;       /* LIST of one page: of the next; NULL: there is none */
+    char crc64nvme[S3_CRC64_N];   /* x-amz-checksum-crc64nvme and -crc32 of the whole; "": so */
+    char crc32[S3_CRC32_N];
+    bool of_parts;              /* they are of the checksums of parts, not of the whole */
+    char writer[S3_WRITER_N];   /* HEAD, GET: id of the write that made the object; "": none */
+    int64_t size;               /* HEAD, GET: size of the whole object */
+    struct s3_listing *listing; /* LIST: valid during the callback */
+    const char *next_token;     /* LIST of one page: of the next; NULL: there is none */
 };
 typedef void (*s3_cb)(void *ctx, const struct s3_result *r);
 void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
             int64_t range_to_incl /* -1: to the end */, size_t max_bytes, s3_cb cb, void *ctx);
 void s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
+/* The same, and the checksums are asked for. */
+void s3_head_sums(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
+
+/* s3_sums.c: checksums of an object as it passes. All zero: of nothing yet. */
+struct s3_sums { /* a value */
+    uint64_t crc64nvme;
+    uint32_t crc32;
+};
+void s3_sums_add(struct s3_sums *s, struct str data);
+/* False: r, an answer about the whole object, tells another CRC. Its SHA-256 is not looked at. */
+bool s3_sums_fit(const struct s3_sums *s, const struct s3_result *r);
+/* False: it tells another SHA-256 of the whole. */
+bool s3_sha256_fits(const uint8_t sha256[static 32], const struct s3_result *r);
 /* if_none_match: "*" to create only, else NULL. */
 void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const char *content_type,
             const char *if_none_match, s3_cb cb, void *ctx);
@@ -87,6 +107,7 @@ struct s3_head { /* what HEAD tells; "": nothing */
     int64_t size;
     char etag[128];
     char checksum[S3_CHECKSUM_N];
+    char crc64nvme[S3_CRC64_N];
     char writer[S3_WRITER_N];
 };
 bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, struct s3_head *ret,

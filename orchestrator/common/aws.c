@@ -54,6 +54,7 @@ struct aws_client {
     bool answered;        /* at least once: AWS' clock is known */
     bool closing;         /* aws_client_free is running */
     bool checksums;       /* S3 requests state them */
+    bool compares;        /* what S3 sends is compared with them */
     uint64_t signed_n;
     bool (*gate)(void *ctx); /* aws_client_set_gate */
     void *gate_ctx;
@@ -467,6 +468,7 @@ bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_cli
     c->l = l;
     c->user_agent = xstrdup(cfg->user_agent != NULL ? cfg->user_agent : "drover");
     c->checksums = endpoint_wants_checksums();
+    c->compares = endpoint_wants_compared();
     c->kick = loop_timer_new(l, on_kick, c);
     if (cfg->region != NULL) {
         if (strlen(cfg->region) >= sizeof c->region) {
@@ -558,6 +560,11 @@ int64_t aws_client_skew_us(const struct aws_client *c)
 uint64_t aws_client_signed_n(const struct aws_client *c)
 {
     return c->signed_n;
+}
+
+bool aws_client_compares(const struct aws_client *c)
+{
+    return c->compares;
 }
 
 enum aws_checksums aws_client_checksums(struct aws_client *c)

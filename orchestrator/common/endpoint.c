@@ -187,15 +187,26 @@ char *endpoint_url(const char *service, const char *region, bool *ret_custom)
     return given;
 }
 
-bool endpoint_wants_checksums(void)
+/* False when the variable, or else the profile's key, is when_required. */
+static bool when_supported(const char *variable, const char *key)
 {
     struct profiles p = {.config_path = NULL};
     (void)!profiles_load(&p, NULL); /* what is wrong with them is said where keys are searched */
-    const char *v = env_value("AWS_REQUEST_CHECKSUM_CALCULATION");
-    v = v != NULL ? v : profiles_value(&p, profile_name(), "request_checksum_calculation");
+    const char *v = env_value(variable);
+    v = v != NULL ? v : profiles_value(&p, profile_name(), key);
     bool wants = v == NULL || strcasecmp(v, "when_required") != 0;
     profiles_done(&p);
     return wants;
+}
+
+bool endpoint_wants_checksums(void)
+{
+    return when_supported("AWS_REQUEST_CHECKSUM_CALCULATION", "request_checksum_calculation");
+}
+
+bool endpoint_wants_compared(void)
+{
+    return when_supported("AWS_RESPONSE_CHECKSUM_VALIDATION", "response_checksum_validation");
 }
 
 bool endpoint_parse(struct endpoint *e, struct err *err)

@@ -23,6 +23,8 @@ char *endpoint_url(const char *service, const char *region, bool *ret_custom);
 /* False when AWS_REQUEST_CHECKSUM_CALCULATION or the profile's request_checksum_calculation is
  * when_required. */
 bool endpoint_wants_checksums(void);
+/* The same of AWS_RESPONSE_CHECKSUM_VALIDATION and response_checksum_validation. */
+bool endpoint_wants_compared(void);
 /* The host, perhaps with a port, belongs to a domain of AWS. */
 bool endpoint_is_aws_host(struct str host);
 /* Split e->url into its views. ERR_INVALID when it is no plain http or https address. */

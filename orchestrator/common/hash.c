@@ -62,9 +62,14 @@ void hash_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n,
     ASSERT(digest != NULL && out_n == 32);
 }
 
+uint32_t hash_crc32_on(uint32_t before, const void *p, size_t n)
+{
+    return (uint32_t)crc32_z(before, p, n);
+}
+
 uint32_t hash_crc32(const void *p, size_t n)
 {
-    return (uint32_t)crc32_z(0, p, n);
+    return hash_crc32_on(0, p, n);
 }
 
 bool hash_equal(const void *a, const void *b, size_t n)

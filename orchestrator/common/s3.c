@@ -62,7 +62,9 @@ struct op {
     size_t body_max;
     const char *xml_root;
     char checksum[S3_CHECKSUM_N];
+    char crc64nvme[S3_CRC64_N];
     bool checksum_required;
+    bool compares;
     bool head;
     bool (*on_data)(void *data_ctx, struct str data);
     void *data_ctx;
@@ -87,6 +89,21 @@ void s3_spec_checksum(struct s3_spec *spec, enum aws_checksums how)
         (void)snprintf(spec->checksum, sizeof spec->checksum, "%s", buf_cstr(&text));
         spec->checksum_required = how == AWS_CHECKSUMS_REQUIRED;
         s3_spec_header(spec, "x-amz-checksum-sha256", spec->checksum);
+    } else {
+        s3_crc64_text(hash_crc64nvme(0, spec->body.p, spec->body.n), spec->crc64nvme);
+    }
+}
+
+void s3_spec_ask_checksum(struct s3_spec *spec)
+{
+    s3_spec_header(spec, "x-amz-checksum-mode", "ENABLED");
+}
+
+void s3_spec_compare(struct s3_spec *spec, const struct aws_client *c)
+{
+    if (aws_client_compares(c)) {
+        s3_spec_ask_checksum(spec);
+        spec->compares = true;
     }
 }
 
@@ -169,6 +186,10 @@ static void on_reply(void *ctx, const struct aws_reply *reply)
         .outcome = reply->outcome, .status = reply->status, .body = reply->body, .size = -1};
     copy_header(reply->http, "ETag", r.etag, sizeof r.etag);
     copy_header(reply->http, "x-amz-checksum-sha256", r.checksum, sizeof r.checksum);
+    copy_header(reply->http, "x-amz-checksum-crc64nvme", r.crc64nvme, sizeof r.crc64nvme);
+    copy_header(reply->http, "x-amz-checksum-crc32", r.crc32, sizeof r.crc32);
+    r.of_parts = str_eq_cstr(http_reply_header(reply->http, "x-amz-checksum-type"), "COMPOSITE") ||
+                 strchr(r.checksum, '-') != NULL;
     copy_header(reply->http, S3_WRITER_HEADER, r.writer, sizeof r.writer);
     if (reply->outcome != AWS_OK) {
         (void)aws_reply_err(reply, op->operation, &r.err);
@@ -183,10 +204,16 @@ static void on_reply(void *ctx, const struct aws_reply *reply)
             r.outcome = AWS_UNKNOWN; /* same outcome as a body cut off by reply_max */
             (void)err_set(&r.err, ERR_TOO_LARGE, "'s3://%s/%.200s' is larger than %zu bytes",
                           op->u.bucket, op->u.key, op->body_max);
+        } else if (op->compares && !s3_body_fits(r.body, &r)) {
+            (void)s3_result_unreadable(&r, op->operation,
+                                       "the bytes that came are not those of the checksum");
         } else if (op->xml_root != NULL) {
             check_root(op, reply, &r);
         } else if (op->checksum[0] != '\0') {
             check_checksum(op, &r);
+        } else if (op->crc64nvme[0] != '\0' && r.crc64nvme[0] != '\0' &&
+                   strcmp(op->crc64nvme, r.crc64nvme) != 0) {
+            (void)s3_result_unreadable(&r, op->operation, "what was stored is not what was sent");
         }
     }
     op->cb(op->ctx, &r);
@@ -209,12 +236,14 @@ void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec
                       .body_max = spec->body_max,
                       .xml_root = spec->xml_root,
                       .checksum_required = spec->checksum_required,
+                      .compares = spec->compares,
                       .head = strcmp(spec->method, "HEAD") == 0,
                       .on_data = spec->on_data,
                       .data_ctx = spec->data_ctx,
                       .cb = cb,
                       .ctx = ctx};
     memcpy(op->checksum, spec->checksum, sizeof op->checksum);
+    memcpy(op->crc64nvme, spec->crc64nvme, sizeof op->crc64nvme);
     AUTO_BUF struct buf path = BUF_INIT(3 * sizeof u->key + 2);
     buf_add_char(&path, '/');
     if (!spec->of_bucket) {
@@ -278,6 +307,8 @@ void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from, in
                     ? xasprintf("bytes=%jd-", (intmax_t)range_from)
                     : xasprintf("bytes=%jd-%jd", (intmax_t)range_from, (intmax_t)range_to_incl);
         s3_spec_header(&spec, "Range", range);
+    } else {
+        s3_spec_compare(&spec, c);
     }
     s3_start(c, u, &spec, on_get, g);
 }
@@ -285,6 +316,13 @@ void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from, in
 void s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx)
 {
     struct s3_spec spec = {.operation = "HeadObject", .method = "HEAD"};
+    s3_start(c, u, &spec, cb, ctx);
+}
+
+void s3_head_sums(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx)
+{
+    struct s3_spec spec = {.operation = "HeadObject", .method = "HEAD"};
+    s3_spec_ask_checksum(&spec);
     s3_start(c, u, &spec, cb, ctx);
 }
 

@@ -162,6 +162,7 @@ bool s3_blocking_get(struct s3_blocking *s, const struct s3_uri *u, size_t max_b
                            .needs_length = true,
                            .is_get = true,
                            .body_max = max_bytes};
+    s3_spec_compare(&spec, s->c);
     CLEANUP(s3_kept_done)
     struct s3_kept k;
     if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
@@ -242,7 +243,7 @@ static bool head(struct s3_blocking *s, const struct s3_uri *u, bool with_checks
 {
     struct s3_spec spec = {.operation = "HeadObject", .method = "HEAD"};
     if (with_checksum) {
-        s3_spec_header(&spec, "x-amz-checksum-mode", "ENABLED");
+        s3_spec_ask_checksum(&spec);
     }
     return s3_sync_call(s, u, &spec, NULL, NULL, ret, err);
 }
@@ -263,6 +264,7 @@ bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, struct s3_h
     *ret = (struct s3_head){.size = k.r.size};
     memcpy(ret->etag, k.r.etag, sizeof ret->etag);
     memcpy(ret->checksum, k.r.checksum, sizeof ret->checksum);
+    memcpy(ret->crc64nvme, k.r.crc64nvme, sizeof ret->crc64nvme);
     memcpy(ret->writer, k.r.writer, sizeof ret->writer);
     err_clear(err);
     return true;
@@ -280,17 +282,23 @@ void s3_writer_new(char out[static S3_WRITER_N])
     str_hex(raw, sizeof raw, out);
 }
 
+/* Two checksums of which either may be unknown. */
+static bool same_sum(const char *a, const char *b)
+{
+    return a[0] == '\0' || b[0] == '\0' || strcmp(a, b) == 0;
+}
+
 /* The object is our write's; is it whole? */
 static bool is_intact(const struct s3_uri *u, const struct s3_write *w, const struct s3_head *r,
                       struct err *err)
 {
-    bool known = w->checksum[0] != '\0' && r->checksum[0] != '\0';
-    if (r->size == w->size && (!known || strcmp(r->checksum, w->checksum) == 0)) {
+    if (r->size == w->size && same_sum(r->checksum, w->checksum) &&
+        same_sum(r->crc64nvme, w->crc64nvme)) {
         err_clear(err);
         return true;
     }
-    return err_set(err, ERR_AWS, "'s3://%s/%.200s' is not what was sent: %jd bytes, SHA-256 %s",
-                   u->bucket, u->key, (intmax_t)r->size, r->checksum);
+    return err_set(err, ERR_AWS, "'s3://%s/%.200s' is not what was sent: %jd bytes, checksum %s%s",
+                   u->bucket, u->key, (intmax_t)r->size, r->checksum, r->crc64nvme);
 }
 
 bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const struct s3_write *w,
@@ -330,6 +338,7 @@ bool s3_blocking_put(struct s3_blocking *s, const struct s3_uri *u, struct str b
     s3_spec_header(&spec, S3_WRITER_HEADER, w.writer);
     s3_spec_checksum(&spec, s3_sync_checksums(s));
     memcpy(w.checksum, spec.checksum, sizeof w.checksum);
+    memcpy(w.crc64nvme, spec.crc64nvme, sizeof w.crc64nvme);
     CLEANUP(s3_kept_done)
     struct s3_kept k;
     return s3_sync_call(s, u, &spec, NULL, NULL, &k, err) ||
@@ -394,6 +403,11 @@ struct file_download {
     int os_errno; /* of the failed write; 0: no failure */
     bool resumed; /* this try requested only the rest */
     bool complete;
+    bool compares; /* with the checksum that the object has */
+    bool damaged;  /* the bytes that came were not those of the checksum */
+    struct s3_sums sums;
+    struct s3_result
+        told;       /* the answer about the whole, for its checksums; nothing else is valid */
     char etag[128]; /* of the object the bytes so far belong to */
     char range[48];
 };
@@ -408,10 +422,21 @@ static bool on_download(void *ctx, struct str data)
             return false;
         }
         size_t took = n > 0 ? (size_t)n : 0;
+        s3_sums_add(&d->sums, (struct str){data.p, took});
         data = (struct str){data.p + took, data.n - took};
         d->at += (int64_t)took;
     }
     return true;
+}
+
+static void download_begin(struct file_download *d, struct s3_spec *spec)
+{
+    d->at = 0;
+    d->sums = (struct s3_sums){0};
+    spec->headers_n = 0;
+    if (d->compares) {
+        s3_spec_ask_checksum(spec);
+    }
 }
 
 /* After each try: finish, or request the rest pinned to the ETag, or restart when the object has
@@ -423,38 +448,41 @@ static enum s3_again download_again(void *ctx, struct s3_spec *spec, const struc
         return S3_AGAIN_END;
     }
     bool as_asked = r->status == (d->resumed ? 206 : 200);
-    if (r->outcome == AWS_OK && as_asked && d->at == r->size) {
-        d->complete = true;
-        return S3_AGAIN_END;
-    }
     if (!d->resumed && as_asked) {
         memcpy(d->etag, r->etag, sizeof d->etag);
+        d->told = *r;
+    }
+    bool ended = r->outcome == AWS_OK && as_asked && d->at == r->size;
+    d->damaged = ended && d->compares && !s3_sums_fit(&d->sums, &d->told);
+    d->complete = ended && !d->damaged;
+    if (d->complete) {
+        return S3_AGAIN_END;
     }
     bool anew = r->outcome == AWS_OK || r->status == 412 || r->status == 416 ||
                 (r->status / 100 == 2 && !as_asked);
-    if (anew || d->etag[0] == '\0') {
-        d->at = 0;
-    }
     bool was_resumed = d->resumed;
-    spec->headers_n = 0;
-    d->resumed = d->at > 0;
-    if (d->resumed) {
+    d->resumed = d->at > 0 && !anew && d->etag[0] != '\0';
+    if (!d->resumed) {
+        download_begin(d, spec);
+    } else {
+        spec->headers_n = 0;
         (void)snprintf(d->range, sizeof d->range, "bytes=%jd-", (intmax_t)d->at);
         s3_spec_header(spec, "Range", d->range);
         s3_spec_header(spec, "If-Match", d->etag);
     }
-    return anew && was_resumed ? S3_AGAIN_YES : S3_AGAIN_IF_PASSING;
+    return d->damaged || (anew && was_resumed) ? S3_AGAIN_YES : S3_AGAIN_IF_PASSING;
 }
 
 bool s3_blocking_get_file(struct s3_blocking *s, const struct s3_uri *u, int fd, int64_t *ret_size,
                           struct err *err)
 {
-    struct file_download d = {.fd = fd};
+    struct file_download d = {.fd = fd, .compares = aws_client_compares(s->c)};
     struct s3_spec spec = {.operation = "GetObject",
                            .method = "GET",
                            .needs_length = true,
                            .on_data = on_download,
                            .data_ctx = &d};
+    download_begin(&d, &spec);
     CLEANUP(s3_kept_done)
     struct s3_kept k;
     bool ok = s3_sync_call(s, u, &spec, download_again, &d, &k, err);
@@ -464,6 +492,11 @@ bool s3_blocking_get_file(struct s3_blocking *s, const struct s3_uri *u, int fd,
     }
     if (!ok) {
         return false;
+    }
+    if (d.damaged) {
+        return err_set(err, ERR_NETWORK,
+                       "'s3://%s/%.200s': the bytes that came are not those of its checksum",
+                       u->bucket, u->key);
     }
     if (!d.complete) {
         return err_set(err, ERR_AWS, "'s3://%s/%.200s' changed while it was read", u->bucket,

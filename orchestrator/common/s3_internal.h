@@ -26,7 +26,9 @@ struct s3_spec {           /* a value; pointers are borrowed for the call */
     bool body_borrow;
     char sha256[SHA256_HEX_N];    /* of the body, by s3_spec_checksum; "": not computed */
     char checksum[S3_CHECKSUM_N]; /* the one that is stated; "": none */
+    char crc64nvme[S3_CRC64_N];   /* of a body that states none: S3's own is compared; "": not */
     bool checksum_required;       /* the answer has to repeat it */
+    bool compares;                /* the body of the answer is the whole, see s3_spec_compare */
     bool is_get; /* body_max bounds the object; error documents have room of their own */
     size_t body_max;
     int64_t stall_timeout_us; /* 0: S3_STALL_TIMEOUT_US */
@@ -34,9 +36,13 @@ struct s3_spec {           /* a value; pointers are borrowed for the call */
     void *data_ctx;
 };
 void s3_spec_header(struct s3_spec *spec, const char *name, const char *value);
-/* Compute the body's SHA-256 and, unless `how` is AWS_CHECKSUMS_OFF, state it. The spec must not be
- * copied afterwards. */
+/* Compute the body's SHA-256 and, unless `how` is AWS_CHECKSUMS_OFF, state it; else the CRC-64 that
+ * S3 will have made. The spec must not be copied afterwards. */
 void s3_spec_checksum(struct s3_spec *spec, enum aws_checksums how);
+/* Ask for the checksum of the object. */
+void s3_spec_ask_checksum(struct s3_spec *spec);
+/* The whole object is read into the answer's body: compare that with the object's checksum. */
+void s3_spec_compare(struct s3_spec *spec, const struct aws_client *c);
 /* Start it; cb runs once from the loop. result.size is the whole object's size when the answer
  * says. */
 void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec *spec, s3_cb cb,
@@ -44,6 +50,10 @@ void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec
 
 /* Set outcome and err for a 2xx with an unusable body; returns false. */
 bool s3_result_unreadable(struct s3_result *r, const char *operation, const char *why);
+
+/* As s3_sums_fit, of a body in memory and by any of its checksums. */
+bool s3_body_fits(struct str body, const struct s3_result *r);
+void s3_crc64_text(uint64_t crc, char out[static S3_CRC64_N]);
 
 struct s3_kept {        /* a result that outlives its callback */
     struct s3_result r; /* body views `body`, listing is NULL */
@@ -67,6 +77,7 @@ enum aws_checksums s3_sync_checksums(struct s3_blocking *s);
 struct s3_write { /* one write of an object */
     char writer[S3_WRITER_N];
     char checksum[S3_CHECKSUM_N]; /* as S3 would tell it; "": not known */
+    char crc64nvme[S3_CRC64_N];   /* so */
     int64_t size;
     bool create_only;
 };

@@ -34,6 +34,8 @@ struct s3_multipart {
     int64_t total;
     char writer[S3_WRITER_N]; /* "": of an upload that has none */
     bool checksums;           /* the upload was created with an algorithm */
+    uint64_t crc64nvme;       /* of the uploaded parts, when it was not ... */
+    bool crc_known;           /* ... and all of them passed through a release that reckons it */
 };
 
 bool s3_multipart_begin(struct s3_blocking *s, const struct s3_uri *u, const char *content_type,
@@ -52,6 +54,7 @@ bool s3_multipart_begin(struct s3_blocking *s, const struct s3_uri *u, const cha
         .part_bytes = part_bytes,
         .checksums = s3_sync_checksums(s) != AWS_CHECKSUMS_OFF,
     };
+    m->crc_known = !m->checksums;
     s3_writer_new(m->writer);
     *ret = m;
     return true;
@@ -133,6 +136,9 @@ static bool upload_part(struct s3_multipart *m, struct err *err)
     memcpy(p->etag, k.r.etag, sizeof k.r.etag);
     if (k.r.checksum[0] != '\0') {
         memcpy(p->sha256, spec.sha256, sizeof p->sha256);
+    }
+    if (m->crc_known) {
+        m->crc64nvme = hash_crc64nvme(m->crc64nvme, m->bytes, m->bytes_n);
     }
     m->bytes_n = 0;
     return true;
@@ -218,10 +224,10 @@ static void complete_body(const struct s3_multipart *m, struct buf *body)
 }
 
 /* The answer to Complete tells no other checksum than ours. */
-static bool same_checksum(const struct s3_kept *k, const char *ours)
+static bool same_checksum(const struct s3_kept *k, const char *element, const char *ours)
 {
     AUTO_BUF struct buf told = BUF_INIT(S3_CHECKSUM_N);
-    return ours[0] == '\0' || !xml_find(k->r.body, "ChecksumSHA256", &told) ||
+    return ours[0] == '\0' || !xml_find(k->r.body, element, &told) ||
            str_eq_cstr(buf_str(&told), ours);
 }
 
@@ -232,6 +238,9 @@ static bool complete(struct s3_multipart *m, bool create_only, struct err *err)
     struct s3_write w = {.size = m->total, .create_only = create_only};
     memcpy(w.writer, m->writer, sizeof w.writer);
     composite_checksum(m, w.checksum);
+    if (m->crc_known) {
+        s3_crc64_text(m->crc64nvme, w.crc64nvme);
+    }
     AUTO_FREE char *query = xasprintf("uploadId=%s", m->upload_id);
     struct s3_spec spec = {.operation = "CompleteMultipartUpload",
                            .method = "POST",
@@ -247,7 +256,8 @@ static bool complete(struct s3_multipart *m, bool create_only, struct err *err)
     CLEANUP(s3_kept_done)
     struct s3_kept k;
     bool ok = s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err);
-    if (ok && same_checksum(&k, w.checksum)) {
+    if (ok && same_checksum(&k, "ChecksumSHA256", w.checksum) &&
+        same_checksum(&k, "ChecksumCRC64NVME", w.crc64nvme)) {
         return true;
     }
     if (ok) {
@@ -293,6 +303,11 @@ void s3_multipart_save(const struct s3_multipart *m, struct json_out *w, struct 
     json_out_end_array(w);
     json_out_str(w, "writer", m->writer);
     json_out_bool(w, "checksums", m->checksums);
+    if (m->crc_known) {
+        char crc[17];
+        (void)snprintf(crc, sizeof crc, "%016jx", (uintmax_t)m->crc64nvme);
+        json_out_str(w, "crc64nvme", crc);
+    }
     json_out_i64(w, "tail", (int64_t)m->bytes_n);
     buf_add(tail, m->bytes, m->bytes_n);
 }
@@ -355,6 +370,25 @@ static bool take_writer(struct s3_multipart *m, const json_t *o, struct err *err
     return true;
 }
 
+/* Absent in what an earlier release saved. */
+static bool take_crc(struct s3_multipart *m, const json_t *o, struct err *err)
+{
+    const char *crc;
+    uint8_t raw[8];
+    if (!json_get_str(o, "crc64nvme", "", &crc, err)) {
+        return false;
+    }
+    m->crc_known = !m->checksums && (crc[0] != '\0' || m->upload_id == NULL);
+    m->crc64nvme = 0;
+    if (crc[0] != '\0' && !str_unhex(str_of(crc), raw, sizeof raw)) {
+        return err_set(err, ERR_MALFORMED, "no checksum of parts: '%.20s'", crc);
+    }
+    for (size_t i = 0; crc[0] != '\0' && i < sizeof raw; i++) {
+        m->crc64nvme = m->crc64nvme << 8 | raw[i];
+    }
+    return true;
+}
+
 /* Parts exist as long as their upload does. */
 static bool upload_is_there(struct s3_multipart *m, struct err *err)
 {
@@ -385,7 +419,7 @@ bool s3_multipart_restore(struct s3_blocking *s, const struct s3_uri *u, const c
     }
     m->upload_id = upload_id[0] != '\0' ? xstrdup(upload_id) : NULL;
     if (!take_parts(m, etags, json_object_get(o, "sha256"), err) || !take_writer(m, o, err) ||
-        !upload_is_there(m, err)) {
+        !take_crc(m, o, err) || !upload_is_there(m, err)) {
         multipart_free(m);
         return false;
     }

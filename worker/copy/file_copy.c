@@ -27,6 +27,7 @@ struct run {
     int64_t total; /* -1: not known */
     char version[REMOTE_VALIDATOR_MAX];
     char md5[33]; /* that the source says it has; "": none */
+    bool in_s3;   /* the source */
     bool no_range;
     bool whole;
     bool state_saved;
@@ -57,6 +58,9 @@ static bool add(struct run *r, struct str data, struct err *err)
         return false;
     }
     sum_add(&r->sum, data.p, data.n);
+    if (r->in_s3) {
+        s3_sums_add(&r->sum.crc, data);
+    }
     r->offset += (int64_t)data.n;
     r->c->progress->bytes += (int64_t)data.n;
     r->c->progress->fetched += (int64_t)data.n;
@@ -343,11 +347,24 @@ static bool sums_right(const struct run *r, struct file_copied *ret, struct err 
     return true;
 }
 
+/* An object in S3 of which neither the ETag nor a person tells a sum: by the one that S3 keeps. */
+static bool kept_sum_right(struct run *r, struct err *err)
+{
+    struct s3_result told;
+    if (!r->in_s3 || r->md5[0] != '\0' || r->f->want_sum[0] != '\0' || r->offset == 0 ||
+        !remote_told(r->c->remote, r->f->from, r->version, &told) || sum_fits(&r->sum, &told)) {
+        return true;
+    }
+    return err_set(err, ERR_MALFORMED, "the bytes of '%.150s' are not those of its checksum %s%s%s",
+                   r->f->from, told.checksum, told.crc64nvme, told.crc32);
+}
+
 static enum file_copy_end publish(struct run *r, struct file_copied *ret, struct err *err)
 {
     ret->size = r->offset;
     (void)snprintf(ret->version, sizeof ret->version, "%s", r->version);
-    if (!sums_right(r, ret, err) || !sink_stream_finish(TAKE(r->stream), false, err) ||
+    if (!sums_right(r, ret, err) || !kept_sum_right(r, err) ||
+        !sink_stream_finish(TAKE(r->stream), false, err) ||
         (r->state_saved && !sink_delete(r->c->state, r->state_name, err))) {
         return FILE_COPY_FAILED;
     }
@@ -414,6 +431,7 @@ enum file_copy_end file_copy_run(const struct file_copy_config *c, const struct 
 {
     struct run r = {.c = c,
                     .f = f,
+                    .in_s3 = strncmp(f->from, "s3://", 5) == 0,
                     .total = -1,
                     .range = (size_t)c->o->range_kb << 10,
                     .saved_us = clock_mono_us()};

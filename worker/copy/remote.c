@@ -13,6 +13,7 @@
 #define STREAM_US       (86400 * USEC_PER_SEC)
 #define POLL_US         (200 * USEC_PER_MSEC)
 #define LIST_TRIES      6
+#define TOLD_TRIES      4
 #define ERROR_BYTES_MAX ((size_t)64 << 10)
 #define USER_AGENT      "drover-worker/" DROVER_VERSION
 
@@ -27,6 +28,7 @@ struct remote {
     const struct remote_ask *ask;
     bool s3;
     char location[URL_BYTES_MAX];
+    struct s3_result told;
     struct remote_names *names;
     bool list_passing;
     struct err list_err;
@@ -337,6 +339,43 @@ void remote_get(struct remote *r, const struct remote_ask *ask, struct remote_an
     if (ret->err.code == ERR_NONE && ret->status < 300 && ask->n > 0 && ret->body.n > ask->n) {
         (void)err_set(&ret->err, ERR_TOO_LARGE, "more bytes than were asked for");
     }
+}
+
+static void on_told(void *ctx, const struct s3_result *res)
+{
+    struct remote *r = ctx;
+    r->done = true;
+    r->told = *res;
+}
+
+bool remote_told(struct remote *r, const char *uri, const char *validator, struct s3_result *ret)
+{
+    static const struct retry_policy policy = {
+        .base_us = 200 * USEC_PER_MSEC, .cap_us = 2 * USEC_PER_SEC, .floor_us = USEC_PER_MSEC};
+    struct rng rng;
+    struct s3_uri u;
+    struct err ignored = ERR_INIT;
+    rng_seed(&rng, (uint64_t)getpid());
+    if (!s3_parse_uri(str_of(uri), &u, &ignored) || !aws_ready(r, &ignored) ||
+        !aws_client_compares(r->aws)) {
+        return false;
+    }
+    for (int i = 0; i < TOLD_TRIES && !stopped(r); i++) {
+        if (i > 0) {
+            (void)poll(NULL, 0, (int)(retry_delay_us(&policy, i - 1, &rng) / USEC_PER_MSEC));
+        }
+        aws_client_await_creds(r->aws);
+        r->done = false;
+        s3_head_sums(r->aws, &u, on_told, r);
+        while (!r->done) {
+            loop_run_once(r->l, -1);
+        }
+        if (r->told.outcome == AWS_OK || r->told.outcome == AWS_REFUSED) {
+            break;
+        }
+    }
+    *ret = r->told;
+    return r->told.outcome == AWS_OK && strcmp(r->told.etag, validator) == 0;
 }
 
 void remote_names_done(struct remote_names *n)

@@ -39,6 +39,9 @@ struct remote_answer {
  * remote_answer_done. */
 void remote_get(struct remote *r, const struct remote_ask *ask, struct remote_answer *ret);
 void remote_answer_done(struct remote_answer *a);
+/* What S3 tells of the version `validator` of an object; of *ret only etag and checksums are valid.
+ * False: it does not tell now, or has another version, or the client is not to compare. */
+bool remote_told(struct remote *r, const char *uri, const char *validator, struct s3_result *ret);
 
 struct remote_name {
     char *key;

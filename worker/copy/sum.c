@@ -1,6 +1,5 @@
 /* Digests over OpenSSL's low-level interface: its contexts are plain memory. */
 #include "sum.h"
-#include "common/str.h"
 
 void sum_init(struct sum *s)
 {
@@ -23,6 +22,14 @@ void sum_tell(const struct sum *s, char ret_sha256[static 65], char ret_md5[stat
     str_hex(digest, SHA256_DIGEST_LENGTH, ret_sha256);
     (void)MD5_Final(digest, &end.md5);
     str_hex(digest, MD5_DIGEST_LENGTH, ret_md5);
+}
+
+bool sum_fits(const struct sum *s, const struct s3_result *r)
+{
+    SHA256_CTX end = s->sha256;
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    (void)SHA256_Final(digest, &end);
+    return s3_sha256_fits(digest, r) && s3_sums_fit(&s->crc, r);
 }
 
 void sum_save(const struct sum *s, char ret[static SUM_SAVED_N])

@@ -427,7 +427,7 @@ static void hand_over(struct s3_blocking *with, struct s3_blocking *then, enum s
     size_t n = 2 * PART + 99;
     AUTO_FREE char *bytes = xcalloc(1, n);
     struct s3_uri u = uri("handed over");
-    u.key[0] = (char)('a' + by);
+    u.key[0] = (char)('a' + by + (with == then && with != s ? 10 : 0));
     struct err err = ERR_INIT;
     AUTO_BUF struct buf text = BUF_INIT(1 << 16);
     AUTO_BUF struct buf tail = BUF_INIT(n);
@@ -447,6 +447,7 @@ static void hand_over(struct s3_blocking *with, struct s3_blocking *then, enum s
         (void)json_object_del(o, "sha256");
         (void)json_object_del(o, "writer");
         (void)json_object_del(o, "checksums");
+        (void)json_object_del(o, "crc64nvme");
     }
     struct str rest = buf_str(&tail);
     int64_t size = -1;
@@ -468,6 +469,7 @@ static void test_multipart__goes_on_in_another_process_as_it_began(void **state)
     hand_over(s, s, SAVED_AS_NOW);
     hand_over(s, plain, SAVED_WITHOUT_CHECKSUMS); /* its last part states one all the same */
     hand_over(plain, s, SAVED_BY_AN_EARLIER_RELEASE);
+    hand_over(plain, plain, SAVED_AS_NOW); /* S3's own of the whole is compared */
     s3_blocking_free(plain);
 }
 

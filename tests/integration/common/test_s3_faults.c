@@ -275,6 +275,69 @@ static void test_file__a_full_disk_is_named(void **state)
     assert_int_equal(err.code, ERR_IO);
 }
 
+/* The store's own checksum of an object is all that tells a flipped byte. */
+static void test_get__what_was_damaged_on_the_way_is_read_again(void **state)
+{
+    (void)state;
+    static const char *const buckets[] = {"own-flipped", "own-flipped-crc32", "own-flipped-sha256"};
+    for (size_t i = 0; i < ARRAY_LEN(buckets); i++) {
+        struct s3_uri u = uri(buckets[i]);
+        assert_true(s3_blocking_put(s, &u, STR("0123456789"), NULL, false, NULL));
+        expect_object(&u, "0123456789", 10);
+        AUTO_FREE char *get = xasprintf("GET /%s/dir/object%%20%d%%2B%%25.bin", buckets[i], serial);
+        assert_int_equal(hostile_count(&server, get), 2);
+    }
+}
+
+static void test_get__what_stays_damaged_is_an_error(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("own-damaged");
+    AUTO_BUF struct buf body = BUF_INIT(0);
+    AUTO_FILE FILE *f = tmpfile();
+    struct err err = ERR_INIT;
+    int64_t size = -1;
+    assert_true(s3_blocking_put(s, &u, STR("0123456789"), NULL, false, NULL));
+    assert_false(s3_blocking_get(s, &u, 10, &body, &err));
+    assert_int_equal(err.code, ERR_NETWORK);
+    assert_non_null(strstr(err.message, "not those of the checksum"));
+    assert_false(s3_blocking_get_file(s, &u, fileno(f), &size, &err));
+    assert_int_equal(err.code, ERR_NETWORK);
+    assert_non_null(strstr(err.message, "not those of its checksum"));
+    struct s3_blocking *trusting = NULL;
+    (void)setenv("AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required", 1);
+    assert_true(s3_blocking_new(1, &trusting, NULL));
+    (void)unsetenv("AWS_RESPONSE_CHECKSUM_VALIDATION");
+    assert_true(s3_blocking_get(trusting, &u, 10, &body, &err));
+    assert_true(s3_blocking_get_file(trusting, &u, fileno(f), &size, &err));
+    s3_blocking_free(trusting);
+}
+
+static void test_file__a_flipped_byte_is_read_again(void **state)
+{
+    (void)state;
+    expect_file("own-flipped", 300000, false, 0);
+    expect_file("own-flipped-crc32", 300000, false, 0);
+    expect_file("own-cut", 300000, false, 1); /* in the rest, after a cut */
+    expect_file("own-lossy", 300000, false, 1);
+    AUTO_FREE char *get = xasprintf("GET /own-lossy/dir/object%%20%d%%2B%%25.bin", serial);
+    assert_int_equal(hostile_count(&server, get), 2); /* all is well: the rest alone */
+}
+
+/* Without one of ours S3 keeps its own, which is compared with what was sent. */
+static void test_put__what_was_stored_is_not_what_was_sent(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    const char *variable = "AWS_REQUEST_CHECKSUM_CALCULATION";
+    assert_false(put_with(variable, "when_required", "own-stored", false, &err));
+    assert_int_equal(err.code, ERR_NETWORK);
+    assert_non_null(strstr(err.message, "not what was sent"));
+    assert_false(put_with(variable, "when_required", "own-stored", true, &err)); /* it is ours */
+    assert_int_equal(err.code, ERR_AWS);
+    assert_true(put_with(variable, "when_required", "own-damaged", true, &err));
+}
+
 /* n bytes in odd pieces; true when the upload succeeded. */
 static bool upload(const struct s3_uri *u, const char *bytes, size_t n, bool create_only,
                    struct err *err)
@@ -338,6 +401,28 @@ static void test_multipart__checksums_are_told_and_compared(void **state)
         AUTO_FREE char *put = xasprintf("PUT /%s/dir/object%%20%d%%2B%%25.bin", buckets[i], serial);
         assert_int_equal(hostile_count(&server, put), 2 + 2 * i);
     }
+}
+
+/* In pieces that are no parts; the checksum of a store is of the whole. */
+static void test_multipart__of_the_stores_own_checksum(void **state)
+{
+    (void)state;
+    AUTO_FREE char *bytes = random_bytes(2 * PART + 5, 23);
+    struct s3_blocking *usual = s;
+    struct err err = ERR_INIT;
+    (void)setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required", 1);
+    assert_true(s3_blocking_new(2, &s, NULL));
+    (void)unsetenv("AWS_REQUEST_CHECKSUM_CALCULATION");
+    struct s3_uri u = uri("own-damaged");
+    bool good = upload(&u, bytes, 2 * PART + 5, true, &err);
+    u = uri("own-stored");
+    bool bad = upload(&u, bytes, 2 * PART + 5, true, &err);
+    s3_blocking_free(s);
+    s = usual;
+    assert_true(good);
+    assert_false(bad);
+    assert_int_equal(err.code, ERR_AWS);
+    assert_non_null(strstr(err.message, "is not what was sent"));
 }
 
 static void test_multipart__a_rival_behind_a_lost_reply_is_no_write_of_ours(void **state)
@@ -433,6 +518,11 @@ int main(void)
         TEST(test_put__a_conflict_nobody_can_look_at_is_not_another_writers),
         TEST(test_checksum__of_the_answer_is_compared),
         TEST(test_checksum__has_to_be_in_an_answer_of_aws),
+        TEST(test_get__what_was_damaged_on_the_way_is_read_again),
+        TEST(test_get__what_stays_damaged_is_an_error),
+        TEST(test_file__a_flipped_byte_is_read_again),
+        TEST(test_put__what_was_stored_is_not_what_was_sent),
+        TEST(test_multipart__of_the_stores_own_checksum),
         TEST(test_get__what_is_not_there_is_said_at_once),
         TEST(test_get__larger_than_allowed_is_not_tried_again),
         TEST(test_get__throttles_and_cut_bodies_pass),

@@ -169,6 +169,37 @@ def from_s3(tap, local, web, d):
     tap.ok(rc == 77, "nor is one that is not public, without a signature", se)
 
 
+def kept_sums(tap, local, web, d):
+    """Objects in several parts: no ETag is their MD5, and S3's own checksum of the whole is all there is."""
+    data = blob(20 << 20, 7)
+    web.files = {"/f.bin": data}
+    rc, _, se = copy(local, d, "--from", web.url + "/f.bin", "--to", "s3://data/parts/{file_name}", AWS_REQUEST_CHECKSUM_CALCULATION="when_required")
+    tap.ok(rc == 0 and len(local.wire("UploadPart")) >= 2 and not local.uploads(), "an object in parts, for which no checksum was stated", se)
+    path = local.folder("data", "parts", "f.bin")
+
+    def heads():
+        return len([q for q in local.wire("HeadObject") if q["name"].startswith("data/parts/f.bin")])
+
+    def again(place, **kw):
+        return copy(local, d, "--from", "s3://data/parts/f.bin", "--to", "s3://data/%s/{file_name}" % place, "--range_kb", 1024, **kw)
+
+    before = heads()
+    rc, _, se = again("parts-right")
+    tap.ok(rc == 0 and bytes_of(local, "data", "parts-right", "f.bin") == data, "it is copied", se)
+    tap.eq(heads() - before, 1, "and its checksum asked for once")
+    st = os.stat(path)
+    with open(path, "r+b") as f:
+        f.seek(11 << 20)
+        byte = f.read(1)
+        f.seek(11 << 20)
+        f.write(bytes([byte[0] ^ 1]))
+    os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
+    rc, _, se = again("parts-wrong")
+    tap.ok(rc == 65 and published(local, "data", "parts-wrong") == [] and "not those of its checksum" in se, "one flipped byte, and it is no file", (rc, se))
+    rc, _, se = again("parts-unasked", AWS_RESPONSE_CHECKSUM_VALIDATION="when_required")
+    tap.ok(rc == 0 and len(published(local, "data", "parts-unasked")) == 1, "where comparing is off it is", se)
+
+
 def faults(tap, local, web, d):
     data = blob(3 << 20, 42)
     tag = ("ETag", '"%s"' % hashlib.sha1(data).hexdigest())
@@ -365,7 +396,7 @@ def main():
     local, web = Local(d, public_buckets=["public"], secrets={ARN: TOKEN, PARAMETER: TOKEN}, log_bodies=True), Source()
     only = os.environ.get("ONLY", "")
     try:
-        for part in (many_files, from_s3, faults, resume, secrets, mistakes):
+        for part in (many_files, from_s3, kept_sums, faults, resume, secrets, mistakes):
             if only in part.__name__:
                 web.reset()
                 part(tap, local, web, d)

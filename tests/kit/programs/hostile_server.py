@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import urllib.parse
+import zlib
 from email.utils import formatdate
 
 SECRET = {"AKIDTEST": "secret-of-the-test", "AKIDNEW": "another-secret"}
@@ -290,6 +291,7 @@ def b_newkey(sock, req):
 
 
 # A store that loses replies; path style: /BUCKET/key. It knows no checksums, but in the buckets summed...
+# and own-...: there it keeps one of its own of each object, and what it sends or stores differs from it.
 def etag_of(body):
     return '"%s"' % hashlib.md5(body).hexdigest()
 
@@ -300,6 +302,32 @@ def kept(req):
 
 def checksum(body):
     return base64.b64encode(hashlib.sha256(body).digest()).decode()
+
+
+CRC64 = list(range(256))
+for _ in range(8):
+    CRC64 = [(t >> 1) ^ (0x9A6C9329AC4BC9B5 if t & 1 else 0) for t in CRC64]
+
+
+def crc64nvme(body):
+    c = (1 << 64) - 1
+    for byte in body:
+        c = (c >> 8) ^ CRC64[(c ^ byte) & 255]
+    return base64.b64encode((c ^ ((1 << 64) - 1)).to_bytes(8, "big")).decode()
+
+
+def own(bucket, body):
+    if not bucket.startswith("own-"):
+        return []
+    if "crc32" in bucket:
+        return [("x-amz-checksum-crc32", base64.b64encode(zlib.crc32(body).to_bytes(4, "big")).decode())]
+    if "sha256" in bucket:
+        return [("x-amz-checksum-sha256", checksum(body))]
+    return [("x-amz-checksum-crc64nvme", crc64nvme(body))]
+
+
+def flipped(body):
+    return body[:-1] + bytes([body[-1] ^ 1])
 
 
 def summed(bucket, body, first):
@@ -345,6 +373,8 @@ def store_multipart(sock, req, bucket):
     if re.findall(rb"<ChecksumSHA256>(.*?)<", req.body) != [s.encode() for s in sums if bucket.startswith("summed")]:
         return error(sock, 400, "InvalidPart")
     OBJECTS[req.path] = whole(req.path)
+    if bucket == "own-stored":
+        OBJECTS[req.path] = flipped(OBJECTS[req.path][0]), OBJECTS[req.path][1]
     META[req.path] = CREATED.pop(req.path)
     del PARTS[req.path]
     if bucket == "stolen-complete":
@@ -356,7 +386,8 @@ def store_multipart(sock, req, bucket):
     if bucket == "summed-wrong":
         told = "A" + told[1:]
     return answer(sock, 200, "<CompleteMultipartUploadResult>%s</CompleteMultipartUploadResult>" % (
-        "<ChecksumSHA256>%s</ChecksumSHA256>" % told if bucket.startswith("summed") else ""))
+        "<ChecksumSHA256>%s</ChecksumSHA256>" % told if bucket.startswith("summed") else
+        "<ChecksumCRC64NVME>%s</ChecksumCRC64NVME>" % crc64nvme(OBJECTS[req.path][0]) if bucket.startswith("own-") else ""))
 
 
 def store_get(sock, req, bucket):
@@ -376,8 +407,12 @@ def store_get(sock, req, bucket):
     extra = [("ETag", etag)]
     if start > 0:
         extra.append(("Content-Range", "bytes %d-%d/%d" % (start, n - 1, n)))
+    elif req.headers.get("x-amz-checksum-mode") == "ENABLED":
+        extra += own(bucket, body)
     part = body[start:]
-    if first_time("get " + req.path) and bucket != "steady":
+    if bucket == "own-damaged" or bucket.startswith("own-flipped") and first_time("sent " + req.path) or bucket == "own-cut" and start > 0:
+        part = flipped(part)
+    if first_time("get " + req.path) and bucket != "steady" and (bucket in ("own-cut", "own-lossy") or not bucket.startswith("own-")):
         answer(sock, 200, part[:n // 2], extra, length=n)
         time.sleep(0.05)
         raise Gone
@@ -394,7 +429,7 @@ def store(sock, req):
         if bucket == "lossy-head" or req.headers.get("if-none-match") == "*" and req.path in OBJECTS:
             OBJECTS.setdefault(req.path, (b"", '""'))
             return error(sock, 412, "PreconditionFailed")
-        body = req.body[:-1] + b"!" if bucket == "summed-damaged" else req.body
+        body = req.body[:-1] + b"!" if bucket == "summed-damaged" else flipped(req.body) if bucket == "own-stored" else req.body
         OBJECTS[req.path] = (body, etag_of(body))
         first = first_time("put " + req.path)
         META[req.path] = kept(req) + summed(bucket, body, False)
@@ -404,21 +439,21 @@ def store(sock, req):
                 OBJECTS[req.path] = (body, etag_of(body)) if twin else (b"theirs", etag_of(b"theirs"))
                 META[req.path] = [(k, "0" * 32) for k, _ in kept(req)] if twin else []
             reset(sock)
-        return answer(sock, 200, "", [("ETag", etag_of(body))] + summed(bucket, body, first))
+        return answer(sock, 200, "", [("ETag", etag_of(body))] + summed(bucket, body, first) + own(bucket, body))
     if req.path not in OBJECTS:
         return answer(sock, 404, "", head=True) if req.method == "HEAD" else error(sock, 404, "NoSuchKey")
     if req.method == "HEAD":
         body, etag = OBJECTS[req.path]
         if bucket == "lossy-head":
             return error(sock, 503, "SlowDown")
-        return answer(sock, 200, body, [("ETag", etag)] + META[req.path], head=True)
+        return answer(sock, 200, body, [("ETag", etag)] + META[req.path] + own(bucket, body), head=True)
     if bucket == "flaky" and first_time(req.path):
         return error(sock, 503, "SlowDown")
     return store_get(sock, req, bucket)
 
 
 STORES = ("summed", "summed-wrong", "summed-damaged", "lossy-head", "stolen-twin", "stolen-complete", "lossy-put", "stolen", "lossy-get", "changing", "rangeless", "steady", "lossy-parts",
-          "late-error", "precondition", "lossy-complete", "flaky")
+          "own-flipped", "own-flipped-crc32", "own-flipped-sha256", "own-damaged", "own-cut", "own-lossy", "own-stored", "late-error", "precondition", "lossy-complete", "flaky")
 BEHAVIOURS = {n[2:].replace("_", "-"): f for n, f in list(globals().items()) if n.startswith("b_")}
 BEHAVIOURS.update({b: store for b in STORES})
 

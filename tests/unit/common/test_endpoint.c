@@ -144,6 +144,15 @@ static void test_checksums__are_wanted_unless_the_sdks_setting_says_otherwise(vo
     put_env("AWS_REQUEST_CHECKSUM_CALCULATION", "when_require"); /* a slip weakens no check */
     assert_true(endpoint_wants_checksums());
     put_env("AWS_REQUEST_CHECKSUM_CALCULATION", "");
+    assert_true(endpoint_wants_compared()); /* a setting of its own */
+    put_file(config_path, "[default]\nresponse_checksum_validation = when_required\n");
+    assert_false(endpoint_wants_compared());
+    assert_true(endpoint_wants_checksums());
+    put_env("AWS_RESPONSE_CHECKSUM_VALIDATION", "when_supported");
+    assert_true(endpoint_wants_compared());
+    put_env("AWS_RESPONSE_CHECKSUM_VALIDATION", "WHEN_REQUIRED");
+    assert_false(endpoint_wants_compared());
+    put_env("AWS_RESPONSE_CHECKSUM_VALIDATION", "");
 }
 
 static void test_aws_host__is_below_one_of_its_domains(void **state)

@@ -1,6 +1,7 @@
 /* Aim: digests are the published ones, in one go or in pieces.
- * Method: vectors of FIPS 180-4, RFC 4231, RFC 1321 and the CRC-32 check value. */
+ * Method: vectors of FIPS 180-4, RFC 4231, RFC 1321 and the check values of the CRCs. */
 #include "common/hash.h"
+#include "common/rng.h"
 #include "tests/unit/unit.h"
 
 static void check_hex(const uint8_t *p, size_t n, const char *want)
@@ -69,6 +70,50 @@ static void test_hash__crc32(void **state)
     (void)state;
     assert_int_equal(hash_crc32("123456789", 9), 0xcbf43926);
     assert_int_equal(hash_crc32("", 0), 0);
+    assert_int_equal(hash_crc32_on(hash_crc32("1234", 4), "56789", 5), 0xcbf43926);
+}
+
+/* By the definition: x^64 + ... as published for NVMe, reflected, one bit at a time. */
+static uint64_t crc64_by_bits(const uint8_t *p, size_t n)
+{
+    uint64_t crc = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= p[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ ((crc & 1) != 0 ? UINT64_C(0x9a6c9329ac4bc9b5) : 0);
+        }
+    }
+    return ~crc;
+}
+
+static void test_hash__crc64nvme(void **state)
+{
+    (void)state;
+    uint8_t bytes[300];
+    struct rng rng;
+    rng_seed(&rng, 64);
+    assert_true(hash_crc64nvme(0, "123456789", 9) == UINT64_C(0xae8b14860a799888));
+    assert_true(hash_crc64nvme(0, NULL, 0) == 0);
+    memset(bytes, 0, sizeof bytes); /* of the NVM Express specification: 4 KiB of zeroes and ones */
+    uint64_t zeroes = 0;
+    uint64_t ones = 0;
+    for (int i = 0; i < 16; i++) {
+        memset(bytes, 0, 256);
+        zeroes = hash_crc64nvme(zeroes, bytes, 256);
+        memset(bytes, 0xff, 256);
+        ones = hash_crc64nvme(ones, bytes, 256);
+    }
+    assert_true(zeroes == UINT64_C(0x6482d367eb22b64e));
+    assert_true(ones == UINT64_C(0xc0ddba7302eca3ac));
+    for (int i = 0; i < 2000; i++) {
+        size_t n = rng_below(&rng, sizeof bytes);
+        for (size_t k = 0; k < n; k++) {
+            bytes[k] = (uint8_t)rng_below(&rng, 256);
+        }
+        size_t cut = n == 0 ? 0 : rng_below(&rng, n);
+        uint64_t first = hash_crc64nvme(0, bytes, cut);
+        assert_true(hash_crc64nvme(first, bytes + cut, n - cut) == crc64_by_bits(bytes, n));
+    }
 }
 
 static void test_hash__equal_sees_every_byte(void **state)
@@ -92,6 +137,7 @@ int main(void)
         cmocka_unit_test(test_hash__sha256_in_pieces_is_the_same),
         cmocka_unit_test(test_hash__hmac_of_rfc_4231),
         cmocka_unit_test(test_hash__crc32),
+        cmocka_unit_test(test_hash__crc64nvme),
         cmocka_unit_test(test_hash__equal_sees_every_byte),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
