@@ -438,7 +438,7 @@ UNCALLED = {
     "tests do one step of what the program does in many": "image_decode image_resize source_open_memory",
     "the vectors of the standard": "sigv4_canonical",
     "for a change of endpoints, which the leader does not do yet": "hosting_update",
-    "simulators draw with them": "duration_draw_us rng_split",
+    "simulators draw with them": "duration_draw_us",
 }
 
 

@@ -21,7 +21,7 @@ PARTS = 3
 # example: {stage: (jobs, hosts of each)}
 RUN = {"download-framework": {"download": (PARTS, 1)}, "byoc-colossalai": {"train": (1, 1)}, "compiler-comparison": {"native": (1, 1), "compiled": (1, 1)},
        "bert-model-parallel": {"train": (1, 1)}, "lightning-scaling": {f"{kind}-{n}": (1, n) for kind in ("smddp", "ddp") for n in (1, 2, 4, 8)}}
-NOT_RUN = {"training-full": "24 hosts and an FSx channel", "everything": "a reference, with file systems and Pipe", "broken": "has faults",
+NOT_RUN = {"training-full": "24 hosts and an FSx channel", "everything": "a reference, with file systems that are not there", "broken": "has faults",
            "huggingface-endpoint": "requests: cli_request.py; an endpoint: endpoint.py",
            "laion-download": "the worker's: journeys.py", "laion-pipeline": "the worker's: stages.py", "laion-campaign": "at sample size: make run"}
 TYPES = {"ml.c5.18xlarge": 2, "ml.g5.2xlarge": 1, "ml.g4dn.12xlarge": 2, "ml.p3.16xlarge": 16}

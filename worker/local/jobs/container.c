@@ -2,6 +2,7 @@
 #include "container.h"
 #include "common/clock.h"
 #include "files.h"
+#include "transfer.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -61,6 +62,7 @@ static json_t *resource_config(const struct supervisor *s, const struct job_host
                      "instance_type", type, "hosts", names, "network_interface_name", "lo");
 }
 
+/* FastFile channels look like File channels to the program. */
 static json_t *input_config(const struct supervisor *s)
 {
     json_t *out = json_object();
@@ -71,7 +73,8 @@ static json_t *input_config(const struct supervisor *s)
         const json_t *s3 = json_object_get(json_object_get(ch, "DataSource"), "S3DataSource");
         const char *dist = json_string_value(json_object_get(s3, "S3DataDistributionType"));
         const char *wrap = json_string_value(json_object_get(ch, "RecordWrapperType"));
-        json_t *o = json_pack("{s:s, s:s, s:s}", "TrainingInputMode", "File", "S3DistributionType",
+        json_t *o = json_pack("{s:s, s:s, s:s}", "TrainingInputMode",
+                              transfer_is_pipe(s, ch) ? "Pipe" : "File", "S3DistributionType",
                               dist == NULL ? "FullyReplicated" : dist, "RecordWrapperType",
                               wrap == NULL ? "None" : wrap);
         json_t *type = json_object_get(ch, "ContentType");

@@ -229,7 +229,7 @@ void process_marks_remove(const struct app *app, const struct local_job *job)
 
 bool process_renew(const struct app *app, const struct local_job *job, struct err *err)
 {
-    static const char *const files[] = {"spec.json", "begun", "stop"};
+    static const char *const files[] = {"spec.json", "begun", "stop", "input_failed"};
     char path[PATH_MAX];
     if (process_alive(app, job)) {
         return err_set(err, ERR_CONFLICT, "the supervisor of '%s' is still there", job->name);

@@ -2,6 +2,8 @@
 #include "supervise.h"
 #include "common/clock.h"
 #include "container.h"
+#include "feed.h"
+#include "feed_plan.h"
 #include "files.h"
 #include "transfer.h"
 #include <errno.h>
@@ -26,6 +28,7 @@ enum ending {
     END_MAX_RUNTIME,
     END_MAX_WAIT,
     END_INJECTED,
+    END_INPUT, /* a Pipe channel could not be sent */
     ENDING_COUNT
 };
 
@@ -72,11 +75,13 @@ static void children_reap(struct supervisor *s)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        feeds_reaped(s, pid);
         for (int i = 0; i < s->hosts_n; i++) {
             struct job_host *h = &s->hosts[i];
             if (h->pid == pid) {
                 (void)kill(-pid, SIGKILL); /* its remaining processes end with the container */
                 container_finish(h);
+                feeds_end_host(s, h->k);
                 h->pid = 0;
                 h->exited = true;
                 h->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -158,8 +163,12 @@ static const struct job_host *host_failed(const struct supervisor *s)
 static enum ending ending_now(const struct supervisor *s, usec_t deadline, usec_t inject_at)
 {
     usec_t now = clock_wall_us();
+    char reason[FEED_REASON_MAX + 1];
     if (s->stop) {
         return END_STOPPED;
+    }
+    if (feeds_failed(s, reason)) {
+        return END_INPUT;
     }
     if (now >= deadline) {
         return END_MAX_RUNTIME;
@@ -275,6 +284,10 @@ static bool job_run(struct supervisor *s)
         return false;
     }
     if (!s->stop) {
+        if (!feeds_start(s, &err)) {
+            supervise_mark(s, "end", err.code == ERR_CONFLICT ? "error" : "lost", 0, err.message);
+            return true;
+        }
         supervise_mark(s, "train", "", 0, "");
         for (int i = 0; i < s->hosts_n; i++) {
             if (!container_spawn(s, &s->hosts[i], &err)) {
@@ -286,7 +299,14 @@ static bool job_run(struct supervisor *s)
         if (!hosts_run(s, &ending, &failed)) {
             return false;
         }
+        feeds_end(s);
         checkpoints_save(s);
+    }
+    if (ending == END_INPUT) {
+        char reason[FEED_REASON_MAX + 1];
+        (void)feeds_failed(s, reason);
+        supervise_mark(s, "end", "error", 0, reason);
+        return true;
     }
     if (ending == END_INJECTED) {
         supervise_mark(s, "end", spot_reclaimed(s) ? "interrupted" : "error", 0,
@@ -408,6 +428,11 @@ void supervise_close(struct supervisor *s)
 {
     json_decref(s->spec);
     json_decref(s->synced);
+    for (size_t i = 0; i < s->plans_n; i++) {
+        feed_plan_done(&s->plans[i]);
+    }
+    free(s->plans);
+    free(s->feeders);
     free(s->hosts);
 }
 
@@ -435,7 +460,9 @@ int supervise_main(const char *folder)
             supervise_mark(&s, "end", "lost", 0, "");
         }
     } else if (files_write(begun, STR("begun\n"), &err) && supervise_pump(&s, 0)) {
-        if (job_run(&s)) {
+        bool recorded = job_run(&s);
+        feeds_end(&s);
+        if (recorded) {
             inputs_remove(&s);
         }
     }

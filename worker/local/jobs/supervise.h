@@ -37,8 +37,12 @@ struct supervisor {
     struct job_host *hosts; /* hosts[hosts_n] */
     int inotify_fd;         /* -1: none was to be had, it looks every 200 ms */
     int signal_fd;
-    json_t *synced; /* files equal to their objects; see checkpoints.c */
-    bool stop;      /* asked to end */
+    struct feed_plan *plans; /* plans[plans_n], of the Pipe channels */
+    size_t plans_n;
+    pid_t *feeders;   /* see feed.c; NULL: not started */
+    bool feeder_lost; /* one ended by itself */
+    json_t *synced;   /* files equal to their objects; see checkpoints.c */
+    bool stop;        /* asked to end */
     usec_t stop_at;
 };
 

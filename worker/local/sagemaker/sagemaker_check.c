@@ -132,11 +132,13 @@ static void channel_check(struct request_check *c, const json_t *ch, size_t i)
                        "inputDataConfig.%zu.member.dataSource.s3DataSource.s3Uri", i + 1);
         uri_check(c, s3, "S3Uri", field);
         const char *type = json_string_value(json_object_get(s3, "S3DataType"));
-        if (type == NULL || (strcmp(type, "S3Prefix") != 0 && strcmp(type, "ManifestFile") != 0)) {
+        if (type == NULL || (strcmp(type, "S3Prefix") != 0 && strcmp(type, "ManifestFile") != 0 &&
+                             strcmp(type, "AugmentedManifestFile") != 0)) {
             (void)snprintf(field, sizeof field,
                            "inputDataConfig.%zu.member.dataSource.s3DataSource.s3DataType", i + 1);
             check_fail(c, json_object_get(s3, "S3DataType"), field,
-                       "Member must satisfy enum value set: [ManifestFile, S3Prefix]");
+                       "Member must satisfy enum value set: [AugmentedManifestFile, ManifestFile, "
+                       "S3Prefix]");
         }
     }
 }
@@ -185,10 +187,11 @@ static void algorithm_check(struct request_check *c, const json_t *in)
     (void)check_text(c, a, "TrainingImage", "algorithmSpecification.trainingImage", false, 0, 255);
     const char *mode = check_text(c, a, "TrainingInputMode",
                                   "algorithmSpecification.trainingInputMode", true, 0, 64);
-    if (mode != NULL && strcmp(mode, "File") != 0 && strcmp(mode, "FastFile") != 0) {
+    if (mode != NULL && strcmp(mode, "File") != 0 && strcmp(mode, "FastFile") != 0 &&
+        strcmp(mode, "Pipe") != 0) {
         check_fail(c, json_object_get(a, "TrainingInputMode"),
                    "algorithmSpecification.trainingInputMode",
-                   "Member must satisfy enum value set: [FastFile, File]");
+                   "Member must satisfy enum value set: [FastFile, File, Pipe]");
     }
     words_check(c, a, "ContainerEntrypoint", "algorithmSpecification.containerEntrypoint");
     words_check(c, a, "ContainerArguments", "algorithmSpecification.containerArguments");

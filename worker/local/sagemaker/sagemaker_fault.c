@@ -64,3 +64,16 @@ const json_t *check_part(struct request_check *c, const json_t *o, const char *k
     }
     return v;
 }
+
+void check_word(struct request_check *c, const json_t *o, const char *key, const char *field,
+                const char *const *words)
+{
+    const json_t *v = json_object_get(o, key);
+    const char *word = json_string_value(v);
+    while (word != NULL && *words != NULL && strcmp(*words, word) != 0) {
+        words++;
+    }
+    if (v != NULL && (word == NULL || *words == NULL)) {
+        check_fail(c, v, field, "Member must satisfy enum value set");
+    }
+}

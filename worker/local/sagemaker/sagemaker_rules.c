@@ -29,16 +29,6 @@ static bool is_one_of(const char *word, const char *const *words)
     return *words != NULL;
 }
 
-/* A word of an enum, when it is there. */
-static void check_word(struct request_check *c, const json_t *o, const char *key, const char *field,
-                       const char *const *words)
-{
-    const json_t *v = json_object_get(o, key);
-    if (v != NULL && (!json_is_string(v) || !is_one_of(json_string_value(v), words))) {
-        check_fail(c, v, field, "Member must satisfy enum value set");
-    }
-}
-
 /* Letters, digits and `more`; bytes beyond ASCII pass as letters. */
 static bool made_of(const char *s, const char *more)
 {
@@ -131,29 +121,6 @@ static void check_metrics(struct request_check *c, const json_t *algorithm)
     }
 }
 
-static void check_channel(struct request_check *c, const json_t *list, size_t i)
-{
-    static const char *const modes[] = {"File", "FastFile", NULL}; /* Pipe is not played */
-    static const char *const compressions[] = {"None", "Gzip", NULL};
-    static const char *const wrappers[] = {"None", "RecordIO", NULL};
-    static const char *const spreads[] = {"FullyReplicated", "ShardedByS3Key", NULL};
-    const json_t *ch = json_array_get(list, i);
-    const json_t *s3 = json_object_get(json_object_get(ch, "DataSource"), "S3DataSource");
-    const char *name = text_at(ch, "ChannelName");
-    char field[96];
-    (void)snprintf(field, sizeof field, "inputDataConfig.%zu.member", i + 1);
-    check_word(c, ch, "InputMode", field, modes);
-    check_word(c, ch, "CompressionType", field, compressions);
-    check_word(c, ch, "RecordWrapperType", field, wrappers);
-    check_word(c, s3, "S3DataDistributionType", field, spreads);
-    for (size_t j = 0; name != NULL && j < i; j++) {
-        const char *other = text_at(json_array_get(list, j), "ChannelName");
-        if (other != NULL && strcmp(other, name) == 0) {
-            check_fail(c, json_object_get(ch, "ChannelName"), field, "Duplicate channel name");
-        }
-    }
-}
-
 static void check_ids(struct request_check *c, const json_t *vpc, const char *key, size_t max)
 {
     const json_t *list = json_object_get(vpc, key);
@@ -210,15 +177,12 @@ static void check_retries(struct request_check *c, const json_t *in)
 void sagemaker_rules_fields(struct request_check *c, const json_t *in)
 {
     static const char *const compressions[] = {"GZIP", "NONE", NULL};
-    const json_t *channels = json_object_get(in, "InputDataConfig");
     const json_t *vpc = check_part(c, in, "VpcConfig", "vpcConfig", false);
     const json_t *out = json_object_get(in, "OutputDataConfig");
     const json_t *hook = check_part(c, in, "DebugHookConfig", "debugHookConfig", false);
     sagemaker_rules_tags(c, in);
     check_metrics(c, json_object_get(in, "AlgorithmSpecification"));
-    for (size_t i = 0; i < json_array_size(channels); i++) {
-        check_channel(c, channels, i);
-    }
+    sagemaker_rules_channels(c, in);
     if (vpc != NULL) {
         check_ids(c, vpc, "SecurityGroupIds", 5);
         check_ids(c, vpc, "Subnets", 16);
@@ -264,42 +228,6 @@ static bool disks_ok(struct request *r)
     return true;
 }
 
-/* Gzip and RecordIO are for Pipe, and FastFile reads prefixes. */
-static bool channels_ok(struct request *r)
-{
-    const json_t *algorithm = json_object_get(r->input, "AlgorithmSpecification");
-    const json_t *list = json_object_get(r->input, "InputDataConfig");
-    size_t i;
-    const json_t *ch;
-    json_array_foreach(list, i, ch)
-    {
-        const json_t *s3 = json_object_get(json_object_get(ch, "DataSource"), "S3DataSource");
-        const char *own = text_at(ch, "InputMode");
-        const char *mode = own != NULL ? own : text_at(algorithm, "TrainingInputMode");
-        const char *type = text_at(s3, "S3DataType");
-        const char *compression = text_at(ch, "CompressionType");
-        const char *wrapper = text_at(ch, "RecordWrapperType");
-        if (json_object_get(json_object_get(ch, "DataSource"), "FileSystemDataSource") != NULL) {
-            if (json_object_get(r->input, "VpcConfig") == NULL) {
-                return refuse(r, "VpcConfig must be given for a channel with FileSystemDataSource");
-            }
-            if (strcmp(mode, "File") != 0) {
-                return refuse(r, "FileSystemDataSource supports File input mode only");
-            }
-        }
-        bool pipe_only = (compression != NULL && strcmp(compression, "Gzip") == 0) ||
-                         (wrapper != NULL && strcmp(wrapper, "RecordIO") == 0);
-        if (pipe_only) {
-            return refuse(r, "CompressionType Gzip and RecordWrapperType RecordIO are supported "
-                             "for Pipe input mode only");
-        }
-        if (strcmp(mode, "FastFile") == 0 && type != NULL && strcmp(type, "S3Prefix") != 0) {
-            return refuse(r, "FastFile input mode supports S3DataType S3Prefix only");
-        }
-    }
-    return true;
-}
-
 bool sagemaker_rules_between(struct request *r)
 {
     const json_t *in = r->input;
@@ -321,7 +249,7 @@ bool sagemaker_rules_between(struct request *r)
         return refuse(r, "KeepAlivePeriodInSeconds is not supported when "
                          "EnableManagedSpotTraining is set to true");
     }
-    return disks_ok(r) && channels_ok(r);
+    return disks_ok(r) && sagemaker_rules_channels_between(r);
 }
 
 bool sagemaker_rules_list(struct request *r)

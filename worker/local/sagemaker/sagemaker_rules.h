@@ -16,9 +16,16 @@ const char *check_text(struct request_check *c, const json_t *o, const char *key
 /* The structure at key; NULL when it is absent or not an object (reported when required). */
 const json_t *check_part(struct request_check *c, const json_t *o, const char *key,
                          const char *field, bool required);
+/* A word of an enum, when it is there; the list ends with NULL. */
+void check_word(struct request_check *c, const json_t *o, const char *key, const char *field,
+                const char *const *words);
 
 /* Faults of single fields. */
 void sagemaker_rules_fields(struct request_check *c, const json_t *in);
+/* Faults of the channels of InputDataConfig, and what may not be together in one. The second comes
+ * after all faults of fields; false: answered. */
+void sagemaker_rules_channels(struct request_check *c, const json_t *in);
+bool sagemaker_rules_channels_between(struct request *r);
 /* Faults of a channel's FileSystemDataSource. */
 void sagemaker_rules_mount(struct request_check *c, const json_t *source, const char *field);
 /* Patterns and repeated keys of `Tags`. */
