@@ -94,6 +94,9 @@ static void read_file_system(struct spec_reader *r, const struct spec_node *p,
     c->file_system = c->file_system == NULL ? "" : c->file_system;
     read_word(r, p, "file_system_type", types, ARRAY_LEN(types), &c->file_system_type);
     read_word(r, p, "access", accesses, ARRAY_LEN(accesses), &c->access);
+    if (spec_child(r, p, "content_type", false, &at)) {
+        (void)spec_text(r, &at, BRACES_VARS, 256, &c->content_type);
+    }
     if (spec_child(r, p, "path", true, &at) &&
         spec_text(r, &at, BRACES_VARS, SPEC_STRING_MAX, &c->directory) && c->directory[0] != '/') {
         spec_fault(r, &at, "pattern", "/MOUNT/folder; FSx says MountName in DescribeFileSystems",
@@ -107,6 +110,30 @@ static void read_file_system(struct spec_reader *r, const struct spec_node *p,
     }
 }
 
+/* A file system of the campaign is mounted: it has nothing of what S3 channels have. */
+static void check_mounted(struct spec_reader *r, const struct spec_node *p)
+{
+    static const char *const keys[] = {"type",           "spread",       "compression",
+                                       "record_wrapper", "shuffle_seed", "attributes"};
+    struct spec_node at;
+    if (spec_child(r, p, "mode", false, &at) && strcmp(at.node->text, "File") != 0) {
+        spec_fault(r, &at, "conflict", "mode: File", "file systems are mounted: mode File");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        if (spec_child(r, p, keys[i], false, &at)) {
+            spec_fault(r, &at, "conflict", "leave it out", "'%s' is for channels of S3", keys[i]);
+        }
+    }
+}
+
+/* True when the text can be the URI of an object. */
+static bool names_object(const char *from)
+{
+    size_t n = strlen(from);
+    bool literal = strchr(from, '{') == NULL;
+    return n > 0 && from[n - 1] != '/' && (!literal || strchr(from + strlen("s3://"), '/') != NULL);
+}
+
 /* Rules of one S3 channel. Its mode is its own or the job's. */
 static void check_s3(struct spec_reader *r, const struct spec_node *p,
                      const struct spec_training *t, const struct spec_channel *c)
@@ -114,7 +141,10 @@ static void check_s3(struct spec_reader *r, const struct spec_node *p,
     const char *mode = c->mode != NULL ? c->mode : t->input_mode;
     bool pipe = strcmp(mode, "Pipe") == 0;
     bool augmented = strcmp(c->type, "AugmentedManifestFile") == 0;
-    if (augmented && !pipe) {
+    if (strcmp(c->type, "S3Prefix") != 0 && !names_object(c->from)) {
+        spec_fault(r, p, "pattern", "from: \"s3://bucket/lists/part.manifest\"",
+                   "type %s needs one object, '%.80s' is a prefix", c->type, c->from);
+    } else if (augmented && !pipe) {
         spec_fault(r, p, "conflict", "mode: Pipe", "an augmented manifest comes in mode Pipe only");
     } else if (augmented && c->attributes_n == 0) {
         spec_fault(r, p, "required", "attributes: [source-ref, class]",
@@ -164,7 +194,9 @@ static void read_s3(struct spec_reader *r, const struct spec_node *p, const stru
         (void)spec_texts(r, &at, BRACES_VARS, SPEC_ATTRIBUTES_MAX, 256, c->attributes,
                          &c->attributes_n);
     }
-    if (r->faults->n == before) {
+    if (r->faults->n == before && c->lustre_stage != NULL) {
+        check_mounted(r, p);
+    } else if (r->faults->n == before) {
         check_s3(r, p, t, c);
     }
 }

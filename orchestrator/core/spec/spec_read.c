@@ -339,7 +339,7 @@ bool spec_text(struct spec_reader *r, const struct spec_node *p, enum braces bra
         return wrong_type(r, p, "text", scalar ? "put it in quotes" : "write one string");
     }
     if (p->node->text_n == 0) {
-        spec_fault(r, p, "required", "", "empty text");
+        spec_fault(r, p, "required", "write some text, or leave it out", "empty text");
         return false;
     }
     return text_of(r, p, braces, max, ret);
@@ -468,7 +468,7 @@ bool spec_texts(struct spec_reader *r, const struct spec_node *p, enum braces br
         *ret_n = 1;
         return true;
     }
-    if (!spec_is_list(r, p, max_n, "")) {
+    if (!spec_is_list(r, p, max_n, "a shorter list")) {
         return false;
     }
     bool good = true;

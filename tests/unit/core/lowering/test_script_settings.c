@@ -164,6 +164,10 @@ static const struct {
      "\"InputMode\":\"File\"}]"},
     {SCRIPT "    input: {a: \"{uri}\"}\n", "InputDataConfig.0.DataSource.S3DataSource.S3Uri",
      "\"s3://acme/a \\\"b\\\".parquet\""},
+    {SCRIPT "    input: {a: {file_system: fs-0123456789abcdef0, path: /m/x, content_type: a/b}}\n",
+     "InputDataConfig.0.ContentType", "\"a/b\""},
+    {SCRIPT "    input_mode: Pipe\n    input: {a: {from: \"{uri}\", shuffle_seed: 0}}\n",
+     "AlgorithmSpecification.TrainingInputMode", "\"Pipe\""},
     {SCRIPT "    input: {a: {file_system: fs-0123456789abcdef0, path: /m/x, access: rw}}\n",
      "InputDataConfig.0.DataSource",
      "{\"FileSystemDataSource\":{\"FileSystemId\":\"fs-0123456789abcdef0\","

@@ -73,6 +73,14 @@ static const struct mistake {
     {"lustre:volume", "lustre:volum", "unknown_stage", 15, "volume"},
     {"lustre:volume", "lustre:train", "unknown_stage", 15, "volume"},
     {"lustre:volume", "lustre:volume/../x", "pattern", 15, "folder"},
+    {"\"lustre:volume\"", "{from: \"lustre:volume\", mode: Pipe}", "conflict", 15, "mounted"},
+    {"\"lustre:volume\"", "{from: \"lustre:volume\", mode: FastFile}", "conflict", 15, "File"},
+    {"\"lustre:volume\"", "{from: \"lustre:volume\", compression: None}", "conflict", 15,
+     "compression"},
+    {"\"lustre:volume\"", "{from: \"lustre:volume\", shuffle_seed: 1}", "conflict", 15, "S3"},
+    {"\"lustre:volume\"", "{from: \"lustre:volume\", attributes: [a]}", "conflict", 15, "S3"},
+    {"{data: \"lustre:volume\"}", "{data: \"lustre:volume\"}\n    input_mode: Pipe", "conflict", 15,
+     "input_mode: File"},
     {"    input:", "    input_mode: FastFile\n    input:", "conflict", 16, "input_mode: File"},
 };
 
