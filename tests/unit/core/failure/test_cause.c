@@ -102,6 +102,13 @@ static void test_cause__further_wordings(void **state)
          "does not exist",
          "bad_input"},
         {"ClientError: Data download failed:failed to download data. NoSuchKey (404)", "bad_input"},
+        {"ClientError: Data download failed:Line 2 of the augmented manifest: it has no attribute "
+         "'class' 's3://b/a.manifest'",
+         "bad_input"},
+        {"ClientError: Data download failed:Line 1 of the augmented manifest: s3://b/x: Failed to "
+         "download data. AccessDenied (403) 's3://b/a.manifest'",
+         "access_denied"},
+        {"ClientError: Data download failed:The gzip file is corrupt 's3://b/x.gz'", "bad_input"},
         {"AlgorithmError: ExecuteUserScriptError:\nOutOfMemory: Process killed by SIGKILL (signal "
          "9), exit code: 137",
          "oom"},
