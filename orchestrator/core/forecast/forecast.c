@@ -238,7 +238,8 @@ static void put_needs(const struct forecast_setup *f, struct forecast *ret)
 /* More than fits the bounds; the caller may have left the rest out. */
 static bool too_large(const struct forecast_input *in)
 {
-    if (in->too_large || in->stages_n > FORECAST_STAGES_MAX) {
+    if (in->too_large || in->stages_n > FORECAST_STAGES_MAX ||
+        in->campaigns_n > FORECAST_CAMPAIGNS_MAX || in->projects_n > FORECAST_CAMPAIGNS_MAX) {
         return true;
     }
     size_t parts = 0;

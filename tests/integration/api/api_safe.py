@@ -371,6 +371,15 @@ def large(t, pg):
     t.ok(f["remaining"] == n and abs(f["ends_in_seconds"] / want - 1) < 0.05 and abs(f["parts_per_hour"] / (n / want * 3600) - 1) < 0.05, "nine million parts on 20 slots are forecast", f)
     f = a.get(f"/v1/campaigns/{ids[1]}/forecast")[1]
     t.ok(250 <= f["ends_in_seconds"] <= 2000, "and two parts beside them, which have half of the slots", f)
+    a.sql("INSERT INTO project (name) SELECT 'p' || i FROM generate_series(1, 4200) i; UPDATE stage_run SET done = done + 1, waiting = waiting - 1")  # more than a forecast takes in
+    word = "too large to forecast"
+    status, f, _ = a.get(f"/v1/campaigns/{ids[1]}/forecast?what_if=slots=8")
+    t.ok(status == 200 and f["reason"] == word and f["ends_in_seconds"] is None and f["campaign"]["known"] is f["what_if"]["known"] is False, f"{word}: an answer that says so", (status, f))
+    for query in ("", "&what_if=slots=8"):
+        status, f, _ = a.call("POST", "/v1/campaigns?dry_run=true" + query, spec("third", "{from: api}", "    expect: {duration: 70s}").encode(), {"Content-Type": "application/yaml"})
+        t.ok(status == 200 and f["dry_run"] and f["forecast"]["known"] is False and f["forecast"]["reason"] == word, f"a dry run{query} has all but the forecast", (status, f))
+    status, f, _ = a.get(f"/v1/campaigns/{ids[1]}/parts/0/why")
+    t.ok(status == 200 and f["reason"] and f.get("starts") is None, "why a part waits is said without a start", (status, f))
     code, log = a.close()
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 

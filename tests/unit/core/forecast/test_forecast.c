@@ -438,6 +438,14 @@ static void test_forecast__what_is_out_of_reach_is_said_and_no_error(void **stat
     struct forecast f = run(w);
     assert_true(f.too_large && !f.known);
     w->in.stages_n = 1;
+    int *const counts[] = {&w->in.campaigns_n, &w->in.projects_n};
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        int n = *counts[i];
+        *counts[i] = FORECAST_CAMPAIGNS_MAX + 1;
+        f = run(w);
+        assert_true(f.too_large && !f.known);
+        *counts[i] = n;
+    }
     s->parts_n = FORECAST_PARTS_MAX + 1;
     f = run(w);
     assert_true(f.too_large && !f.known);
