@@ -1,7 +1,8 @@
 """One campaign driven by droverds built with a sanitizer. Aim: no report, no leak, no race under full load.
 Method: two droverds of the variant; readers request every page and hold event streams while the campaign
 runs with lost, broken and slow replies; the leader gets SIGTERM with AWS calls of every kind in flight,
-the other one at the end; both must end with status 0. usage: bash tests/sanitize.sh asan|tsan python3
+the other one at the end; both must end with status 0. Campaigns are held, cancelled and archived, and
+droverds stopped, while S3 is asked whether their parts are done already. usage: bash tests/sanitize.sh asan|tsan python3
 tests/integration/controller/sanitized.py
 """
 import http.client
@@ -18,6 +19,18 @@ from kit.stack import Stack
 tap = Tap()
 over = threading.Event()
 PARTS = 8
+DELAY_S = 4  # of what S3 says about parts that may be done
+# Slow replies make sure that a stop meets calls in flight; broken ones exercise the error paths.
+FAULTS = (
+    {"operation": "GetObject", "kind": "slow", "times": 1000, "delay_seconds": DELAY_S, "name_contains": "gone-"},
+    {"operation": "CreateTrainingJob", "kind": "drop_after", "probability": 0.2, "times": 1000, "seed": 7},
+    {"operation": "DescribeTrainingJob", "kind": "half_body", "probability": 0.1, "times": 1000, "seed": 8},
+    {"operation": "ListTrainingJobs", "kind": "wrong_json", "probability": 0.2, "times": 1000, "seed": 9},
+    {"operation": "ListObjectsV2", "kind": "slow", "probability": 0.5, "times": 1000, "delay_seconds": 2, "seed": 10},
+    {"operation": "GetObject", "kind": "slow", "probability": 0.2, "times": 1000, "delay_seconds": 2, "seed": 11},
+    {"operation": "GetLogEvents", "kind": "slow", "probability": 0.5, "times": 1000, "delay_seconds": 1, "seed": 12},
+    {"operation": "ListServiceQuotas", "kind": "html_error", "probability": 0.2, "times": 1000, "seed": 13},
+)
 REPORT = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:", "WARNING: ThreadSanitizer", "FATAL: ThreadSanitizer", "assertion failed")
 
 
@@ -69,17 +82,43 @@ def end_of(s, i, what):
     tap.ok(status == 0 and not reports, f"{what}: status 0 and no report", f"{status} {reports} " + text[min([text.find(k) for k in reports], default=-2000):])
 
 
+def checked(s, name, done, kind="ml.c5.xlarge"):
+    """A campaign whose parts are skipped when `done` is there."""
+    return s.submit(s.campaign(name=name, stage_extra="    done_if: {manifest: \"s3://drover-test/" + done + "/{part:05d}/\"}").replace("ml.c5.xlarge", kind))
+
+
+def asked(s, folder, seconds):
+    """Was S3 asked about parts below the folder so lately that it has not answered?"""
+    return any(r["operation"] == "GetObject" and folder in r["name"] and r["time"] > time.time() - seconds for r in s.oracle("wire-log")["requests"])
+
+
+def drops(s, made):
+    """Campaigns that go away as soon as they can while S3 is asked about their parts, and one whose parts are half there beside them."""
+    gone = []
+    for folder in ("gone-cancelled", "gone-held"):
+        cid = checked(s, folder, folder, "ml.m5.large")  # no slot is theirs
+        wait_for(lambda f=folder: asked(s, f, DELAY_S / 2), 60, "questions about its parts")
+        if folder == "gone-held":
+            s.api("POST", f"/campaigns/{cid}:hold", {"selector": {"state": "waiting"}})
+        s.api("POST", f"/campaigns/{cid}:cancel", {})
+        gone.append(cid)
+    half = checked(s, "half", f"images-{made[2:]}")
+    for i in range(0, PARTS, 2):
+        os.remove(f"{s.dir}/aws/s3/drover-test/images-{made[2:]}/{i:05d}/_manifest.json")
+    for cid in gone:
+        c = wait_for(lambda c=cid: s.ended(c), 60, "the end of a campaign whose parts are asked about", step=0.05)
+        tap.ok(c["state"] == "cancelled" and c["parts"]["cancelled"] == PARTS, "a campaign whose parts are asked about is cancelled whole", c)
+        s.api("POST", f"/campaigns/{cid}:archive", {})
+    c = wait_for(lambda: s.ended(half), 150, "the end of the campaign whose parts are half there", step=0.3)
+    tap.ok(c["state"] == "succeeded" and c["parts"]["skipped"] + c["parts"]["done"] == PARTS and c["parts"]["skipped"] >= PARTS // 2, "parts that are there are skipped, the others made", c)
+    ours = [j["name"] for j in s.oracle("jobs")["jobs"] if any(j["name"].startswith(f"t-{g[2:]}-") for g in gone)]
+    tap.ok(not ours, "no job was made of those that are gone", ours)
+
+
 def drive(s):
     s.start_pg()
     s.start_local()
-    # Slow replies make sure that a stop meets calls in flight; broken ones exercise the error paths.
-    s.faults({"operation": "CreateTrainingJob", "kind": "drop_after", "probability": 0.2, "times": 1000, "seed": 7},
-             {"operation": "DescribeTrainingJob", "kind": "half_body", "probability": 0.1, "times": 1000, "seed": 8},
-             {"operation": "ListTrainingJobs", "kind": "wrong_json", "probability": 0.2, "times": 1000, "seed": 9},
-             {"operation": "ListObjectsV2", "kind": "slow", "probability": 0.5, "times": 1000, "delay_seconds": 2, "seed": 10},
-             {"operation": "GetObject", "kind": "slow", "probability": 0.2, "times": 1000, "delay_seconds": 2, "seed": 11},
-             {"operation": "GetLogEvents", "kind": "slow", "probability": 0.5, "times": 1000, "delay_seconds": 1, "seed": 12},
-             {"operation": "ListServiceQuotas", "kind": "html_error", "probability": 0.2, "times": 1000, "seed": 13})
+    s.faults(*FAULTS)
     for i in (0, 1):
         s.start_droverd(i)
     lead = wait_for(lambda: None if s.leader() is None else [s.leader()], 40, "a leader")[0]
@@ -102,6 +141,7 @@ def drive(s):
         # Everything has ended here, so every part's jobs can be counted.
         s.check_wire(tap)
         s.check_invoice(tap)
+        drops(s, cid)
         last = s.submit(name="last")  # still runs when everything stops
         wait_for(lambda: s.api("GET", f"/campaigns/{last}")["parts"]["active"] > 0, 60, "a job of it")
     finally:
@@ -110,11 +150,13 @@ def drive(s):
             t.join()
     missing = [p for p, got in seen.items() if not got]
     tap.ok(seen.get("events", 0) > 5 and not missing, f"the readers saw every page and {seen.get('events', 0)} events", missing)
-    for i in (1 - lead, lead):
-        end_of(s, i, f"droverd {i} told to stop with jobs alive ({VARIANT})")
+    end_of(s, 1 - lead, f"the other told to stop with jobs alive ({VARIANT})")
+    checked(s, "last-checked", "gone-too", "ml.m5.large")
+    wait_for(lambda: asked(s, "gone-too", DELAY_S / 2), 60, "a question about its parts, which has no answer yet")
+    end_of(s, lead, f"the leader told to stop with jobs alive and S3 asked about parts ({VARIANT})")
 
 
-with Stack("sanitized", parts=PARTS, rows=6, lease_us=4000000) as stack:
+with Stack("sanitized", parts=PARTS, rows=6, lease_us=4000000, quotas={"ml.c5.xlarge": 4, "ml.m5.large": 0}) as stack:
     drive(stack)
     texts = "".join(open(os.path.join(stack.dir, f)).read() for f in os.listdir(stack.dir) if f.startswith("droverd") and f.endswith(".log"))
     tap.ok('"event":"droverd_started"' in texts and not [k for k in REPORT if k in texts], "no sanitizer said anything in any log")
