@@ -15,6 +15,13 @@ static usec_t plus(usec_t t, int64_t span_us)
     return t == USEC_NEVER || __builtin_add_overflow(t, span_us, &sum) ? USEC_NEVER : sum;
 }
 
+/* What does not fit ends at the last that does. */
+static int64_t span_of(double us)
+{
+    const double most = 0x1p63;
+    return us >= most ? INT64_MAX : us <= -most ? -INT64_MAX : (int64_t)us;
+}
+
 void reservation_end_at(int instances, usec_t at_us, struct reservation_end *ret)
 {
     ret->instances = instances;
@@ -47,7 +54,7 @@ void reservation_end_spread(int instances, usec_t p50_us, usec_t p90_us,
     ret->instances = instances;
     ret->learned = true;
     for (int i = 0; i <= KNOT_P99; i++) {
-        ret->at_us[i] = plus(p50_us, (int64_t)(z[i] * step));
+        ret->at_us[i] = plus(p50_us, span_of(z[i] * step));
     }
     tail(ret);
 }
@@ -73,8 +80,8 @@ void reservation_end_model(const struct duration *d, uint32_t size_mb, int insta
     for (int i = 0; i <= KNOT_P99; i++) {
         double run_us = (double)duration_remaining_us(d, size_mb, elapsed_us, percent[i]);
         double off_us = copysign(hypot(run_us - mid_us, z[i] * doubt_us), z[i]);
-        int64_t slow_us = start_us / 24 * i + RESERVATION_SEEN_US;
-        ret->at_us[i] = plus(now_us + start_us + slow_us, (int64_t)fmax(mid_us + off_us, 0));
+        usec_t seen_us = plus(plus(now_us + start_us, start_us / 24 * i), RESERVATION_SEEN_US);
+        ret->at_us[i] = plus(seen_us, span_of(fmax(mid_us + off_us, 0)));
     }
     tail(ret);
     for (int i = 0; i < RESERVATION_KNOTS; i++) {

@@ -77,8 +77,12 @@ void sched_backfill_task_end(const struct sched_work *w, const struct sched_try 
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     int64_t start_s = t->pool_i >= 0 ? s->warm_start_s : s->cold_start_s;
     start_s = start_s > 0 ? start_s : SCHED_COLD_START_S;
-    usec_t from_us = at_us + start_s * USEC_PER_SEC;
-    usec_t last_us = from_us + (t->max_runtime_s + COST_STOP_GRACE_S) * USEC_PER_SEC;
+    usec_t from_us = USEC_NEVER;
+    usec_t last_us = USEC_NEVER;
+    if (!add_i64(at_us, start_s * USEC_PER_SEC, &from_us) ||
+        !add_i64(from_us, (t->max_runtime_s + COST_STOP_GRACE_S) * USEC_PER_SEC, &last_us)) {
+        last_us = USEC_NEVER;
+    }
     reservation_end_model(s->duration, t->task.size_mb, s->stage->instance_count, from_us, last_us,
                           w->view->now_us, ret);
 }

@@ -63,7 +63,7 @@ static size_t slot_waits(const struct sched_work *w, int stage_i, int64_t free_n
         if (n == TAIL_PACKING_SLOTS_MAX) {
             return 0;
         }
-        ret[n++] = MAX(1, j->end_p50_us - w->view->now_us);
+        ret[n++] = MIN(MAX(1, j->end_p50_us - w->view->now_us), DURATION_LONGEST_US);
     }
     qsort(ret, n, sizeof *ret, by_time);
     return n;

@@ -384,6 +384,40 @@ def large(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+BIG = 2**63 - 1
+OF_A_STAGE = ((f"instance_count: {BIG}", "from 1 to 256"), ("instance_count: 1e30", "from 1 to 256"), (f"volume_gb: {BIG}", "from 1 to 2000"), (f"limits: {{parts: {BIG}}}", "from 1 to 1000000"),
+              ("max_runtime: 2000000000h", "not within 1 to 2419200 seconds"), (f"min_runtime: {BIG}s", "not within 1 to 2419200 seconds"), (f"expect: {{duration: {BIG}h}}", "a duration with its unit"),
+              (f"warm_pool: {{keep_alive: {BIG}h}}", "from 1s to 60m"), (f"warm_pool: {{max_idle_cost: {BIG} USD}}", "an amount like"))
+OF_LIMITS = ({"parts": BIG}, {"instances": {"ml.c5.xlarge": BIG}}, {"parts": 2**64}, {"budget": {"total": f"{BIG} USD"}})
+
+
+def absurd(t, pg):
+    """Counts, times and amounts near the end of what 64 bits hold are refused with what would fit; nothing that is taken overflows."""
+    a = Api(pg)
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 9223372036854775807)")
+    dry = lambda text, query="": a.call("POST", "/v1/campaigns?dry_run=true" + query, text.encode(), {"Content-Type": "application/yaml"})[:2]  # noqa: E731
+    for line, fits in OF_A_STAGE:
+        text = spec("x", "{from: api}", "    " + line)
+        s, b = dry(text.replace("    max_runtime: 1h\n", "") if line.startswith("max_runtime") else text)
+        e = [e for e in b.get("errors", []) if e["pointer"].startswith("stages.download." + line.split(":")[0])]
+        t.ok(s == 422 and len(e) == 1 and fits in json.dumps(e), f"{line[:50]}: refused with what fits", (s, b))
+    for line in (f"limits: {{instances: {{ml.c5.xlarge: {BIG}}}}}", f"budget: {{total: {BIG} USD}}"):
+        s, b = dry(spec("x", "{from: api}", top=line))
+        t.ok(s == 422 and len(b["errors"]) == 1, f"{line[:50]}: refused", (s, b))
+    for body in OF_LIMITS:
+        s, b, _ = a.call("PATCH", "/v1/limits", json.dumps(body).encode(), {"If-Match": "*"})
+        t.ok(s in (400, 422) and b["detail"], f"a limit of {json.dumps(body)[:60]} is refused", (s, b))
+    text = spec("x", "{from: api}", "    expect: {duration: 70s}")
+    for query in (f"slots={BIG}", f"parts={2**64}"):
+        s, b = dry(text, "&what_if=" + query)
+        t.ok(s == 422 and b["errors"], f"what if {query[:30]}: refused", (s, b))
+    a.sql("UPDATE price SET musd_per_hour = 9000000000000000000")
+    s, b = dry(text)
+    t.ok(s == 422 and b["code"] == "overflow" and "micro-USD an hour cost more than fits" in b["detail"], "a price whose worst case does not fit is said to be one", (s, b))
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def login(a, tok):
     """Cookie and CSRF value of a new session."""
     s, b, h = a.post("/v1/login", {"token": tok}, token=False)
@@ -660,7 +694,7 @@ def audit(t, pg):
 
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, large, sessions, tokens, audit, keys, dear):
+    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, large, absurd, sessions, tokens, audit, keys, dear):
         if only in check.__name__:
             check(t, pg)
 

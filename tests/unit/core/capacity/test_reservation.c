@@ -280,9 +280,53 @@ static void test_gang__backfill_stops_where_the_promise_gets_unlikely(void **sta
     assert_true(reservation_may_pass(&g, &o, &sure, 1));
 }
 
+static void assert_in_order(const struct reservation_end *e)
+{
+    for (int i = 1; i < RESERVATION_KNOTS; i++) {
+        assert_true(e->at_us[i] >= e->at_us[i - 1]);
+    }
+}
+
+/* Times near the end of what fits never come to lie before now, and nothing overflows (UBSan). */
+static void test_gang__absurd_times_and_sizes(void **state)
+{
+    (void)state;
+    static const usec_t times[] = {0, T0, INT64_MAX / 25, INT64_MAX / 3, INT64_MAX - 1, USEC_NEVER};
+    AUTO_FREE struct duration *d = xcalloc(1, sizeof *d);
+    duration_init(d, DURATION_LONGEST_US);
+    for (uint32_t mb = 1; mb <= 40; mb++) {
+        duration_learn(d, UINT32_MAX - mb, DURATION_LONGEST_US - mb * SEC);
+    }
+    duration_fit(d);
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(times); k++) {
+            struct reservation_end e[2];
+            usec_t at = 0;
+            reservation_end_model(d, UINT32_MAX, INT32_MAX, times[i], times[k], T0, &e[0]);
+            assert_in_order(&e[0]);
+            assert_true(e[0].at_us[0] >= T0);
+            assert_true(times[k] < times[i] || e[0].at_us[RESERVATION_KNOTS - 1] >= times[i]);
+            reservation_end_spread(INT32_MAX, times[i], MAX(times[i], times[k]), &e[1]);
+            assert_in_order(&e[1]);
+            assert_true(e[1].at_us[RESERVATION_KNOTS - 1] >= times[i]);
+            assert_true(reservation_end_by(&e[1], T0) >= 0 && reservation_end_by(&e[1], T0) <= 1);
+            bool starts = reservation_start(INT32_MAX, e, 2, RESERVATION_PROMISE, T0, &at);
+            assert_true(!starts || at >= T0);
+        }
+    }
+    struct reservation_odds o;
+    reservation_odds_init(&o, INT64_MAX);
+    reservation_odds_add(&o, INT32_MAX, 0.5);
+    assert_near(reservation_odds_met(&o), 1, 1e-9);
+    reservation_odds_init(&o, INT64_MIN);
+    reservation_odds_add(&o, INT32_MAX, 0.5);
+    assert_near(reservation_odds_met(&o), 0, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gang__absurd_times_and_sizes),
         cmocka_unit_test(test_gang__chances_are_those_of_every_subset),
         cmocka_unit_test(test_gang__many_spare_are_near_the_exact_count),
         cmocka_unit_test(test_gang__an_end_lies_where_its_quantiles_say),

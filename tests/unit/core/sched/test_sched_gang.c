@@ -411,9 +411,52 @@ test_sched_place__capacity_moves_down_the_ladder_and_says_when_to_look_again(voi
     gang_world_free(g);
 }
 
+/* Counts, prices, times and a kept promise near the end of what fits: no sum overflows (UBSan), and
+ * nothing starts that does not fit. */
+static void test_sched_gang__absurd_sizes_and_times(void **state)
+{
+    (void)state;
+    static const int64_t most[] = {10, INT32_MAX, INT64_MAX / 2, INT64_MAX - 1, INT64_MAX};
+    static const usec_t ends[] = {NOW + MIN_US, INT64_MAX / 2, INT64_MAX - 1, USEC_NEVER};
+    for (size_t i = 0; i < ARRAY_LEN(most) * ARRAY_LEN(ends) * 4; i++) {
+        struct gang_world *g = gang_world_new(20, 2);
+        int64_t n = most[i % ARRAY_LEN(most)];
+        usec_t end_us = ends[i / ARRAY_LEN(most) % ARRAY_LEN(ends)];
+        size_t kind = i / ARRAY_LEN(most) / ARRAY_LEN(ends);
+        g->w->stage[g->large].instance_count = (int)MIN(n, INT32_MAX);
+        g->w->slots[0].quota = n;
+        g->w->slots[0].price_musd_per_hour = kind == 1 ? n : 1;
+        add_jobs(g, 3, 20);
+        for (int k = 0; k < 3; k++) {
+            g->jobs[k].stage_id = g->w->stages[g->small].stage_id;
+            g->jobs[k].instances = kind == 2 ? INT32_MAX : 1;
+            g->jobs[k].end_p50_us = g->jobs[k].end_p90_us = g->jobs[k].last_us = end_us;
+        }
+        g->w->slots[0].held = kind == 2 ? n : 3;
+        if (kind == 3) {
+            g->gang[g->large] = (struct reservation){.task_id = 1,
+                                                     .instances = INT32_MAX,
+                                                     .since_us = NOW,
+                                                     .promised_us = end_us,
+                                                     .expected_us = end_us,
+                                                     .latest_us = end_us,
+                                                     .target_us = end_us,
+                                                     .owed = INT64_MAX};
+        }
+        for (int turn = 0; turn < 2; turn++) {
+            const struct sched_plan *p = plan(g);
+            assert_true(p->wake_us > NOW);
+            assert_true(kind != 2 || p->launches_n == 0);
+            assert_true(p->launches_n <= n);
+        }
+        gang_world_free(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sched_gang__absurd_sizes_and_times),
         cmocka_unit_test(test_sched_gang__is_promised_a_start_that_never_moves_later),
         cmocka_unit_test(test_sched_gang__what_ends_before_the_promise_runs_meanwhile),
         cmocka_unit_test(test_sched_gang__nothing_passes_what_nothing_could_be_promised_for),
