@@ -186,6 +186,17 @@ def test_list_omits_and_unknown_status(l):
     same(["Environment" in l.describe("p-1") for _ in range(2)], [False, True])
 
 
+def test_bill_late__comes_some_time_after_the_end(l):
+    l.run("b")
+    l.faults({"operation": "DescribeTrainingJob", "kind": "bill_late", "probability": 1, "delay_seconds": 86400})
+    for _ in range(2):
+        d = l.describe("b")
+        same((d["TrainingJobStatus"], "TrainingEndTime" in d, "BillableTimeInSeconds" in d), ("Completed", True, False))
+    same(l.get("invoice")["total"]["seconds"] > 0, True)
+    l.faults({"operation": "DescribeTrainingJob", "kind": "bill_late", "probability": 1, "delay_seconds": 0})
+    same("BillableTimeInSeconds" in l.describe("b"), True)  # its time is over
+
+
 def test_looping_next_token__never_ends(l):
     l.run("p-1")
     l.faults({"operation": "ListTrainingJobs", "kind": "looping_next_token", "times": 3})
@@ -384,6 +395,7 @@ run([(t, c) for t, c in [
     (test_ghost_job__appears_beside_or_in_the_place_of_ours, {}),
     (test_stale_describe__shows_the_past, {}),
     (test_list_omits_and_unknown_status, {}),
+    (test_bill_late__comes_some_time_after_the_end, {}),
     (test_looping_next_token__never_ends, {}),
     (test_half_body_wrong_json_html__the_effect_is_there, {}),
     (test_half_body__of_an_object_and_errors_under_200, {}),

@@ -175,6 +175,10 @@ void sagemaker_describe(struct request *r)
     if (f != NULL && f->kind == FAULT_NO_ENVIRONMENT) {
         (void)json_object_del(o, "Environment");
     }
+    if (f != NULL && f->kind == FAULT_BILL_LATE &&
+        at < job->ended + fault_delay_us(f, 60 * USEC_PER_SEC)) {
+        (void)json_object_del(o, "BillableTimeInSeconds");
+    }
     if (f != NULL && f->kind == FAULT_UNKNOWN_STATUS) {
         (void)json_object_set_new(o, "TrainingJobStatus", json_string("Hibernating"));
         (void)json_object_set_new(o, "SecondaryStatus", json_string("Hibernating"));
