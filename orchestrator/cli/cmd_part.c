@@ -13,6 +13,7 @@ static void tries_print(const struct cli *cli, const json_t *list)
 {
     struct text_table t = {0};
     struct text_table why = {0};
+    bool estimated = false;
     static const char *const heads[] = {"TRY", "STATE", "CAUSE", "USD", "SECONDS", "JOB"};
     static const char *const why_heads[] = {"TRY", "STARTED", "REASON"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
@@ -25,10 +26,13 @@ static void tries_print(const struct cli *cli, const json_t *list)
     json_t *a;
     json_array_foreach(list, i, a)
     {
-        char n[TEXT_N], s[TEXT_N], at[TEXT_N], usd[TEXT_N];
+        char n[TEXT_N], s[TEXT_N], at[TEXT_N], usd[TEXT_N], cost[TEXT_N + 1];
+        bool guess = json_is_true(json_object_get(a, "estimated"));
+        estimated |= guess;
         (void)number(jint(a, "n"), n);
-        table_row(&t, (const char *const[]){n, jstr(a, "state"), jstr(a, "cause"),
-                                            money(jint(a, "cost_micro_usd"), usd),
+        (void)snprintf(cost, sizeof cost, "%s%s", guess ? "~" : "",
+                       money(jint(a, "cost_micro_usd"), usd));
+        table_row(&t, (const char *const[]){n, jstr(a, "state"), jstr(a, "cause"), cost,
                                             number(jint(a, "billable_seconds"), s),
                                             jstr(a, "job_name")});
         table_row(&why,
@@ -36,6 +40,9 @@ static void tries_print(const struct cli *cli, const json_t *list)
     }
     table_print(cli, &t);
     table_print(cli, &why);
+    if (estimated) {
+        (void)printf("~: estimated, at most; SageMaker has not told what it bills\n");
+    }
 }
 
 /* How long each phase of the attempts took. */

@@ -1,6 +1,7 @@
 /* Act: ask the protocol of every due attempt what to do, do it, turn answers into facts. */
 #include "aws_actions.h"
 #include "attempt.h"
+#include "bills.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
@@ -302,6 +303,7 @@ void aws_actions_tick(struct controller *c)
     if (c->leading) {
         progress_tick(c, &wake_us);
         strays_tick(c, &wake_us);
+        bills_tick(c, &wake_us);
         resource_sweep_tick(c, &wake_us);
         resource_strays_tick(c, &wake_us);
         endpoints_tick(c, &wake_us);

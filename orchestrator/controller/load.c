@@ -3,6 +3,7 @@
 #include "load.h"
 #include "archive_export.h"
 #include "attempt.h"
+#include "bills.h"
 #include "calls.h"
 #include "common/clock.h"
 #include "common/json.h"
@@ -44,6 +45,7 @@ void view_free(struct controller *c)
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
     strays_cancel(c);
+    bills_cancel(c);
     resource_sweep_cancel(c);
     resource_strays_cancel(c);
     endpoints_cancel(c);
@@ -351,6 +353,7 @@ static bool read_versions(struct controller *c, void *arg, struct err *err)
            (c->state.strays_n == 0 || strays_read(c, err)) &&
            (c->state.resource_strays_n == 0 || resource_strays_read(c, err)) &&
            (c->state.pools_n == 0 || pool_ends_read(c, err)) &&
+           (!c->state.bills_unread || bills_read(c, err)) &&
            (c->state.endpoints_n == 0 || endpoints_read(c, err)) &&
            (c->state.filesystems_n == 0 || filesystems_read(c, err)) &&
            view_versions(c->store, &v->v, &v->n, err);
@@ -464,8 +467,8 @@ static bool load_base(struct controller *c, void *arg, struct err *err)
     struct versions *v = arg;
     return install_id(c->store, c->state.install_id, err) && load_slots(c, err) &&
            refresh_projects(c, err) && parking_read(c, err) && strays_read(c, err) &&
-           resource_strays_read(c, err) && endpoints_read(c, err) && filesystems_read(c, err) &&
-           view_versions(c->store, &v->v, &v->n, err);
+           bills_read(c, err) && resource_strays_read(c, err) && endpoints_read(c, err) &&
+           filesystems_read(c, err) && view_versions(c->store, &v->v, &v->n, err);
 }
 
 /* A page a transaction: a million parts may have been tried again. */

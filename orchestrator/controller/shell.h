@@ -90,6 +90,8 @@ struct controller {
     struct listed_page *listed; /* waits for the tick; NULL: nothing does */
     struct stray_answer *stray; /* of the question that was under way about a stray */
     struct sagemaker_call *stray_call;
+    struct bill_answer *bill; /* the same about the bill of an ended job */
+    struct sagemaker_call *bill_call;
     struct resource_sweeper *resource_sweep;
     struct resource_io *resource_io; /* the call about a stray that is no job */
     struct model_look *model_looks;  /* of endpoints that wait for their model */

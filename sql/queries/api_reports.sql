@@ -11,7 +11,8 @@ WITH span AS MATERIALIZED (
 sums AS (
     SELECT x.k, sum(x.spent) AS spent, sum(x.reserved) AS reserved
     FROM (SELECT least($2 - 1, greatest(0, (date_part('epoch', l.at - s.first) * 1000000)::bigint / s.step_us)) AS k,
-            CASE WHEN l.to_account = 'spent' THEN l.amount_musd ELSE 0 END AS spent,
+            CASE WHEN l.to_account = 'spent' THEN l.amount_musd WHEN l.from_account = 'spent' THEN -l.amount_musd
+                ELSE 0 END AS spent,
             CASE WHEN l.to_account = 'reserved' THEN l.amount_musd WHEN l.from_account = 'reserved' THEN -l.amount_musd
                 ELSE 0 END AS reserved
         FROM span s JOIN ledger l ON l.campaign_id = $1 OFFSET 0) x   -- as a fence: the groups are few, no sort is needed
@@ -110,12 +111,14 @@ billed AS (
         AND ($2::text = '' OR p.name = ANY (string_to_array($2::text, ',')))
     UNION ALL SELECT 0, NULL, NULL, NULL WHERE $2::text = ''),
 campaigns AS MATERIALIZED (
-    SELECT b.id, b.project, b.name, b.of, sum(l.amount_musd) AS musd, sum(l.seconds) AS seconds,
+    SELECT b.id, b.project, b.name, b.of, sum(CASE WHEN l.to_account = 'spent' THEN l.amount_musd ELSE -l.amount_musd END) AS musd,
+        sum(CASE WHEN l.to_account = 'spent' THEN l.seconds ELSE -l.seconds END) AS seconds,
         sum(CASE WHEN l.entry = 'warm' THEN l.amount_musd ELSE 0 END) AS idle,
         sum(CASE WHEN l.endpoint_id IS NOT NULL THEN l.amount_musd ELSE 0 END) AS hosting,
         sum(CASE WHEN l.filesystem_id IS NOT NULL THEN l.amount_musd ELSE 0 END) AS storage
     FROM month m CROSS JOIN billed b
-    JOIN ledger l ON l.campaign_id = b.id AND l.at >= m.first AND l.at < m.ends AND l.to_account = 'spent'
+    JOIN ledger l ON l.campaign_id = b.id AND l.at >= m.first AND l.at < m.ends
+        AND 'spent' IN (l.from_account, l.to_account)
     GROUP BY b.id, b.project, b.name, b.of),
 ranked AS (
     SELECT *, row_number() OVER (PARTITION BY of ORDER BY musd DESC, id) AS nth FROM campaigns),

@@ -55,6 +55,12 @@ struct job_seen leader_job_seen(const char *status, const char *secondary, usec_
     return seen;
 }
 
+bool leader_job_over(const struct job_description *job)
+{
+    enum job_status status = leader_job_seen(job->status, job->secondary, job->modified).status;
+    return status == JOB_COMPLETED || status == JOB_FAILED || status == JOB_STOPPED;
+}
+
 /* A signature that is not taken is the fault of our own keys, never of the part. */
 static bool keys_refused(const struct aws_failure *f)
 {
@@ -163,7 +169,8 @@ static void keep_description(struct live_attempt *a, const struct job_descriptio
     (void)memccpy(a->artifacts, job->artifacts, '\0', sizeof a->artifacts);
     a->created_us = job->created;
     a->row.started_us = job->started;
-    a->row.ended_us = job->ended;
+    /* An end that is not told is no later than the last change: what it costs at most. */
+    a->row.ended_us = job->ended == 0 && leader_job_over(job) ? job->modified : job->ended;
     a->billable_s = job->billable_s;
     a->pool_seen = job->pool;
     leader_job_phases(a, job, &a->phases);

@@ -11,6 +11,8 @@
 
 /* SageMaker's words as the protocol's; unknown words are JOB_STATUS_UNKNOWN and PHASE_OTHER. */
 struct job_seen leader_job_seen(const char *status, const char *secondary, usec_t modified);
+/* Does a Describe show its end? */
+bool leader_job_over(const struct job_description *job);
 
 struct create_notes {
     bool silent;        /* no answer, or nothing was sent: AWS could not be reached */

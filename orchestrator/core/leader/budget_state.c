@@ -79,6 +79,7 @@ musd_t budget_state_spent_by(const struct ledger_entry *e, int n)
     musd_t sum = 0;
     for (int i = 0; i < n; i++) {
         sum += e[i].to == LEDGER_SPENT ? e[i].amount_musd : 0;
+        sum -= e[i].from == LEDGER_SPENT ? e[i].amount_musd : 0;
     }
     return sum;
 }

@@ -16,7 +16,7 @@ void budget_state_freed(struct leader_state *s, const struct live_campaign *lc);
 void budget_state_not_short(struct live_campaign *lc);
 /* What a cap still allows; INT64_MAX without a cap (-1). */
 musd_t budget_state_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd);
-/* The sum that n entries move into reserved (negative: out of it), and into spent. */
+/* The sum that n entries move into reserved, and into spent (negative: out of it). */
 musd_t budget_state_reserved_by(const struct ledger_entry *e, int n);
 musd_t budget_state_spent_by(const struct ledger_entry *e, int n);
 

@@ -49,6 +49,10 @@ void leader_state_clear(struct leader_state *s)
     free(s->resource_strays);
     s->resource_strays = NULL;
     s->resource_strays_n = 0;
+    free(s->bills);
+    s->bills = NULL;
+    s->bills_n = 0;
+    s->bills_unread = s->bills_more = false;
     s->watch_until_us = 0;
     while (s->campaigns_n > 0) {
         leader_state_drop_campaign(s, s->campaigns[s->campaigns_n - 1]);

@@ -197,6 +197,14 @@ struct live_resource_stray {
     int64_t next_us;          /* boot: no call before this */
 };
 
+/* An ended job that is settled by an estimate (bills.h). */
+struct live_bill {
+    struct bill_row row;
+    int64_t since_us; /* boot: this leader knows it since then */
+    int64_t next_us;  /* boot: described then */
+    int failures;     /* in a row */
+};
+
 /* A model, config and endpoint that stand for one try of a stage (endpoint_life.h). */
 struct live_endpoint {
     struct endpoint_row row;
@@ -271,6 +279,10 @@ struct leader_state {
     size_t strays_n;
     struct live_resource_stray *resource_strays; /* by name */
     size_t resource_strays_n;
+    struct live_bill *bills;
+    size_t bills_n;
+    bool bills_unread, bills_more; /* rows are new; or there may be more than were read */
+    int64_t bill_pace_us;          /* boot: none is asked for before */
     struct live_endpoint **endpoints;
     size_t endpoints_n;
     struct live_filesystem **filesystems;

@@ -391,6 +391,7 @@ void leader_apply_record(struct leader_state *s, struct pending_record *p, usec_
     p->manifest = p->evidence = NULL;
     if (p->r.release) {
         ret->ended_pool = released(s, a, p, now_us, boot_us);
+        s->bills_unread |= p->r.settle && p->r.estimated;
     }
     stage_history_moved(s, a, now_us);
     if (p->r.task_moves) {

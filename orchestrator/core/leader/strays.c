@@ -9,8 +9,9 @@
 #define DESCRIBE_EVERY_US  (60 * USEC_PER_SEC)
 #define AGAIN_US           USEC_PER_SEC
 #define AGAIN_MAX_US       (60 * USEC_PER_SEC)
-#define POOL_UNTOLD_US     (60 * USEC_PER_SEC) /* after the end a pool is told of by then */
-#define RUNTIME_UNTOLD_MAX (5 * 86400)         /* of a job that does not say: SageMaker's default */
+#define POOL_UNTOLD_US     (60 * USEC_PER_SEC)  /* after the end a pool is told of by then */
+#define BILL_UNTOLD_US     (600 * USEC_PER_SEC) /* nor is a bill waited for any longer */
+#define RUNTIME_UNTOLD_MAX (5 * 86400) /* of a job that does not say: SageMaker's default */
 
 bool leader_plan_stray(struct leader_state *s, const struct job_description *job, const char *arn,
                        const char *why, struct stray_row *ret)
@@ -166,6 +167,12 @@ static bool book(const struct live_stray *st, const struct job_description *job,
     return ok;
 }
 
+/* Nobody would correct what is booked: its bill is waited for, unless none comes. */
+static bool billed(const struct live_stray *st, const struct job_description *job, int64_t boot_us)
+{
+    return job->billable_s > 0 || job->started == 0 || boot_us >= st->ended_us + BILL_UNTOLD_US;
+}
+
 enum stray_seen leader_plan_stray_seen(struct live_stray *st, const struct job_description *job,
                                        int64_t boot_us, struct stray_end *ret)
 {
@@ -182,8 +189,11 @@ enum stray_seen leader_plan_stray_seen(struct live_stray *st, const struct job_d
                               .status = st->row.status,
                               .started_us = job->started,
                               .ended_us = job->ended};
-    if (pool_over(st, job, boot_us) && book(st, job, ret)) {
-        return STRAY_OVER;
+    if (pool_over(st, job, boot_us)) {
+        st->look_now = billed(st, job, boot_us);
+        if (st->look_now && book(st, job, ret)) {
+            return STRAY_OVER;
+        }
     }
     return news ? STRAY_NEWS : STRAY_AS_BEFORE;
 }

@@ -18,8 +18,9 @@ bool cost_worst_case(musd_t price_musd_per_hour, int64_t instances, int64_t max_
 int64_t cost_runtime_that_fits(musd_t price_musd_per_hour, int64_t instances, int64_t keep_alive_s,
                                musd_t left_musd);
 /* Billable instance-seconds of a job of n instances: reported_s x instances (reported_s > 0, as
- * BillableTimeInSeconds counts wall time), else end - start rounded up, at least 1, x instances
- * (*ret_estimated). 0 when it never started (started 0). Saturates at INT64_MAX. */
+ * BillableTimeInSeconds counts wall time), else end - start rounded up, at least 1, x instances:
+ * AWS bills no more than that (*ret_estimated; core/leader/bills.h asks for the bill). 0 when it
+ * never started (started 0). Saturates at INT64_MAX. */
 int64_t cost_billable_s(int64_t reported_s, usec_t started, usec_t ended, int64_t instances,
                         bool *ret_estimated);
 

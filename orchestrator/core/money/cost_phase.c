@@ -106,6 +106,19 @@ void cost_phase_store(const struct cost_phase_sums *s, int64_t ret[static PHASE_
     }
 }
 
+void cost_phase_share_again(int64_t stored[static PHASE_FIGURES_N], int64_t billable_s,
+                            musd_t cost_musd)
+{
+    struct cost_phase_times t = {0};
+    struct cost_phase_sums sums;
+    for (int p = 0; p < COST_PHASES_OF_JOB; p++) {
+        t.elapsed_us[p] = stored[3 * p] * USEC_PER_MSEC;
+        t.billed_us[p] = stored[3 * p + 1]; /* seconds do as well: only their shares count */
+    }
+    cost_phase_split(&t, billable_s, cost_musd, &sums);
+    cost_phase_store(&sums, stored);
+}
+
 void cost_phase_read(const int64_t stored[static PHASE_FIGURES_N], int64_t job_s, musd_t job_musd,
                      int64_t warm_s, musd_t warm_musd, struct cost_phase_sums *ret)
 {

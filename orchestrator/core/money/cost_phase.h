@@ -42,6 +42,9 @@ void cost_phase_split(const struct cost_phase_times *t, int64_t billable_s, musd
                       struct cost_phase_sums *ret);
 /* The phases of a job as they are stored: of one after the other elapsed ms, seconds, micro-USD. */
 void cost_phase_store(const struct cost_phase_sums *s, int64_t ret[static PHASE_FIGURES_N]);
+/* Stored phases whose bill is another by now: shared out as before. */
+void cost_phase_share_again(int64_t stored[static PHASE_FIGURES_N], int64_t billable_s,
+                            musd_t cost_musd);
 /* Sums of stored phases, and what the ledger has of the same attempts: the seconds and the money of
  * their jobs, and of their warm pools. What no phase explains is OTHER. */
 void cost_phase_read(const int64_t stored[static PHASE_FIGURES_N], int64_t job_s, musd_t job_musd,

@@ -7,7 +7,8 @@ static const char *const kind_names[LEDGER_KINDS] = {[LEDGER_RESERVE] = "reserve
                                                      [LEDGER_RELEASE] = "release",
                                                      [LEDGER_WARM_OVERRUN] = "warm_overrun",
                                                      [LEDGER_WARM] = "warm",
-                                                     [LEDGER_WARM_RELEASE] = "warm_release"};
+                                                     [LEDGER_WARM_RELEASE] = "warm_release",
+                                                     [LEDGER_CORRECT] = "correct"};
 static const char *const account_names[LEDGER_ACCOUNTS] = {
     [LEDGER_BUDGET] = "budget", [LEDGER_RESERVED] = "reserved", [LEDGER_SPENT] = "spent"};
 
@@ -118,5 +119,24 @@ bool ledger_close(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_
     }
     a->closed = true;
     *ret_n = pen.n;
+    return true;
+}
+
+bool ledger_correct(int64_t attempt_id, musd_t booked_musd, int64_t booked_s, musd_t cost_musd,
+                    int64_t seconds, struct ledger_entry *ret, struct err *err)
+{
+    if (booked_musd < 0 || booked_s < 0 || cost_musd < 0 || seconds < 0) {
+        return negative(attempt_id, MIN(MIN(booked_musd, booked_s), MIN(cost_musd, seconds)), err);
+    }
+    musd_t musd = cost_musd - booked_musd;
+    int64_t s = seconds - booked_s;
+    if ((musd > 0 && s < 0) || (musd < 0 && s > 0)) {
+        return bad_turn(attempt_id, "a bill of more seconds for less money, or the reverse", err);
+    }
+    bool less = musd < 0 || s < 0;
+    struct pen pen = {.e = ret, .attempt_id = attempt_id};
+    move(&pen, LEDGER_CORRECT, less ? LEDGER_SPENT : LEDGER_BUDGET,
+         less ? LEDGER_BUDGET : LEDGER_SPENT, less ? -musd : musd)
+        ->seconds = less ? -s : s;
     return true;
 }

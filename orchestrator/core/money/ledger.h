@@ -23,6 +23,7 @@ enum ledger_kind {
     LEDGER_WARM_OVERRUN,
     LEDGER_WARM,
     LEDGER_WARM_RELEASE,
+    LEDGER_CORRECT,
     LEDGER_KINDS
 };
 
@@ -31,7 +32,7 @@ struct ledger_entry {
     enum ledger_kind kind;
     enum ledger_account from, to;
     musd_t amount_musd;
-    int64_t seconds; /* instance-seconds, for SETTLE and WARM */
+    int64_t seconds; /* instance-seconds, for SETTLE, WARM and CORRECT; they move with the amount */
     bool estimated;
 };
 #define LEDGER_ENTRIES_MAX 4
@@ -60,3 +61,8 @@ bool ledger_settle_job(struct ledger_account_of_attempt *a, int64_t attempt_id, 
 bool ledger_close(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t warm_musd,
                   int64_t warm_seconds, struct ledger_entry ret[static LEDGER_ENTRIES_MAX],
                   int *ret_n, struct err *err) MUST_CHECK;
+/* The bill of a job that was settled by an estimate: the one entry that makes booked what it says,
+ * also when that is no difference. Changes no reservation, so it may come before or after the
+ * close. Errors as above; ERR_INTERNAL when more seconds are to cost less. */
+bool ledger_correct(int64_t attempt_id, musd_t booked_musd, int64_t booked_s, musd_t cost_musd,
+                    int64_t seconds, struct ledger_entry *ret, struct err *err) MUST_CHECK;

@@ -113,11 +113,17 @@ def check_yield(t, a, rows):
 
 def ledger(a, rows):
     """rows: (campaign, at, entry, amount, seconds)."""
-    accounts = {"reserve": ("budget", "reserved"), "settle": ("reserved", "spent"), "release": ("reserved", "budget"), "warm": ("reserved", "spent")}
+    accounts = {"reserve": ("budget", "reserved"), "settle": ("reserved", "spent"), "release": ("reserved", "budget"), "warm": ("reserved", "spent"),
+                "correct": ("spent", "budget")}
     values = ",".join(f"({c}, '{at.isoformat()}'::timestamptz, '{e}', '{accounts[e][0]}', '{accounts[e][1]}', {n}, {s})" for c, at, e, n, s in rows)
     a.sql(f"""DROP INDEX IF EXISTS ledger_once;
         INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, at, entry, from_account, to_account, amount_musd, seconds)
         SELECT c, 0, 0, (SELECT min(id) FROM attempt), at, entry, f, t, n, s FROM (VALUES {values}) v (c, at, entry, f, t, n, s)""")
+
+
+def spends(entry, n):
+    """What a line adds to what is spent; a correction takes it off."""
+    return {"settle": n, "warm": n, "correct": -n}.get(entry, 0)
 
 
 def check_burn(t, a, rng):
@@ -127,6 +133,8 @@ def check_burn(t, a, rng):
         at += rng.expovariate(1 / 7)
         n = rng.randrange(1, 10**6)
         rows += [(1, when(at), "reserve", 2 * n, 0), (1, when(at + 0.1), "settle", n, 60), (1, when(at + 0.2), "release", n, 0)]
+        if n % 5 == 0:
+            rows.append((1, when(at + 0.3), "correct", n // 3, 20))
     rows.sort(key=lambda r: r[1])
     ledger(a, rows)
     a.sql("UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1")
@@ -136,8 +144,8 @@ def check_burn(t, a, rng):
     times, spent, reserved = [], [0], [0]
     for _, when_, entry, n, _ in rows:
         times.append(when_.timestamp())
-        spent.append(spent[-1] + (n if entry == "settle" else 0))
-        reserved.append(reserved[-1] + (n if entry == "reserve" else -n))
+        spent.append(spent[-1] + spends(entry, n))
+        reserved.append(reserved[-1] + {"reserve": n, "settle": -n, "release": -n}.get(entry, 0))
     wrong = []
     for p in b["points"]:
         x = parse(p["at"]).timestamp()
@@ -152,12 +160,12 @@ def check_burn(t, a, rng):
 def check_bill(t, a, lines):
     other = a.post("/v1/tokens", {"name": "other", "role": "viewer", "projects": ["other"]})[1]["token"]
     lines = [*lines, (2, datetime(2026, 10, 31, 23, 59, 59, 999999, timezone.utc), "settle", 7, 1), (2, datetime(2026, 11, 1, tzinfo=timezone.utc), "warm", 11, 2),
-             (2, datetime(2026, 11, 30, 23, 59, 59, tzinfo=timezone.utc), "settle", 100, 3), (2, datetime(2026, 12, 1, tzinfo=timezone.utc), "settle", 1000, 4), (0, when(0), "settle", 5, 1)]
-    ledger(a, lines[-5:])
+             (2, datetime(2026, 11, 30, 23, 59, 59, tzinfo=timezone.utc), "settle", 140, 5), (2, datetime(2026, 11, 30, 23, 59, 59, tzinfo=timezone.utc), "correct", 40, 2), (2, datetime(2026, 12, 1, tzinfo=timezone.utc), "settle", 1000, 4), (0, when(0), "settle", 5, 1)]
+    ledger(a, lines[-6:])
     a.sql(f"UPDATE campaign SET created_at = '{BEGAN.isoformat()}'")
     for month in ("2026-10", "2026-11", "2026-12", "2025-01"):
         b = a.get(f"/v1/bill?month={month}")[1]
-        want = {c: sum(n for x, at, e, n, _ in lines if x == c and e in ("settle", "warm") and at.strftime("%Y-%m") == month) for c in (0, 1, 2)}
+        want = {c: sum(spends(e, n) for x, at, e, n, _ in lines if x == c and at.strftime("%Y-%m") == month) for c in (0, 1, 2)}
         got = {None: 0, "default": 0, "other": 0, **{p["name"]: p["micro_usd"] for p in b["groups"]}}
         t.ok(got == {None: want[0], "default": want[1], "other": want[2]} and b["micro_usd"] == sum(want.values()) and b["month"] == month, f"{month}: each line is in the month of UTC it was booked in", (got, want))
     b = a.get("/v1/bill?month=2026-11", token=other)[1]
@@ -165,7 +173,7 @@ def check_bill(t, a, lines):
          ([("other", 100, 11, 0, 0, 5)], [{"campaign": "c-2", "name": "two", "project": "other", "micro_usd": 111, "seconds": 5}], ["team"]), "a token of one project gets the bill of that one")
     b = a.get("/v1/bill?month=2026-10")[1]
     t.eq((b["tag"], b["tags"]), (None, ["cost-center", "team"]), "a month names the tags of its campaigns")
-    want = {"4711": sum(n for c, at, e, n, _ in lines if c == 1 and e == "settle" and at.month == 10), None: 12}
+    want = {"4711": sum(spends(e, n) for c, at, e, n, _ in lines if c == 1 and at.month == 10), None: 12}
     b = a.get("/v1/bill?month=2026-10&tag=cost-center")[1]
     t.eq((b["tag"], {g["name"]: g["micro_usd"] for g in b["groups"]}), ("cost-center", want), "and is billed by one of them; what does not have it is of no name")
     t.eq(a.get("/v1/bill")[1]["month"], datetime.now(timezone.utc).strftime("%Y-%m"), "without a month it is the present one")

@@ -145,6 +145,7 @@ static void live_and_end(struct world *w)
            "INSERT INTO metric_source (attempt_id) SELECT attempt_id FROM metric_series;"
            "INSERT INTO task_change (task_id, campaign_id) VALUES (%lld, %lld), (%lld, %lld);"
            "INSERT INTO parked (kind, ref_id, campaign_id, reason) VALUES ('part', 1, %lld, 'x');"
+           "UPDATE attempt SET bill_given_up = estimated;"
            "UPDATE attempt SET phases = ARRAY(SELECT i * 1000 + id FROM generate_series(1, 18) i), "
            "keep_alive_s = id - 1 WHERE id < 4",
            id, id, id, id, id, task, id, task + 11, id, id);
@@ -382,6 +383,8 @@ static void test_retention__what_lives_hinders_an_archive(void **state)
              "UPDATE operation SET state = 'done'", "drover ops");
     hindered(w, "UPDATE attempt SET collects = true, ended_at = now() WHERE state = 9",
              "UPDATE attempt SET collects = false", "metrics");
+    hindered(w, "UPDATE attempt SET bill_given_up = false",
+             "UPDATE attempt SET bill_given_up = true", "the bill of a job");
 }
 
 static void test_retention__old_campaigns_are_archived_by_policy(void **state)

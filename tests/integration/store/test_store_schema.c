@@ -270,6 +270,7 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         {"view_attempts", "attempt_open"},
         {"view_operations", "operation_open"},
         {"view_pools", "pool_open"},
+        {"view_bills", "attempt_bill"},
         {"view_durations", "attempt_stage"},
         {"view_breaker", "attempt_stage"},
         {"stage_last_attempt", "attempt_stage"},

@@ -117,13 +117,17 @@ static bool begins(const struct migration *m, const char *with)
     return (size_t)(m->end - m->start) > n && strncmp(m->start, with, n) == 0;
 }
 
-/* The list of a check in this text: from "ADD CONSTRAINT name CHECK (" to the end of its statement;
- * empty: it has none. */
+/* The list of a check in this text: from "ADD CONSTRAINT name CHECK (", on one line or two, to the
+ * end of its statement; empty: it has none. */
 static struct str check_list(struct str text, const char *name)
 {
-    char head[100];
-    (void)snprintf(head, sizeof head, "ADD CONSTRAINT %s CHECK (", name);
-    const char *at = memmem(text.p, text.n, head, strlen(head));
+    const char *at = NULL;
+    for (int lines = 1; lines <= 2 && at == NULL; lines++) {
+        char head[100];
+        (void)snprintf(head, sizeof head, "ADD CONSTRAINT %s%sCHECK (", name,
+                       lines == 1 ? " " : "\n    ");
+        at = memmem(text.p, text.n, head, strlen(head));
+    }
     const char *end = at != NULL ? memchr(at, ';', text.n - (size_t)(at - text.p)) : NULL;
     return end != NULL ? (struct str){at, (size_t)(end - at)} : STR("");
 }
@@ -191,8 +195,9 @@ static void test_upgrade__what_takes_away_is_found(void **state)
     static const char checks[] = "ALTER TABLE one ADD CONSTRAINT a_check CHECK (a IN ('x', 'y'));";
     static const char narrows[] = "ALTER TABLE one DROP CONSTRAINT a_check;\n"
                                   "ALTER TABLE one ADD CONSTRAINT a_check CHECK (a IN ('x'));";
-    static const char widened[] = "ALTER TABLE one DROP CONSTRAINT a_check;\n"
-                                  "ALTER TABLE one ADD CONSTRAINT a_check CHECK (a IN ('x', 'z'));";
+    static const char widened[] =
+        "ALTER TABLE one DROP CONSTRAINT a_check;\n"
+        "ALTER TABLE one ADD CONSTRAINT a_check\n    CHECK (a IN ('x', 'z'));";
     static const struct migration samples[] = {MIGRATION("a", adds),    MIGRATION("b", adds_more),
                                                MIGRATION("c", may),     MIGRATION("d", removes),
                                                MIGRATION("e", must),    MIGRATION("f", checks),

@@ -177,6 +177,13 @@ static void test_attempt_answer__only_our_own_job_is_believed(void **state)
     assert_int_equal(a->row.ended_us, 13);
     assert_int_equal(a->billable_s, 15);
     assert_int_equal(a->pool_seen.status, WARM_POOL_AVAILABLE);
+    job.ended = 0; /* not yet, or not told: the latest it can have been counts */
+    (void)leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    assert_int_equal(a->row.ended_us, 0);
+    job.modified = 17;
+    (void)snprintf(job.status, sizeof job.status, "Completed");
+    (void)leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    assert_int_equal(a->row.ended_us, 17);
     (void)snprintf(job.request_hash, sizeof job.request_hash, "another's");
     job.billable_s = 99;
     f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);

@@ -65,6 +65,9 @@ static void test_budget_state__what_entries_move(void **state)
     assert_int_equal(budget_state_reserved_by(e, 3), 1);
     assert_int_equal(budget_state_spent_by(e, 3), 4);
     assert_int_equal(budget_state_reserved_by(e, 0), 0);
+    const struct ledger_entry back = {.from = LEDGER_SPENT, .to = LEDGER_BUDGET, .amount_musd = 3};
+    assert_int_equal(budget_state_spent_by(&back, 1), -3);
+    assert_int_equal(budget_state_reserved_by(&back, 1), 0);
     assert_int_equal(budget_state_left(10, 3, 4), 3);
     assert_int_equal(budget_state_left(5, 3, 4), 0);
     assert_int_equal(budget_state_left(-1, 3, 4), INT64_MAX);

@@ -314,7 +314,7 @@ static void test_outcome__release_without_the_end(void **state)
     struct protocol_effect e = {
         .changed = true, .from = ATTEMPT_RUNNING, .release_slot = true, .settle = true};
     struct pending_record p = plan(&w, a, &e, NULL);
-    assert_false(p.r.task_moves);
+    assert_false(p.r.task_moves || p.r.estimated);
     assert_int_equal(p.r.cost_musd, 1800000);
     assert_false(commit(&w, a, &p));
     assert_int_equal(w.s.attempts_n, 1);
@@ -328,7 +328,13 @@ static void test_outcome__release_without_the_end(void **state)
     assert_int_equal(w.lc->row.reserved_musd, 0);
     assert_int_equal(w.lc->row.spent_musd, 1800000);
     assert_int_equal(w.ls->row.counts[TASK_ACTIVE], 1);
-    assert_false(w.s.look_at_db);
+    assert_false(w.s.look_at_db || w.s.bills_unread);
+    a = leader_world_attempt(&w, 2, 2);
+    leader_world_ran(a, ATTEMPT_VERIFYING);
+    a->billable_s = 0; /* its row is one of those that a bill is asked for */
+    p = plan(&w, a, &e, NULL);
+    assert_false(commit(&w, a, &p));
+    assert_true(w.s.bills_unread);
     leader_world_done(&w);
 }
 
@@ -460,6 +466,7 @@ static void test_outcome__cost_that_nobody_reported_is_estimated(void **state)
     struct pending_record p = plan(&w, a, &e, &n);
     assert_true(p.r.estimated);
     assert_int_equal(p.r.billable_s, 3600);
+    assert_false(w.s.bills_unread); /* nothing is written yet */
     a->row.instances = 3;
     a->row.price_musd_per_hour = INT64_MAX / 2; /* absurd: booked as nothing, and said */
     p = plan(&w, a, &e, &n);

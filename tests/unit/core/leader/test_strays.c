@@ -47,6 +47,7 @@ static void test_strays__hold_slots_and_money_until_they_end(void **state)
     assert_int_equal(w.s.projects[1].reserved_musd, 0);
     assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     job.ended = WALL + 50 * SEC;
+    job.billable_s = 50;
     (void)snprintf(job.status, sizeof job.status, "Stopped");
     assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     assert_int_equal(e.billable_s, 100);
@@ -75,6 +76,7 @@ static void test_strays__a_pool_is_ended_and_booked_with_its_job(void **state)
     job.keep_alive_s = 900;
     struct live_stray *st = found(&w, &job, "lost");
     job.ended = WALL + 50 * SEC;
+    job.billable_s = 50;
     assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e),
                          STRAY_OVER); /* its pool is not told of yet */
     job.pool.status = WARM_POOL_AVAILABLE;
@@ -125,6 +127,35 @@ static void test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise(v
     wake_us = INT64_MAX;
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_NONE);
     assert_int_equal(wake_us, BOOT + 60 * SEC);
+    leader_world_done(&w);
+}
+
+static void test_strays__a_bill_is_waited_for_ten_minutes(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_end e;
+    int64_t wake_us = INT64_MAX;
+    leader_world_init(&w);
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    struct live_stray *st = found(&w, &job, "lost");
+    job.ended = WALL + 50 * SEC;
+    assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
+    leader_stray_answered(st, STRAY_ACT_DESCRIBE, false, false, BOOT);
+    assert_int_equal(leader_stray_next(st, BOOT + 59 * SEC, &wake_us), STRAY_ACT_NONE);
+    assert_int_equal(leader_stray_next(st, BOOT + 60 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
+    assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT + 599 * SEC, &e), STRAY_OVER);
+    struct live_stray before = *st;
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + 600 * SEC, &e), STRAY_OVER);
+    assert_true(e.estimated && e.billable_s == 2 * 50);
+    *st = before;
+    job.billable_s = 20; /* it comes */
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + 599 * SEC, &e), STRAY_OVER);
+    assert_true(!e.estimated && e.billable_s == 2 * 20);
+    *st = before;
+    job.billable_s = job.started = 0; /* nothing ran: nothing is billed */
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + SEC, &e), STRAY_OVER);
+    assert_true(!e.estimated && e.billable_s == 0 && e.cost_musd == 0);
     leader_world_done(&w);
 }
 
@@ -201,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_strays__hold_slots_and_money_until_they_end),
         cmocka_unit_test(test_strays__a_pool_is_ended_and_booked_with_its_job),
         cmocka_unit_test(test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise),
+        cmocka_unit_test(test_strays__a_bill_is_waited_for_ten_minutes),
         cmocka_unit_test(test_strays__stop_when_asked_for),
         cmocka_unit_test(test_strays__what_a_describe_changes_is_written_once),
         cmocka_unit_test(test_strays__only_a_description_that_came_is_looked_at),

@@ -202,6 +202,34 @@ static void test_cost_phase__advice_for_what_is_worth_it(void **state)
     assert_int_equal(cost_advise(&f, a), 1);
 }
 
+static void test_cost_phase__another_bill_is_shared_out_as_before(void **state)
+{
+    (void)state;
+    struct rng r;
+    rng_seed(&r, 13);
+    for (int i = 0; i < 500; i++) {
+        struct cost_phase_sums s = {{0}, {0}, {0}}, again;
+        int64_t figures[PHASE_FIGURES_N];
+        int64_t less_s = (int64_t)rng_below(&r, 5000), all_s = 0;
+        for (int p = 0; p < COST_PHASES_OF_JOB; p++) {
+            s.elapsed_ms[p] = (int64_t)rng_below(&r, 100000);
+            s.seconds[p] = rng_below(&r, 2) == 0 ? 0 : (int64_t)rng_below(&r, 10000);
+            s.musd[p] = 7 * s.seconds[p];
+            all_s += s.seconds[p];
+        }
+        cost_phase_store(&s, figures);
+        cost_phase_share_again(figures, less_s, 5 * less_s);
+        cost_phase_read(figures, less_s, 5 * less_s, 0, 0, &again);
+        assert_true(all_s == 0 || again.seconds[COST_PHASE_OTHER] == 0);
+        assert_int_equal(again.musd[COST_PHASE_OTHER], 5 * again.seconds[COST_PHASE_OTHER]);
+        for (int p = 0; p < COST_PHASES_OF_JOB; p++) {
+            assert_int_equal(again.elapsed_ms[p], s.elapsed_ms[p]);
+            int64_t share = all_s == 0 ? 0 : s.seconds[p] * less_s / all_s;
+            assert_in_range(again.seconds[p], MAX(0, share - 1), share + 1);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_cost_phase__spot_waits_are_free),
         cmocka_unit_test(test_cost_phase__shares_add_up),
         cmocka_unit_test(test_cost_phase__what_no_phase_explains_is_other),
+        cmocka_unit_test(test_cost_phase__another_bill_is_shared_out_as_before),
         cmocka_unit_test(test_cost_phase__advice_for_what_is_worth_it),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

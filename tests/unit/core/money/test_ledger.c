@@ -169,6 +169,44 @@ static void test_ledger__the_ends_of_int64(void **state)
     assert_int_equal(sum[LEDGER_RESERVED], 0);
 }
 
+static void test_ledger__a_correction_moves_the_difference(void **state)
+{
+    (void)state;
+    static const struct row {
+        musd_t booked;
+        int64_t booked_s;
+        musd_t cost;
+        int64_t seconds;
+        bool less;
+        musd_t amount;
+        int64_t s;
+    } rows[] = {
+        {100, 10, 40, 4, true, 60, 6},   {40, 4, 100, 10, false, 60, 6},
+        {100, 10, 100, 10, false, 0, 0}, /* as estimated */
+        {0, 10, 0, 4, true, 0, 6},       /* free of charge, or too little to tell */
+        {100, 10, 0, 0, true, 100, 10},  {INT64_MAX, INT64_MAX, 0, 0, true, INT64_MAX, INT64_MAX},
+    };
+    struct err err = ERR_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct row *r = &rows[i];
+        struct ledger_entry e;
+        assert_true(ledger_correct(7, r->booked, r->booked_s, r->cost, r->seconds, &e, &err));
+        assert_entry(&e, LEDGER_CORRECT, r->less ? LEDGER_SPENT : LEDGER_BUDGET,
+                     r->less ? LEDGER_BUDGET : LEDGER_SPENT, r->amount);
+        assert_int_equal(e.seconds, r->s);
+        assert_false(e.estimated);
+        assert_int_equal(e.attempt_id, 7);
+    }
+    struct ledger_entry e = {.attempt_id = -1};
+    assert_false(ledger_correct(7, 100, 10, 90, 11, &e, &err));
+    assert_int_equal(err.code, ERR_INTERNAL);
+    assert_false(ledger_correct(7, 100, 10, 110, 9, &e, &err));
+    assert_false(ledger_correct(7, 100, 10, -1, 9, &e, &err));
+    assert_int_equal(err.code, ERR_INVALID);
+    assert_false(ledger_correct(7, 100, -10, 1, 9, &e, &err));
+    assert_int_equal(e.attempt_id, -1); /* nothing is written */
+}
+
 static void test_ledger__every_name_is_one_of_its_own(void **state)
 {
     (void)state;
@@ -301,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_ledger__keeps_no_more_than_is_over),
         cmocka_unit_test(test_ledger__out_of_turn_changes_nothing),
         cmocka_unit_test(test_ledger__the_ends_of_int64),
+        cmocka_unit_test(test_ledger__a_correction_moves_the_difference),
         cmocka_unit_test(test_ledger__every_name_is_one_of_its_own),
         cmocka_unit_test(test_ledger__random_calls_balance_and_happen_once),
     };

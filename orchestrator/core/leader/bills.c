@@ -1,0 +1,169 @@
+/* See bills.h. */
+#include "bills.h"
+#include "attempt_answer.h"
+#include "budget_state.h"
+#include "common/retry.h"
+#include "core/money/cost.h"
+#include <stdlib.h>
+
+#define PACE_US      USEC_PER_SEC /* between two Describes, the least urgent of all calls */
+#define AGAIN_US     (5 * USEC_PER_SEC)
+#define AGAIN_MAX_US (600 * USEC_PER_SEC)
+
+/* After this leader has read its row. */
+static const int64_t asked_after_s[] = {10, 60, 180, 600, 1800, 7200, 21600};
+#define LAST_S asked_after_s[ARRAY_LEN(asked_after_s) - 1]
+
+struct live_bill *leader_bill_of(struct leader_state *s, int64_t attempt_id)
+{
+    for (size_t i = 0; i < s->bills_n; i++) {
+        if (s->bills[i].row.attempt_id == attempt_id) {
+            return &s->bills[i];
+        }
+    }
+    return NULL;
+}
+
+/* The first of its times after boot_us, which is before the last. */
+static int64_t next_us(const struct live_bill *b, int64_t boot_us)
+{
+    size_t i = 0;
+    while (b->since_us + asked_after_s[i] * USEC_PER_SEC <= boot_us) {
+        i++;
+        ASSERT(i < ARRAY_LEN(asked_after_s));
+    }
+    return b->since_us + asked_after_s[i] * USEC_PER_SEC;
+}
+
+void leader_take_bills(struct leader_state *s, const struct bill_row *rows, size_t n,
+                       int64_t boot_us)
+{
+    s->bills_unread = false;
+    s->bills_more = n >= BILLS_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (leader_bill_of(s, rows[i].attempt_id) == NULL) {
+            s->bills = xrealloc(s->bills, (s->bills_n + 1) * sizeof *s->bills);
+            struct live_bill *b = &s->bills[s->bills_n++];
+            *b = (struct live_bill){.row = rows[i], .since_us = boot_us};
+            b->next_us = next_us(b, boot_us);
+            s->act = true;
+        }
+    }
+}
+
+struct live_bill *leader_bill_next(struct leader_state *s, int64_t boot_us, int64_t *wake_us)
+{
+    struct live_bill *first = NULL;
+    for (size_t i = 0; i < s->bills_n; i++) {
+        if (first == NULL || s->bills[i].next_us < first->next_us) {
+            first = &s->bills[i];
+        }
+    }
+    if (first == NULL) {
+        return NULL;
+    }
+    int64_t due_us = MAX(first->next_us, s->bill_pace_us);
+    if (boot_us < due_us) {
+        *wake_us = MIN(*wake_us, due_us);
+        return NULL;
+    }
+    s->bill_pace_us = boot_us + PACE_US;
+    return first;
+}
+
+/* False: it cannot be booked. */
+static bool correct(const struct bill_row *row, int64_t reported_s, struct bill_correction *ret)
+{
+    struct err err = ERR_INIT;
+    bool estimated;
+    *ret = (struct bill_correction){.attempt_id = row->attempt_id,
+                                    .was_billable_s = row->billable_s,
+                                    .was_musd = row->cost_musd,
+                                    .has_phases = row->has_phases};
+    ret->billable_s = cost_billable_s(reported_s, 0, 0, row->instances, &estimated);
+    if (!cost_of_seconds(row->price_musd_per_hour, ret->billable_s, &ret->cost_musd, &err) ||
+        !ledger_correct(row->attempt_id, row->cost_musd, row->billable_s, ret->cost_musd,
+                        ret->billable_s, &ret->entry, &err)) {
+        return false;
+    }
+    if (row->has_phases) {
+        memcpy(ret->phases, row->phases, sizeof ret->phases);
+        cost_phase_share_again(ret->phases, ret->billable_s, ret->cost_musd);
+    }
+    return true;
+}
+
+enum bill_fate leader_plan_bill(const struct live_bill *b, const struct job_description *job,
+                                bool not_found, int64_t boot_us, struct bill_correction *ret)
+{
+    bool last = boot_us >= b->since_us + LAST_S * USEC_PER_SEC;
+    if (job == NULL && !not_found) {
+        return BILL_UNANSWERED;
+    }
+    if (job != NULL && job->billable_s > 0) {
+        return correct(&b->row, job->billable_s, ret) ? BILL_CAME : BILL_NEVER;
+    }
+    if (job != NULL && !leader_job_over(job)) {
+        return BILL_UNANSWERED;
+    }
+    return last ? BILL_NEVER : BILL_AWAITED;
+}
+
+/* Memory follows the ledger: caps that the money counts against, and accounts still open. */
+static void corrected(struct leader_state *s, const struct bill_row *row,
+                      const struct bill_correction *c)
+{
+    musd_t musd = budget_state_spent_by(&c->entry, 1);
+    struct live_attempt *a = leader_state_attempt(s, row->attempt_id);
+    struct task_change_row *change = leader_state_change(s, row->task_id, false);
+    struct live_campaign *lc = leader_state_campaign(s, row->campaign_id);
+    budget_state_move_of(s, row->project_id, row->campaign_id, row->stage_id, 0, musd);
+    for (size_t i = 0; i < s->pools_n; i++) {
+        if (s->pools[i]->row.attempt_id == row->attempt_id && s->pools[i]->attempt == NULL) {
+            s->pools[i]->account.spent_musd += musd;
+        }
+    }
+    if (a != NULL) { /* its output is being verified */
+        a->account.spent_musd += musd;
+    } else if (change != NULL) {
+        change->spent_musd = MAX(0, change->spent_musd + musd);
+    }
+    if (lc != NULL) {
+        budget_state_freed(s, lc);
+    }
+    s->decide = s->look_at_db = true;
+}
+
+static void forget(struct leader_state *s, struct live_bill *b)
+{
+    *b = s->bills[--s->bills_n];
+    s->bills_unread |= s->bills_more;
+}
+
+void leader_apply_bill(struct leader_state *s, int64_t attempt_id, enum bill_fate fate,
+                       const struct bill_correction *correction, int64_t boot_us)
+{
+    struct live_bill *b = leader_bill_of(s, attempt_id);
+    ASSERT(b != NULL);
+    switch (fate) {
+    case BILL_UNANSWERED:
+        b->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, b->failures);
+        b->failures = MIN(b->failures + 1, 1000);
+        break;
+    case BILL_AWAITED:
+        b->failures = 0;
+        b->next_us = next_us(b, boot_us);
+        break;
+    case BILL_CAME:
+        corrected(s, &b->row, correction);
+        forget(s, b);
+        break;
+    case BILL_NEVER:
+        forget(s, b);
+        break;
+    case BILL_GONE:
+        forget(s, b);
+        s->bills_unread = true; /* its row may still wait, with other figures */
+        break;
+    }
+}

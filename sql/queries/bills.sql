@@ -1,0 +1,44 @@
+-- Bills of ended jobs that were settled by an estimate. See orchestrator/core/leader/bills.h.
+
+-- name: view_bills
+-- Those that are still asked for, by attempt. Index attempt_bill. $1 how many bigint
+SELECT a.id, a.campaign_id, c.project_id, a.stage_id, a.task_id, a.name, a.instances, a.price_musd_per_hour,
+    a.billable_s, a.cost_musd, a.phases
+FROM attempt a JOIN campaign c ON c.id = a.campaign_id
+WHERE a.estimated AND NOT a.bill_given_up AND a.settled ORDER BY a.id LIMIT $1::bigint
+
+-- name: bill_correct
+-- The bill has come: its difference to what is booked is booked, once, at every level; a failure that stands has cost as
+-- much less, if this attempt is one of those it sums up. Returns how many: 0 when it is no longer that estimate, or archived.
+-- :was_s, :was what is booked; :phases {}: as before.
+WITH old AS MATERIALIZED (
+    SELECT a.id, a.campaign_id, a.stage_id, a.task_id, a.revived, c.project_id,
+        CASE WHEN :to_account::text = 'spent' THEN 1 ELSE -1 END AS sign
+    FROM attempt a JOIN campaign c ON c.id = a.campaign_id
+    WHERE a.id = :attempt::bigint AND a.settled AND a.estimated AND NOT a.bill_given_up
+      AND a.billable_s = :was_s::bigint AND a.cost_musd = :was::bigint FOR UPDATE OF a),
+new_money AS (
+    UPDATE money m SET spent_musd = m.spent_musd + old.sign * :amount::bigint,
+        seconds = m.seconds + old.sign * :seconds::bigint
+    FROM old CROSS JOIN LATERAL (VALUES ('global', 0::bigint), ('project', old.project_id),
+        ('campaign', old.campaign_id), ('stage', old.stage_id)) AS v (level, ref_id)
+    WHERE m.level = v.level AND m.ref_id = v.ref_id),
+new_failure AS (
+    UPDATE task_failure f SET lost_musd = f.lost_musd + old.sign * :amount::bigint
+    FROM old WHERE f.task_id = old.task_id AND f.attempt_id >= old.id
+      AND f.lost_musd >= (SELECT sum(x.cost_musd) FROM attempt x
+                          WHERE x.task_id = old.task_id AND x.id BETWEEN old.id AND f.attempt_id)),
+new_attempt AS (
+    UPDATE attempt a SET billable_s = :billable_s::bigint, cost_musd = :cost::bigint, estimated = false,
+        phases = coalesce(nullif(:phases::bigint[], '{}'), a.phases)
+    FROM old WHERE a.id = old.id),
+new_entry AS (
+    INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account, to_account, amount_musd, seconds,
+        again)
+    SELECT campaign_id, stage_id, task_id, id, 'correct', :from_account::text, :to_account::text, :amount::bigint,
+        :seconds::bigint, revived FROM old)
+SELECT count(*) FROM old
+
+-- name: bill_give_up
+-- It stays an estimate. $1 attempt bigint
+UPDATE attempt SET bill_given_up = true WHERE id = $1::bigint AND estimated

@@ -1,0 +1,233 @@
+/* Aim: a bill that comes late is booked once, as the difference to the estimate, in every sum that
+ * counts it, also when its campaign has ended; when its row has moved on or is gone nothing is
+ * written. Method: a fresh database a test in a real cluster; attempts settled by the store's own
+ * records, SQL reads what the correction left, check_counters() counts again. */
+#include "store/leader/bills.h"
+#include "tests/kit/pg_fixture.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+struct world {
+    char db[600];
+    struct store *s;
+    int64_t epoch;
+    struct pg_campaign c;
+};
+
+static int set_up(void **state)
+{
+    struct world *w = xcalloc(1, sizeof *w);
+    pg_fixture_database(w->db, sizeof w->db);
+    w->c = pg_campaign_make(w->db, 10);
+    w->s = pg_leader(w->db, &w->epoch);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    store_close(w->s);
+    free(w);
+    return 0;
+}
+
+static void record(struct world *w, struct attempt_record r)
+{
+    struct err err = ERR_INIT;
+    pg_book(&r);
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_record(w->s, &r, 1, &err), &err);
+    pg_good(leader_commit(w->s, &err), &err);
+}
+
+/* Try n of a part failed; estimated: its bill has not come. Returns the attempt. */
+static int64_t fails(struct world *w, int part, int n, musd_t cost, bool estimated, bool again)
+{
+    struct err err = ERR_INIT;
+    struct intent in = pg_intent(w->s, &w->c, part, n);
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_intend(w->s, w->epoch, &in, 1, &err), &err);
+    assert_true(in.taken);
+    pg_good(leader_commit(w->s, &err), &err);
+    record(w, pg_record(&in, ATTEMPT_INTENDED, ATTEMPT_SUBMITTED));
+    struct attempt_record r = pg_record(&in, ATTEMPT_SUBMITTED, ATTEMPT_FAILED);
+    r.release = r.settle = r.task_moves = true;
+    r.cost_musd = cost;
+    r.billable_s = cost / 100;
+    r.estimated = estimated;
+    r.task_to = again ? TASK_WAITING : TASK_FAILED;
+    r.cause = CAUSE_OOM;
+    r.signature = "out of memory";
+    r.has_phases = true;
+    for (int i = 0; i < PHASE_FIGURES_N; i++) {
+        r.phases[i] = i;
+    }
+    record(w, r);
+    pg_check_counters(w->db);
+    return in.attempt_id;
+}
+
+static struct bill_row *bills(struct world *w, size_t *ret_n)
+{
+    struct bill_row *rows = NULL;
+    struct err err = ERR_INIT;
+    pg_good(view_bills(w->s, &rows, ret_n, &err), &err);
+    return rows;
+}
+
+/* The bill of the only row, of an instance. False: it is not written. */
+static bool come(struct world *w, const struct bill_row *row, int64_t seconds)
+{
+    struct err err = ERR_INIT;
+    struct bill_correction c = {.attempt_id = row->attempt_id,
+                                .was_billable_s = row->billable_s,
+                                .was_musd = row->cost_musd,
+                                .billable_s = seconds,
+                                .cost_musd = 100 * seconds,
+                                .has_phases = true,
+                                .phases = {[5] = 55}};
+    bool done = false;
+    pg_good(ledger_correct(row->attempt_id, row->cost_musd, row->billable_s, c.cost_musd, seconds,
+                           &c.entry, &err),
+            &err);
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_bill_correct(w->s, &c, &done, &err), &err);
+    pg_good(leader_commit(w->s, &err), &err);
+    pg_check_counters(w->db);
+    return done;
+}
+
+static void assert_booked(struct world *w, musd_t musd, int64_t seconds)
+{
+    assert_int_equal(pg_i64(w->db,
+                            "SELECT count(*) FROM money WHERE spent_musd = %lld AND seconds = %lld "
+                            "AND reserved_musd = 0",
+                            (long long)musd, (long long)seconds),
+                     4);
+}
+
+static void test_bills__a_correction_is_booked_once_at_every_level(void **state)
+{
+    struct world *w = *state;
+    size_t n;
+    int64_t id = fails(w, 3, 1, 5000, true, false);
+    (void)fails(w, 4, 1, 700, false, false);
+    pg_sql(w->db, "UPDATE campaign_run SET state = 'failed', ended_at = now()");
+    AUTO_FREE struct bill_row *rows = bills(w, &n);
+    assert_int_equal(n, 1);
+    assert_true(rows[0].attempt_id == id && rows[0].campaign_id == w->c.campaign_id);
+    assert_true(rows[0].project_id == w->c.project_id && rows[0].stage_id == w->c.stage_id);
+    assert_true(rows[0].task_id == w->c.first_task + 3 && rows[0].instances == 1);
+    assert_true(rows[0].billable_s == 50 && rows[0].cost_musd == 5000);
+    assert_true(rows[0].has_phases && rows[0].phases[17] == 17);
+    AUTO_FREE char *job = pg_text(w->db, "SELECT name FROM attempt WHERE id = %lld", (long long)id);
+    assert_string_equal(rows[0].job.s, job);
+    assert_booked(w, 5700, 57);
+    assert_true(come(w, &rows[0], 20));
+    assert_booked(w, 2700, 27);
+    AUTO_FREE char *a =
+        pg_text(w->db,
+                "SELECT concat_ws(' ', billable_s, cost_musd, estimated, phases[6]) FROM attempt "
+                "WHERE id = %lld",
+                (long long)id);
+    assert_string_equal(a, "20 2000 f 55");
+    AUTO_FREE char *e =
+        pg_text(w->db,
+                "SELECT concat_ws(' ', from_account, to_account, amount_musd, seconds, estimated) "
+                "FROM ledger WHERE entry = 'correct' AND attempt_id = %lld",
+                (long long)id);
+    assert_string_equal(e, "spent budget 3000 30 f");
+    assert_int_equal(
+        pg_i64(w->db, "SELECT lost_musd FROM task_failure WHERE attempt_id = %lld", (long long)id),
+        2000);
+    assert_false(come(w, &rows[0], 20)); /* once */
+    assert_booked(w, 2700, 27);
+    AUTO_FREE struct bill_row *left = bills(w, &n);
+    assert_int_equal(n, 0);
+}
+
+static void test_bills__one_above_its_estimate_and_one_equal_to_it(void **state)
+{
+    struct world *w = *state;
+    size_t n;
+    (void)fails(w, 3, 1, 5000, true, false);
+    (void)fails(w, 4, 1, 700, true, false);
+    AUTO_FREE struct bill_row *rows = bills(w, &n);
+    assert_int_equal(n, 2);
+    assert_true(come(w, &rows[0], 60));
+    assert_true(come(w, &rows[1], 7));
+    assert_booked(w, 6700, 67);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM ledger WHERE entry = 'correct' AND "
+                                   "to_account = 'spent'"),
+                     2);
+}
+
+/* What a failure has cost is the sum of its tries; of those before a retry by people it is not. */
+static void test_bills__what_failures_cost_follows(void **state)
+{
+    struct world *w = *state;
+    size_t n;
+    (void)fails(w, 3, 1, 5000, true, true);
+    (void)fails(w, 3, 2, 700, false, false);
+    (void)fails(w, 4, 1, 5000, true, true);
+    pg_sql(w->db, "DELETE FROM task_failure WHERE seq = 4");
+    (void)fails(w, 4, 2, 700, false, false);
+    AUTO_FREE struct bill_row *rows = bills(w, &n);
+    assert_int_equal(n, 2);
+    assert_true(come(w, &rows[0], 20) && come(w, &rows[1], 20));
+    assert_int_equal(pg_i64(w->db, "SELECT lost_musd FROM task_failure WHERE seq = 3"), 2700);
+    assert_int_equal(pg_i64(w->db, "SELECT lost_musd FROM task_failure WHERE seq = 4"), 700);
+}
+
+static void test_bills__given_up_it_stays_an_estimate(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    size_t n;
+    int64_t id = fails(w, 3, 1, 5000, true, false);
+    AUTO_FREE struct bill_row *rows = bills(w, &n);
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_bill_give_up(w->s, id, &err), &err);
+    pg_good(leader_commit(w->s, &err), &err);
+    AUTO_FREE struct bill_row *left = bills(w, &n);
+    assert_int_equal(n, 0);
+    assert_false(come(w, &rows[0], 20));
+    assert_booked(w, 5000, 50);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM attempt WHERE estimated"), 1);
+}
+
+static void test_bills__of_an_archived_attempt_nothing_is_written(void **state)
+{
+    struct world *w = *state;
+    size_t n;
+    (void)fails(w, 3, 1, 5000, true, false);
+    AUTO_FREE struct bill_row *rows = bills(w, &n);
+    pg_sql(w->db,
+           "INSERT INTO archive (campaign_id, asked_by) VALUES (%lld, 'me'); INSERT INTO "
+           "archive_cost SELECT %lld, 5, 1, 50, 5000, true; DELETE FROM attempt",
+           (long long)w->c.campaign_id, (long long)w->c.campaign_id);
+    assert_false(come(w, &rows[0], 20));
+    assert_booked(w, 5000, 50);
+}
+
+int main(void)
+{
+    pg_fixture_start();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_bills__a_correction_is_booked_once_at_every_level,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bills__one_above_its_estimate_and_one_equal_to_it,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bills__what_failures_cost_follows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bills__given_up_it_stays_an_estimate, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_bills__of_an_archived_attempt_nothing_is_written,
+                                        set_up, tear_down),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
