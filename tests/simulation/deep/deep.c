@@ -2,7 +2,7 @@
  * seeds.
  *
  *     deep [--first N] [--seeds N] [--jobs N] [--twice N] [--tell] [--dir DIR] [--until-wrong]
- *          [--with bad-rows|listings]: only worlds that have such
+ *          [--with bad-rows|listings|holds|late-bills]: only worlds that have such
  *     deep --days N --clock CLOCK_SHIFT_SO: each seed is N days of operation
  *
  * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */

@@ -129,6 +129,7 @@ struct job {
     const char *fails; /* FailureReason; NULL: completes */
     bool short_output, stop_asked, interrupted_once, holds, over, foreign, max_runtime_hit;
     int64_t billable_s;
+    usec_t billed_at; /* in worlds with late bills: Describe says it from then on */
     enum warm_pool_status pool;
     usec_t pool_since;
     int64_t retained_s;
@@ -224,7 +225,7 @@ enum listing_breaks { LISTING_GOOD, LISTING_COMMIT_FAILS, LISTING_ANSWER_LOST };
 struct world {
     uint64_t seed;
     bool tell, calm;
-    struct rng rng_time, rng_aws, rng_people, rng_poison, rng_listing, rng_holds,
+    struct rng rng_time, rng_aws, rng_people, rng_poison, rng_listing, rng_holds, rng_bills,
         rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
@@ -260,7 +261,7 @@ struct world {
     int64_t verbs, verbs_refused;
     struct use_limit limits[TYPES];
     struct poison poison[POISONS_MAX];
-    bool poisons, listings, holds;
+    bool poisons, listings, holds, late_bills;
     int poisons_n, poisons_most;
     int64_t poison_us; /* between two of them */
     double listing_strength;

@@ -304,7 +304,8 @@ void aws_describe(const struct job *j, bool stale, struct job_description *ret)
     }
     if (j->over) {
         ret->ended = j->ended;
-        ret->billable_s = fault(FAULT_BILL_MISSING) ? 0 : j->billable_s;
+        bool untold = deep->late_bills ? wall_now() < j->billed_at : fault(FAULT_BILL_MISSING);
+        ret->billable_s = untold ? 0 : j->billable_s;
         ret->training_s = j->billable_s;
         if (strcmp(j->status, "Failed") == 0) {
             (void)snprintf(ret->failure_reason, sizeof ret->failure_reason, "%s", j->fails);

@@ -129,6 +129,17 @@ static int64_t pools_of(int type)
     return n;
 }
 
+/* Describe says what an ended job is billed minutes or hours later, and of spot capacity less than
+ * its times: so it differs from the estimate. Returns the time that is not billed. */
+static int64_t bill_late(struct job *j)
+{
+    static const int64_t most_us[] = {MINUTE, 20 * MINUTE, 5 * HOUR};
+    struct rng *r = &deep->rng_bills;
+    bool at_once = rng_chance(r, 0.3);
+    j->billed_at = at_once ? 0 : j->ended + between(r, 0, most_us[rng_below(r, 3)]);
+    return j->spot ? between(r, 0, (j->ended - j->started) / 10 * 7) : 0;
+}
+
 static void end(struct job *j, const char *status, const char *secondary)
 {
     show(j, LIFE_ENDED, status, secondary);
@@ -136,7 +147,8 @@ static void end(struct job *j, const char *status, const char *secondary)
     j->gen++;
     j->ended = j->modified;
     if (j->started != 0) {
-        j->billable_s = MAX(1, (j->ended - j->started + SEC - 1) / SEC);
+        int64_t free_us = deep->late_bills ? bill_late(j) : 0;
+        j->billable_s = MAX(1, (j->ended - j->started - free_us + SEC - 1) / SEC);
     }
     j->pool = WARM_POOL_NONE;
     bool keeps = j->keep_alive_s > 0 && j->started != 0 && j->fails != internal_error &&

@@ -5,8 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define ROWS_END_US (2 * HOUR) /* after the last campaign and job */
-#define PATIENCE_US (3 * HOUR) /* without a job */
+#define ROWS_END_US  (2 * HOUR) /* after the last campaign and job */
+#define BILLS_END_US (8 * HOUR) /* where bills come hours later */
+#define PATIENCE_US  (3 * HOUR) /* without a job */
 
 void wrong(const char *what, const char *fmt, ...)
 {
@@ -353,8 +354,10 @@ static void check_invoice(void)
     int64_t invoice = 0;
     AUTO_RESULT PGresult *r = sql_asked(
         "judge_ledger",
-        "SELECT a.name, coalesce(sum(l.seconds) FILTER (WHERE l.entry = 'settle'), 0)::bigint, "
-        "coalesce(sum(l.amount_musd) FILTER (WHERE l.entry = 'settle'), 0)::bigint, "
+        "SELECT a.name, coalesce(sum(CASE WHEN l.from_account = 'spent' THEN -l.seconds ELSE "
+        "l.seconds END) FILTER (WHERE l.entry IN ('settle', 'correct')), 0)::bigint, "
+        "coalesce(sum(CASE WHEN l.from_account = 'spent' THEN -l.amount_musd ELSE l.amount_musd "
+        "END) FILTER (WHERE l.entry IN ('settle', 'correct')), 0)::bigint, "
         "coalesce(sum(l.seconds) FILTER (WHERE l.entry = 'warm'), 0)::bigint, "
         "coalesce(sum(l.amount_musd) FILTER (WHERE l.entry = 'warm'), 0)::bigint "
         "FROM attempt a LEFT JOIN ledger l ON l.attempt_id = a.id GROUP BY a.name",
@@ -464,15 +467,17 @@ bool judge_over(void)
     AUTO_RESULT PGresult *r = sql_asked(
         "judge_over",
         "SELECT (SELECT count(*) FROM campaign_run WHERE state NOT IN ('succeeded', 'failed', "
-        "'cancelled')), (SELECT count(*) FROM attempt WHERE state < 8 OR holds OR open_musd <> 0) "
-        "+ (SELECT count(*) FROM pool WHERE ended_at IS NULL) + (SELECT count(*) FROM operation "
+        "'cancelled')), (SELECT count(*) FROM attempt WHERE state < 8 OR holds OR open_musd <> 0 "
+        "OR (estimated AND NOT bill_given_up)) + (SELECT count(*) FROM pool WHERE ended_at IS "
+        "NULL) + (SELECT count(*) FROM operation "
         "WHERE state IN ('accepted', 'running')) + (SELECT count(*) FROM endpoint WHERE ended_at "
         "IS "
         "NULL) + (SELECT count(*) FROM filesystem WHERE ended_at IS NULL)",
         NULL);
     int64_t live = row_i64(r, 0, 0), rows = row_i64(r, 0, 1);
     deep->quiet_us = live > 0 ? 0 : deep->quiet_us > 0 ? deep->quiet_us : deep->now_us;
-    if (live == 0 && rows > 0 && deep->now_us - deep->quiet_us > ROWS_END_US) {
+    int64_t most_us = deep->late_bills ? BILLS_END_US : ROWS_END_US;
+    if (live == 0 && rows > 0 && deep->now_us - deep->quiet_us > most_us) {
         check_ends();
         wrong("I18", "%lld rows stay open though nothing runs", (long long)rows);
     }

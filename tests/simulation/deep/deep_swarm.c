@@ -47,9 +47,11 @@ static void moves_draw(struct world *w, uint64_t seed)
     rng_split(&all, "poison", &w->rng_poison);
     rng_split(&all, "listing", &w->rng_listing);
     rng_split(&all, "held", &w->rng_holds);
+    rng_split(&all, "bills", &w->rng_bills);
     w->poisons = rng_chance(&w->rng_poison, 0.25);
     w->listings = rng_chance(&w->rng_listing, 0.16);
     w->holds = rng_chance(&w->rng_holds, 0.1);
+    w->late_bills = rng_chance(&w->rng_bills, 0.16);
 }
 
 bool swarm_has(uint64_t seed, const char *with)
@@ -58,7 +60,8 @@ bool swarm_has(uint64_t seed, const char *with)
     moves_draw(w, seed);
     bool has = with == NULL || (strcmp(with, "bad-rows") == 0 && w->poisons) ||
                (strcmp(with, "listings") == 0 && w->listings) ||
-               (strcmp(with, "holds") == 0 && w->holds);
+               (strcmp(with, "holds") == 0 && w->holds) ||
+               (strcmp(with, "late-bills") == 0 && w->late_bills);
     free(w);
     return has;
 }
