@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "core/leader/endpoint_extend.h"
 #include "core/leader/endpoint_life.h"
+#include "core/leader/rows_read.h"
 #include "endpoint_payloads.h"
 #include "endpoint_use.h"
 #include "lease.h"
@@ -71,6 +72,9 @@ bool endpoints_read(struct controller *c, struct err *err)
     size_t n = 0;
     if (!view_endpoints(c->store, &rows, &n, err)) {
         return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        rows_endpoint_times(&rows[i], clock_wall_us());
     }
     int64_t lease_end_us = lease_others_end_us(c);
     if (leader_take_endpoints(&c->state, rows, n, lease_end_us)) {
@@ -352,8 +356,10 @@ static void act(struct controller *c, struct live_endpoint *e, int64_t *wake_us)
 {
     struct endpoint_writes w;
     int64_t poll_us = MIN(MAX(c->cfg.observe_interval_us, POLL_MIN_US), POLL_MAX_US);
-    extend(c, e);
-    if (c->leading) {
+    if (leader_endpoint_end_due(e, clock_boot_us())) {
+        extend(c, e);
+    }
+    if (c->leading && leader_endpoint_end_due(e, clock_boot_us())) {
         leader_plan_endpoint_end(&c->state, e, clock_wall_us(), &w);
         carry(c, e, &w);
     }

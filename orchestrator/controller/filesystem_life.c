@@ -5,6 +5,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/filesystem_life.h"
+#include "core/leader/filesystem_use.h"
+#include "core/leader/rows_read.h"
 #include "core/lowering/filesystem_request.h"
 #include "lease.h"
 #include "metrics.h"
@@ -64,6 +66,9 @@ bool filesystems_read(struct controller *c, struct err *err)
     size_t n = 0;
     if (!view_filesystems(c->store, &rows, &n, err)) {
         return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        rows_filesystem_times(&rows[i], clock_wall_us());
     }
     int64_t lease_end_us = lease_others_end_us(c);
     if (leader_take_filesystems(&c->state, rows, n, lease_end_us)) {
@@ -244,7 +249,9 @@ static void carry(struct controller *c, struct live_filesystem *f,
 static void take_answer(struct controller *c, struct live_filesystem *f)
 {
     struct filesystem_writes w;
+    const struct filesystem_description *seen = f->io->fact.seen;
     f->io->answered = false;
+    leader_filesystem_created(f, seen != NULL ? seen->created : 0, clock_wall_us());
     leader_plan_filesystem_fact(f, &f->io->fact, clock_wall_us(), clock_boot_us(), &w);
     if (w.error.code != ERR_NONE) {
         log_event(LOG_ERROR, "filesystem_not_booked", LF_S("filesystem", f->row.token.s),
@@ -345,8 +352,10 @@ static void act(struct controller *c, struct live_filesystem *f, int64_t *wake_u
 {
     struct filesystem_writes w;
     int64_t poll_us = MIN(MAX(c->cfg.observe_interval_us, POLL_MIN_US), POLL_MAX_US);
-    leader_plan_filesystem_end(&c->state, f, clock_wall_us(), &w);
-    carry(c, f, &w);
+    if (leader_filesystem_end_due(f, clock_boot_us())) {
+        leader_plan_filesystem_end(&c->state, f, clock_wall_us(), &w);
+        carry(c, f, &w);
+    }
     if (!c->leading) {
         return;
     }

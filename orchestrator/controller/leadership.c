@@ -71,8 +71,8 @@ static void lead(struct controller *c, const struct lease_taken *taken, int64_t 
     c->state.epoch = taken->epoch;
     const struct lease_terms terms = lease_terms_of(c);
     c->lease_end_us = lease_end_us(&terms, asked_us);
-    c->lease_longest_us = taken->longest_us;
-    c->lease_alone_us = clock_boot_us() + taken->longest_us;
+    c->lease_longest_us = lease_told_us(&terms, taken->longest_us);
+    c->lease_alone_us = clock_boot_us() + c->lease_longest_us;
     loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
     atomic_store(&c->status->lease_epoch, taken->epoch);
     /* A lock that somebody else holds stops the whole loop while we wait for it. */

@@ -4,7 +4,8 @@
 -- Those that are open, and all tries of stages that are.
 SELECT e.id, c.project_id, e.campaign_id, e.stage_id, e.n, e.state, e.name, e.instance_type, e.instances, e.ttl_s,
     e.made, e.passed, e.delete_asked, e.failed, e.cause, e.p95_us, e.price_musd_per_hour, e.reserved_musd,
-    e.intended_at, e.created_at, e.in_service_at, e.deleting_at, e.off_at, e.ended_at, e.reason, e.extend_asked,
+    e.intended_at, e.created_at, e.in_service_at, e.deleting_at, e.off_at, e.ended_at, e.reason,
+    CASE WHEN e.extend_asked BETWEEN '1970-01-01Z' AND '9999-12-31Z' THEN e.extend_asked END,
     e.extend_seen, e.idle_s, e.tested_at, e.tested_n, e.invoked_at
 FROM endpoint e JOIN campaign c ON c.id = e.campaign_id JOIN stage_run s ON s.stage_id = e.stage_id
 WHERE e.state NOT IN ('deleted', 'failed') OR s.state NOT IN ('succeeded', 'failed', 'skipped', 'cancelled')
@@ -64,7 +65,8 @@ SELECT why FROM refused
 WITH old AS MATERIALIZED (
     SELECT id, campaign_id, stage_id, name FROM endpoint
     WHERE id = :id::bigint AND state = :from::text
-      AND (:to::text <> 'deleting' OR extend_asked IS NOT DISTINCT FROM :wish::timestamptz) FOR UPDATE),
+      AND (:to::text <> 'deleting' OR :wish::timestamptz IS NOT DISTINCT FROM
+          CASE WHEN extend_asked BETWEEN '1970-01-01Z' AND '9999-12-31Z' THEN extend_asked END) FOR UPDATE),
 moved AS (
     UPDATE endpoint e SET state = :to::text, made = :made::int, passed = :passed::boolean, failed = :failed::boolean,
         cause = :cause::smallint, p95_us = :p95_us::bigint, reason = :reason::text, created_at = :created::timestamptz,

@@ -16,14 +16,14 @@ SELECT pg_advisory_unlock(7247362102)
 -- A new epoch: no transaction of an older one commits after this. The length that stays is the longest of any lease that
 -- may last, until a renewal shortens it. $1 holder text, $2 length_us bigint
 UPDATE lease SET epoch = epoch + 1, holder = $1::text, length_us = greatest(length_us, $2::bigint),
-    backend_pid = pg_backend_pid(), renewals = renewals + 1, renewed_at = clock_timestamp()
+    backend_pid = pg_backend_pid(), renewals = CASE renewals WHEN 9223372036854775807 THEN 0 ELSE renewals + 1 END, renewed_at = clock_timestamp()
 RETURNING epoch, length_us
 
 -- name: lease_take_seen
 -- The same, only if the lease was neither renewed nor taken since it was read.
 -- $1 holder text, $2 length_us bigint, $3 epoch bigint, $4 renewals bigint
 UPDATE lease SET epoch = epoch + 1, holder = $1::text, length_us = greatest(length_us, $2::bigint),
-    backend_pid = pg_backend_pid(), renewals = renewals + 1, renewed_at = clock_timestamp()
+    backend_pid = pg_backend_pid(), renewals = CASE renewals WHEN 9223372036854775807 THEN 0 ELSE renewals + 1 END, renewed_at = clock_timestamp()
 WHERE epoch = $3::bigint AND renewals = $4::bigint
 RETURNING epoch, length_us
 
@@ -36,7 +36,7 @@ WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
 
 -- name: lease_renew
 -- $1 epoch bigint, $2 length_us bigint
-UPDATE lease SET renewals = renewals + 1, renewed_at = clock_timestamp(), length_us = $2::bigint
+UPDATE lease SET renewals = CASE renewals WHEN 9223372036854775807 THEN 0 ELSE renewals + 1 END, renewed_at = clock_timestamp(), length_us = $2::bigint
 WHERE epoch = $1::bigint
 
 -- name: lease_check

@@ -1,11 +1,12 @@
 -- name: view_pools
--- Pools whose end is not known, with what their account still reserves. Index pool_open.
+-- Pools whose end is not known, with what their account still reserves. Whose it is and what it consists of, its attempt
+-- says, which holds the slots. Index pool_open.
 -- $1 campaign bigint or 0: all
-SELECT p.id, p.attempt_id, p.campaign_id, p.stage_id, a.task_id, p.state, p.fingerprint, p.instance_type, p.instances,
+SELECT p.id, p.attempt_id, a.campaign_id, a.stage_id, a.task_id, p.state, p.fingerprint, a.instance_type, a.instances,
     p.keep_alive_s, coalesce(p.taken_by, 0), p.end_reason, p.available_at, p.expires_at, a.name, a.price_musd_per_hour,
     a.open_musd, a.cost_musd, a.intended_at
 FROM pool p JOIN attempt a ON a.id = p.attempt_id
-WHERE p.ended_at IS NULL AND ($1::bigint = 0 OR p.campaign_id = $1::bigint) ORDER BY p.id
+WHERE p.ended_at IS NULL AND ($1::bigint = 0 OR a.campaign_id = $1::bigint) ORDER BY p.id
 
 -- name: view_pool_ends
 -- Those that people want to end. Index pool_open.

@@ -162,7 +162,7 @@ struct endpoint_call leader_endpoint_next(const struct live_endpoint *e, usec_t 
     }
     if (e->row.state != ENDPOINT_DELETING) { /* then its time may be over */
         int64_t left_us = MAX(0, leader_endpoint_until(&e->row) - now_us);
-        *wake_us = MIN(*wake_us, boot_us + left_us);
+        *wake_us = MIN(*wake_us, MAX(boot_us + left_us, e->write_us));
     }
     if (boot_us < due_us) {
         *wake_us = MIN(*wake_us, due_us);
@@ -521,6 +521,11 @@ void leader_plan_endpoint_fact(struct live_endpoint *e, const struct endpoint_fa
     }
 }
 
+bool leader_endpoint_end_due(const struct live_endpoint *e, int64_t boot_us)
+{
+    return boot_us >= e->write_us;
+}
+
 void leader_plan_endpoint_end(const struct leader_state *s, const struct live_endpoint *e,
                               usec_t now_us, struct endpoint_writes *ret)
 {
@@ -572,6 +577,7 @@ void leader_endpoint_not_written(struct live_endpoint *e, int64_t boot_us)
 {
     e->failures = MIN(e->failures + 1, 1000);
     e->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, e->failures - 1);
+    e->write_us = e->next_us;
     e->gone = MIN(e->gone, HOSTING_KIND_COUNT - 1); /* the last of them is looked at once more */
     e->payloads_n = -1;                             /* and the smoke test is made anew */
     e->unsure |=

@@ -78,6 +78,8 @@ struct endpoint_writes {
 void leader_plan_endpoint_fact(struct live_endpoint *e, const struct endpoint_fact *f,
                                usec_t now_us, int64_t boot_us, struct endpoint_writes *ret);
 /* What follows from the time and from what people want. */
+/* Its end may be written: a write of its row that failed was long enough ago. */
+bool leader_endpoint_end_due(const struct live_endpoint *e, int64_t boot_us);
 void leader_plan_endpoint_end(const struct leader_state *s, const struct live_endpoint *e,
                               usec_t now_us, struct endpoint_writes *ret);
 /* It is committed. */

@@ -145,7 +145,7 @@ enum filesystem_act leader_filesystem_next(const struct live_filesystem *f, usec
     if (f->row.state != FILESYSTEM_DELETING) { /* then its time may be over */
         usec_t end = f->row.state == FILESYSTEM_EXPORTING ? deadline(&f->row)
                                                           : leader_filesystem_until(&f->row);
-        *wake_us = MIN(*wake_us, boot_us + MAX(0, end - now_us));
+        *wake_us = MIN(*wake_us, MAX(boot_us + MAX(0, end - now_us), f->write_us));
     }
     if (boot_us < due_us) {
         *wake_us = MIN(*wake_us, due_us);
@@ -592,7 +592,7 @@ void leader_apply_filesystem(struct leader_state *s, struct live_filesystem *f,
 void leader_filesystem_not_written(struct live_filesystem *f, int64_t boot_us)
 {
     f->failures = MIN(f->failures + 1, 1000);
-    f->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, f->failures - 1);
+    f->next_us = f->write_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, f->failures - 1);
     f->described_us = 0;
     f->there = false; /* what it is billed for is written before its deletion is asked for */
     f->unsure |= f->row.aws_id[0] == '\0'; /* it may have been made, and its id is forgotten */

@@ -216,6 +216,7 @@ struct live_endpoint {
     bool there, delete_taken; /* DELETING, of the next: seen; its deletion has begun */
     int failures;             /* in a row */
     int64_t next_us;          /* boot: no call before this */
+    int64_t write_us;         /* boot: its end is not written before this */
     int64_t described_us;     /* boot: of the endpoint, while it lives; 0: not yet */
     int payloads_n, asked;    /* of the smoke test; -1: not read yet */
     int64_t idle_due_us;      /* boot: its invocations are asked for then */
@@ -236,6 +237,7 @@ struct live_filesystem {
     bool gone;                /* DELETING: absent; a create that is late may make another one */
     int failures;             /* in a row */
     int64_t next_us;          /* boot: no call before this */
+    int64_t write_us;         /* boot: its end is not written before this */
     int64_t described_us;     /* boot: it was looked at in this state; 0: not yet */
 };
 

@@ -5,7 +5,8 @@
 #define HELD_PAUSE_US    (400 * USEC_PER_MSEC)
 #define REFUSED_PAUSE_US (5 * USEC_PER_SEC)
 #define AGAIN_US         (200 * USEC_PER_MSEC)
-#define FAILURES_MAX     5 /* the pause doubles from the third on */
+#define LONGEST_US       (3600 * USEC_PER_SEC) /* well above what a setting allows */
+#define FAILURES_MAX     5                     /* the pause doubles from the third on */
 
 int64_t lease_end_us(const struct lease_terms *t, int64_t asked_us)
 {
@@ -21,6 +22,11 @@ int64_t lease_longest_us(const struct lease_terms *t, int64_t longest_us, int64_
                          int64_t boot_us)
 {
     return boot_us < alone_us ? longest_us : t->length_us;
+}
+
+int64_t lease_told_us(const struct lease_terms *t, int64_t row_length_us)
+{
+    return row_length_us > 0 && row_length_us <= LONGEST_US ? row_length_us : t->length_us;
 }
 
 bool lease_renewal_due(const struct lease_terms *t, int64_t end_us, int64_t boot_us)
@@ -50,7 +56,8 @@ enum lease_step lease_watch_step(struct lease_watch *w, bool locked, int64_t ren
         w->renewals_at_us = boot_us;
         return LEASE_STEP_WAIT;
     }
-    bool frozen = boot_us - w->renewals_at_us > MAX(row_length_us, t->length_us);
+    int64_t told_us = lease_told_us(t, row_length_us);
+    bool frozen = boot_us - w->renewals_at_us > MAX(told_us, t->length_us);
     return frozen ? LEASE_STEP_TAKE_FROM_FROZEN : LEASE_STEP_WAIT;
 }
 

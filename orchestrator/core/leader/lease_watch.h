@@ -15,6 +15,9 @@ int64_t lease_renew_again_us(const struct lease_terms *t);
  * found it until alone_us, from when on nobody else's lasts, then our own. */
 int64_t lease_longest_us(const struct lease_terms *t, int64_t longest_us, int64_t alone_us,
                          int64_t boot_us);
+/* The length that the lease's row tells, which may be another droverd's. What is longer than any
+ * setting allows nobody has written: then our own counts. */
+int64_t lease_told_us(const struct lease_terms *t, int64_t row_length_us);
 bool lease_renewal_due(const struct lease_terms *t, int64_t end_us, int64_t boot_us);
 /* A renewal that failed: does the lease stay ours until it lapses? Only when nothing but a lock or
  * a time-out was in its way. */

@@ -90,7 +90,7 @@ enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *ro
         return ROWS_NO_QUEUE;
     }
     *ret = (struct ready_queue_task){.task_id = row->id,
-                                     .not_before_us = row->not_before_us,
+                                     .not_before_us = MAX(INT64_C(0), row->not_before_us),
                                      .seq = (uint32_t)row->seq,
                                      .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
     return row->state == TASK_HELD            ? ROWS_HELD
@@ -256,6 +256,15 @@ bool rows_project_known(const struct leader_state *s, int64_t project_id)
     return false;
 }
 
+/* Figures that no account has: somebody else has written them. Sums of them would overflow. */
+#define INSTANCES_MOST INT64_C(1000000000)
+#define PRICE_MOST     (INT64_C(1000000) * MUSD_PER_USD) /* an hour */
+
+static int64_t instances(int64_t n)
+{
+    return MIN(n, INSTANCES_MOST);
+}
+
 void rows_slot_limits(struct leader_state *s, const struct slot_limit_row *rows, size_t n)
 {
     for (size_t i = 0; i < s->slots_n; i++) {
@@ -263,7 +272,7 @@ void rows_slot_limits(struct leader_state *s, const struct slot_limit_row *rows,
     }
     for (size_t i = 0; i < n; i++) {
         leader_state_slots(s, rows[i].instance_type, rows[i].market)->s.operator_limit =
-            rows[i].limit;
+            instances(rows[i].limit);
     }
 }
 
@@ -272,12 +281,12 @@ void rows_slots(struct leader_state *s, const struct slots_row *rows, size_t n, 
     for (size_t i = 0; i < n; i++) {
         const struct slots_row *r = &rows[i];
         struct live_slots *ls = leader_state_slots(s, r->instance_type, r->market);
-        ls->s.held = r->held;
-        ls->s.warm_idle = r->warm_idle;
-        ls->s.operator_limit = r->operator_limit;
-        ls->s.foreign = ls->kept_foreign = r->foreign;
-        ls->s.foreign_us = r->foreign_us;
-        ls->s.refused_limit = ls->kept_limit = r->refused_limit;
+        ls->s.held = instances(r->held);
+        ls->s.warm_idle = instances(r->warm_idle);
+        ls->s.operator_limit = instances(r->operator_limit);
+        ls->s.foreign = ls->kept_foreign = instances(r->foreign);
+        ls->s.foreign_us = MIN(r->foreign_us, now_us);
+        ls->s.refused_limit = ls->kept_limit = instances(r->refused_limit);
         ls->probe_us = r->foreign > 0 ? now_us : 0;
     }
     rows_prices(s, rows, n);
@@ -286,7 +295,42 @@ void rows_slots(struct leader_state *s, const struct slots_row *rows, size_t n, 
 void rows_prices(struct leader_state *s, const struct slots_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        musd_t price = rows[i].price_musd_per_hour;
         leader_state_slots(s, rows[i].instance_type, rows[i].market)->s.price_musd_per_hour =
-            rows[i].price_musd_per_hour;
+            price <= PRICE_MOST ? price : -1;
+    }
+}
+
+#define DAY_US      (24 * 3600 * USEC_PER_SEC) /* clocks differ by less */
+#define EARLIEST_US (INT64_C(1577836800) * USEC_PER_SEC)
+
+static usec_t intended(usec_t at_us, usec_t now_us)
+{
+    return at_us < EARLIEST_US || at_us > now_us + DAY_US ? now_us : at_us;
+}
+
+static void heal(usec_t *at, usec_t intended_us, usec_t now_us)
+{
+    if (*at != 0 && (*at < intended_us - DAY_US || *at > now_us + DAY_US)) {
+        *at = intended_us;
+    }
+}
+
+void rows_endpoint_times(struct endpoint_row *r, usec_t now_us)
+{
+    usec_t *const past[] = {&r->created_us, &r->in_service_us, &r->tested_us,
+                            &r->invoked_us, &r->deleting_us,   &r->off_us};
+    r->intended_us = intended(r->intended_us, now_us);
+    for (size_t i = 0; i < ARRAY_LEN(past); i++) {
+        heal(past[i], r->intended_us, now_us);
+    }
+}
+
+void rows_filesystem_times(struct filesystem_row *r, usec_t now_us)
+{
+    usec_t *const past[] = {&r->created_us, &r->available_us, &r->ending_us, &r->off_us};
+    r->intended_us = intended(r->intended_us, now_us);
+    for (size_t i = 0; i < ARRAY_LEN(past); i++) {
+        heal(past[i], r->intended_us, now_us);
     }
 }

@@ -19,7 +19,7 @@ static bool read_row(const PGresult *r, int i, struct endpoint_row *e, struct er
     row_text_into(r, i, 6, e->name.s, sizeof e->name.s);
     row_text_into(r, i, 7, e->instance_type, sizeof e->instance_type);
     e->instances = row_int(r, i, 8);
-    e->ttl_s = row_i64(r, i, 9);
+    e->ttl_s = row_span_s(r, i, 9);
     e->made = row_int(r, i, 10);
     e->passed = row_bool(r, i, 11);
     e->delete_asked = row_bool(r, i, 12);
@@ -37,7 +37,7 @@ static bool read_row(const PGresult *r, int i, struct endpoint_row *e, struct er
     row_text_into(r, i, 24, e->reason, sizeof e->reason);
     e->extend_us = row_time(r, i, 25);
     e->extend_seen_us = row_time(r, i, 26);
-    e->idle_s = row_i64(r, i, 27);
+    e->idle_s = row_span_s(r, i, 27);
     e->tested_us = row_time(r, i, 28);
     e->tested_n = row_int(r, i, 29);
     e->invoked_us = row_time(r, i, 30);

@@ -32,7 +32,7 @@ static bool read_row(const PGresult *r, int i, struct filesystem_row *f, struct 
     row_text_into(r, i, 9, f->link_id, sizeof f->link_id);
     row_text_into(r, i, 10, f->deployment, sizeof f->deployment);
     f->size_gib = row_i64(r, i, 11);
-    f->ttl_s = row_i64(r, i, 12);
+    f->ttl_s = row_span_s(r, i, 12);
     f->keep = row_bool(r, i, 13);
     f->exports = row_bool(r, i, 14);
     row_text_into(r, i, 15, f->import_from, sizeof f->import_from);

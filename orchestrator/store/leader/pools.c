@@ -23,7 +23,7 @@ static bool read_pool(const PGresult *r, int i, struct pool_row *p, struct err *
     p->fingerprint = (uint64_t)row_i64(r, i, 6);
     row_text_into(r, i, 7, p->instance_type, sizeof p->instance_type);
     p->instances = row_int(r, i, 8);
-    p->keep_alive_s = row_i64(r, i, 9);
+    p->keep_alive_s = row_span_s(r, i, 9);
     p->taken_by = row_i64(r, i, 10);
     row_text_into(r, i, 11, p->end_reason, sizeof p->end_reason);
     p->available_us = row_time(r, i, 12);

@@ -43,7 +43,7 @@ bool view_strays(struct store *s, struct stray_row **ret, size_t *ret_n, struct 
         row_text_into(r, i, 5, x->instance_type, sizeof x->instance_type);
         x->market = market_parse(row_text(r, i, 6));
         x->instances = row_int(r, i, 7);
-        x->keep_alive_s = row_i64(r, i, 8);
+        x->keep_alive_s = row_span_s(r, i, 8);
         x->price_musd_per_hour = row_i64(r, i, 9);
         x->reserved_musd = row_i64(r, i, 10);
         row_text_into(r, i, 11, x->status, sizeof x->status);

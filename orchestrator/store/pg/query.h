@@ -81,7 +81,13 @@ int64_t row_i64_or(const PGresult *r, int row, int col, int64_t null_value);
 int row_int(const PGresult *r, int row, int col);
 double row_f64(const PGresult *r, int row, int col); /* double precision, not NULL */
 bool row_bool(const PGresult *r, int row, int col);
-usec_t row_time(const PGresult *r, int row, int col);      /* NULL: 0 */
+/* Seconds that something lasts, between 0 and a century: whatever a row says, it can be added to an
+ * instant in microseconds. */
+#define ROW_SPAN_S_MAX INT64_C(3155760000)
+int64_t row_span_s(const PGresult *r, int row, int col);
+/* NULL: 0. Else between 1 and the end of the year 9999, for infinity and -infinity, too. */
+#define ROW_TIME_MAX INT64_C(253402300799999999)
+usec_t row_time(const PGresult *r, int row, int col);
 const char *row_text(const PGresult *r, int row, int col); /* borrowed from r; NULL: "" */
 char *row_text_dup(const PGresult *r, int row, int col);   /* caller frees; NULL: NULL */
 struct str row_bytes(const PGresult *r, int row, int col); /* borrowed from r */

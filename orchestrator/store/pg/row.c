@@ -116,13 +116,19 @@ bool row_bool(const PGresult *r, int row, int col)
     return PQgetvalue(r, row, col)[0] != 0;
 }
 
+int64_t row_span_s(const PGresult *r, int row, int col)
+{
+    return MAX(INT64_C(0), MIN(row_i64(r, row, col), ROW_SPAN_S_MAX));
+}
+
 usec_t row_time(const PGresult *r, int row, int col)
 {
     if (row_null(r, row, col)) {
         return 0;
     }
     ASSERT(PQftype(r, col) == PG_TIMESTAMPTZ && PQgetlength(r, row, col) == 8);
-    return (int64_t)big_endian(PQgetvalue(r, row, col), 8) + PG_EPOCH_US;
+    int64_t at = (int64_t)big_endian(PQgetvalue(r, row, col), 8);
+    return MAX(INT64_C(1), MIN(at, ROW_TIME_MAX - PG_EPOCH_US) + PG_EPOCH_US);
 }
 
 static void assert_textual(const PGresult *r, int col)

@@ -153,7 +153,7 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     row_text_into(r, i, 10, a->instance_type, sizeof a->instance_type);
     a->instances = row_int(r, i, 11);
     a->volume_gb = row_int(r, i, 12);
-    a->max_runtime_s = row_i64(r, i, 13);
+    a->max_runtime_s = row_span_s(r, i, 13);
     a->price_musd_per_hour = row_i64(r, i, 14);
     a->reserved_musd = row_i64(r, i, 15);
     a->holds = row_bool(r, i, 16);
@@ -167,7 +167,7 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->project_id = row_i64(r, i, 24);
     a->unwanted = row_bool(r, i, 25);
     a->market = market_parse(row_text(r, i, 26));
-    a->keep_alive_s = row_i64(r, i, 27);
+    a->keep_alive_s = row_span_s(r, i, 27);
     a->instance_type_i = row_int(r, i, 28);
     a->subnet_i = row_int(r, i, 29);
     a->pool_id = row_i64(r, i, 30);
@@ -298,7 +298,7 @@ bool view_task_changes(struct store *s, int64_t *after, struct task_change_row *
                                       .campaign_id = row_i64(r, i, 1),
                                       .instance_type_i = row_int(r, i, 2),
                                       .volume_gb = row_int(r, i, 3),
-                                      .max_runtime_s = row_i64(r, i, 4),
+                                      .max_runtime_s = row_span_s(r, i, 4),
                                       .signature_hash = (uint64_t)row_i64(r, i, 6),
                                       .same = row_int(r, i, 7),
                                       .spent_musd = row_i64(r, i, 8)};

@@ -250,6 +250,32 @@ static void test_conn__parameters_arrive_as_given(void **state)
     store_close(s);
 }
 
+/* Somebody has written them by hand: they can be added to and compared with others. */
+static void test_conn__instants_and_spans_are_within_bounds(void **state)
+{
+    struct world *w = *state;
+    struct store *s = pg_open(w->db, STORE_API);
+    struct err err = ERR_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    pg_good(store_exec(s, "bounds",
+                       "SELECT 'infinity'::timestamptz, '-infinity'::timestamptz, '294276-01-01 "
+                       "00:00:00Z'::timestamptz, '9999-12-31 23:59:59.999999Z'::timestamptz, "
+                       "'2023-11-14 22:13:20.123456Z'::timestamptz, NULL::timestamptz, "
+                       "9223372036854775807, -9223372036854775807, 86400::bigint",
+                       NULL, &r, &err),
+            &err);
+    assert_int_equal(row_time(r, 0, 0), ROW_TIME_MAX);
+    assert_int_equal(row_time(r, 0, 1), 1);
+    assert_int_equal(row_time(r, 0, 2), ROW_TIME_MAX);
+    assert_int_equal(row_time(r, 0, 3), ROW_TIME_MAX);
+    assert_int_equal(row_time(r, 0, 4), 1700000000123456);
+    assert_int_equal(row_time(r, 0, 5), 0);
+    assert_int_equal(row_span_s(r, 0, 6), ROW_SPAN_S_MAX);
+    assert_int_equal(row_span_s(r, 0, 7), 0);
+    assert_int_equal(row_span_s(r, 0, 8), 86400);
+    store_close(s);
+}
+
 static void test_conn__text_from_outside_is_made_valid_and_cut_at_characters(void **state)
 {
     struct world *w = *state;
@@ -408,6 +434,7 @@ int main(void)
         T(test_conn__events_wake_the_listener_at_commit_and_only_then),
         T(test_conn__a_committed_row_survives_every_death_of_the_server),
         T(test_conn__parameters_arrive_as_given),
+        T(test_conn__instants_and_spans_are_within_bounds),
         T(test_conn__text_from_outside_is_made_valid_and_cut_at_characters),
         T(test_conn__a_silent_session_gives_its_key_back),
         T(test_conn__a_moment_without_memory_does_not_lose_an_answer),

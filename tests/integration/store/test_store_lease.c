@@ -144,6 +144,27 @@ static void test_lease__an_old_epoch_cannot_begin(void **state)
 }
 
 /* Without its session ended: as through a pooler that keeps the old one alive. */
+/* Somebody has changed the row: nobody could lead any more. */
+static void test_lease__renewals_begin_anew_at_the_end_of_their_range(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct store *s = pg_open(w->db, STORE_LEADER);
+    bool locked = false;
+    struct lease_taken got;
+    pg_good(lease_try_lock(s, &locked, &err), &err);
+    assert_true(locked);
+    pg_sql(w->db, "UPDATE lease SET renewals = 9223372036854775807");
+    pg_good(lease_take(s, "one", USEC_PER_SEC, &got, &err), &err);
+    assert_int_equal(lease_of(s).renewals, 0);
+    pg_sql(w->db, "UPDATE lease SET renewals = 9223372036854775807");
+    pg_good(lease_renew(s, got.epoch, USEC_PER_SEC, &err), &err);
+    assert_int_equal(lease_of(s).renewals, 0);
+    pg_good(lease_renew(s, got.epoch, USEC_PER_SEC, &err), &err);
+    assert_int_equal(lease_of(s).renewals, 1);
+    store_close(s);
+}
+
 static void test_lease__a_takeover_waits_for_an_open_transaction_of_the_leader(void **state)
 {
     struct world *w = *state;
@@ -377,6 +398,7 @@ int main(void)
         T(test_lease__one_holds_the_lock_and_each_take_is_a_new_epoch),
         T(test_lease__a_lock_dies_with_its_holders_connection),
         T(test_lease__an_old_epoch_cannot_begin),
+        T(test_lease__renewals_begin_anew_at_the_end_of_their_range),
         T(test_lease__a_takeover_waits_for_an_open_transaction_of_the_leader),
         T(test_lease__begin_behind_an_uncommitted_takeover_finds_no_row),
         T(test_lease__a_leader_frozen_between_any_two_steps_commits_nothing),

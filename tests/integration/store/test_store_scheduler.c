@@ -164,6 +164,21 @@ test_scheduler__a_pool_begins_with_its_attempt_and_keeps_its_slots_and_money(voi
     assert_int_equal(rows[0].expires_us, 2000000000 * USEC_PER_SEC);
     assert_string_equal(rows[0].job.s, in.name.s);
     free(rows);
+    /* Whatever somebody has written into its row, it is its attempt's, with its instances. */
+    pg_sql(w->db, "UPDATE pool SET campaign_id = 999, stage_id = 999, instances = 2147483647, "
+                  "instance_type = 'none', keep_alive_s = 9223372036854775807");
+    pg_good(view_pools(w->s, w->c.campaign_id, &rows, &n, &err), &err);
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0].campaign_id, w->c.campaign_id);
+    assert_int_equal(rows[0].stage_id, w->c.stage_id);
+    assert_int_equal(rows[0].instances, 2);
+    assert_string_equal(rows[0].instance_type, "ml.m5.large");
+    assert_int_equal(rows[0].keep_alive_s, ROW_SPAN_S_MAX);
+    free(rows);
+    pg_sql(w->db,
+           "UPDATE pool SET campaign_id = %lld, stage_id = %lld, instances = 2, "
+           "instance_type = 'ml.m5.large', keep_alive_s = 600",
+           (long long)w->c.campaign_id, (long long)w->c.stage_id);
     /* Idle instances count against the quota: 4 - 2 leaves room for 2, not for 3. */
     struct intent more = pg_intent(w->s, &w->c, 1, 1);
     more.instances = 3;

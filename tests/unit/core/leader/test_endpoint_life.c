@@ -434,6 +434,23 @@ static void test_endpoint_life__is_looked_at_at_a_bearable_rate(void **state)
     leader_world_done(&l.w);
 }
 
+/* Its row is locked: the end of its time is not written again and again. */
+static void test_endpoint_life__an_end_that_cannot_be_written_waits_a_moment(void **state)
+{
+    (void)state;
+    struct life l;
+    serves_with_payloads(&l, 1);
+    assert_true(leader_endpoint_end_due(l.e, l.boot_us));
+    l.now_us = leader_endpoint_until(&l.e->row) + SEC;
+    leader_endpoint_not_written(l.e, l.boot_us);
+    assert_false(leader_endpoint_end_due(l.e, l.boot_us));
+    int64_t wake_us = INT64_MAX;
+    (void)leader_endpoint_next(l.e, l.now_us, l.boot_us, SEC, &wake_us);
+    assert_true(wake_us > l.boot_us && wake_us <= l.boot_us + 60 * SEC);
+    assert_true(leader_endpoint_end_due(l.e, wake_us));
+    leader_world_done(&l.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_life__people_delete_one),
         cmocka_unit_test(test_endpoint_life__is_forgotten_when_it_and_its_stage_have_ended),
         cmocka_unit_test(test_endpoint_life__is_looked_at_at_a_bearable_rate),
+        cmocka_unit_test(test_endpoint_life__an_end_that_cannot_be_written_waits_a_moment),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Aim: parts that name a file system fail once it is gone for good, and not before. Method: a
  * campaign of two stages in memory; what is planned is compared. */
 #include "core/leader/filesystem_life.h"
+#include "core/leader/filesystem_use.h"
 #include "life_world.h"
 
 static void fill(struct live_stage *ls, int first, int n)
@@ -51,10 +52,29 @@ static void test_filesystem_use__parts_whose_file_system_is_gone_fail(void **sta
     life_world_done(&l);
 }
 
+static void test_filesystem_use__what_aws_says_of_its_creation(void **state)
+{
+    (void)state;
+    struct live_filesystem f = {.row = {.intended_us = 100, .created_us = 120}, .write_us = 50};
+    leader_filesystem_created(&f, 110, 500); /* its row counts */
+    assert_int_equal(f.row.created_us, 120);
+    f.row.created_us = 100; /* as a row is healed that cannot be */
+    leader_filesystem_created(&f, 0, 500);
+    assert_int_equal(f.row.created_us, 100);
+    leader_filesystem_created(&f, 130, 500);
+    assert_int_equal(f.row.created_us, 130);
+    f.row.created_us = 0; /* not made yet */
+    leader_filesystem_created(&f, 130, 500);
+    assert_int_equal(f.row.created_us, 0);
+    assert_false(leader_filesystem_end_due(&f, 49));
+    assert_true(leader_filesystem_end_due(&f, 50));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filesystem_use__parts_whose_file_system_is_gone_fail),
+        cmocka_unit_test(test_filesystem_use__what_aws_says_of_its_creation),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("filesystem use", tests, NULL, NULL);

@@ -113,6 +113,22 @@ static void test_lease_watch__pauses_of_a_standby(void **state)
     assert_int_equal(lease_watch_pause_us(&w, LEASE_TRY_FAILED, &terms), 200 * ms);
 }
 
+/* A row that somebody has changed: nobody would take over from a frozen leader for ever. */
+static void test_lease_watch__a_length_that_nobody_can_set_counts_as_our_own(void **state)
+{
+    (void)state;
+    assert_int_equal(lease_told_us(&terms, 60 * SEC), 60 * SEC);
+    assert_int_equal(lease_told_us(&terms, 3600 * SEC), 3600 * SEC);
+    static const int64_t odd[] = {INT64_MAX, INT64_MAX - 6000, 3600 * SEC + 1, 0, -1, INT64_MIN};
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+        struct lease_watch w = {.renewals = 0};
+        assert_int_equal(lease_told_us(&terms, odd[i]), LENGTH);
+        assert_int_equal(lease_watch_step(&w, false, 3, odd[i], &terms, T0), LEASE_STEP_WAIT);
+        assert_int_equal(lease_watch_step(&w, false, 3, odd[i], &terms, T0 + LENGTH + 1),
+                         LEASE_STEP_TAKE_FROM_FROZEN);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_lease_watch__who_does_not_renew_is_waited_out),
         cmocka_unit_test(test_lease_watch__after_a_loss_a_whole_lease_is_watched_again),
         cmocka_unit_test(test_lease_watch__pauses_of_a_standby),
+        cmocka_unit_test(test_lease_watch__a_length_that_nobody_can_set_counts_as_our_own),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("lease watch", tests, NULL, NULL);

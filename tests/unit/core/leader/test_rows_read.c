@@ -392,6 +392,74 @@ static void test_rows_read__a_spec_is_read_again(void **state)
     life_world_done(&l);
 }
 
+/* Somebody has changed a row: what overflows or cannot be is as if it were not known. */
+static void test_rows_read__figures_that_nobody_writes(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    struct leader_state *s = &l.w.s;
+    struct slots_row row = {.instance_type = "ml.a.large",
+                            .market = MARKET_ON_DEMAND,
+                            .held = INT64_MAX,
+                            .warm_idle = INT64_MAX,
+                            .foreign = INT64_MAX,
+                            .foreign_us = INT64_MAX,
+                            .refused_limit = INT64_MAX,
+                            .operator_limit = INT64_MAX,
+                            .price_musd_per_hour = INT64_MAX};
+    rows_slots(s, &row, 1, WALL);
+    const struct live_slots *a = leader_state_slots(s, "ml.a.large", MARKET_ON_DEMAND);
+    int64_t most = INT64_MAX / 8; /* so many can be added up */
+    assert_true(a->s.held < most && a->s.warm_idle < most && a->s.foreign < most &&
+                a->s.refused_limit < most && a->s.operator_limit < most);
+    assert_true(a->s.held > 1000000 && a->s.warm_idle > 1000000); /* nothing starts on it */
+    assert_int_equal(a->s.foreign_us, WALL);
+    assert_int_equal(a->s.price_musd_per_hour, -1);
+    row.price_musd_per_hour = 1000000 * MUSD_PER_USD;
+    rows_prices(s, &row, 1);
+    a = leader_state_slots(s, "ml.a.large", MARKET_ON_DEMAND);
+    assert_int_equal(a->s.price_musd_per_hour, 1000000 * MUSD_PER_USD);
+    const struct slot_limit_row limit = {.instance_type = "ml.a.large", .limit = INT64_MAX};
+    rows_slot_limits(s, &limit, 1);
+    assert_true(leader_state_slots(s, "ml.a.large", limit.market)->s.operator_limit < most);
+    struct ready_queue_task t;
+    const struct task_row task = {.id = 5, .not_before_us = INT64_MIN, .state = TASK_WAITING};
+    assert_int_equal(rows_task(&l.st[0], &task, &t), ROWS_READY);
+    assert_int_equal(t.not_before_us, 0);
+    life_world_done(&l);
+}
+
+static void test_rows_read__instants_that_cannot_be(void **state)
+{
+    (void)state;
+    const usec_t now = INT64_C(1800000000) * USEC_PER_SEC;
+    const usec_t hour = 3600 * USEC_PER_SEC, never = INT64_C(253402300799999999);
+    struct endpoint_row e = {.intended_us = now - 5 * hour, .created_us = now - 4 * hour};
+    struct endpoint_row as_told = e;
+    rows_endpoint_times(&e, now);
+    assert_memory_equal(&e, &as_told, sizeof e); /* 0 stays: not yet */
+    e.created_us = never;
+    e.in_service_us = e.deleting_us = 1;
+    rows_endpoint_times(&e, now);
+    assert_int_equal(e.created_us, e.intended_us);
+    assert_int_equal(e.in_service_us, e.intended_us);
+    assert_int_equal(e.deleting_us, e.intended_us);
+    assert_int_equal(e.off_us, 0);
+    struct filesystem_row f = {.intended_us = never, .created_us = 1, .available_us = never};
+    rows_filesystem_times(&f, now);
+    assert_int_equal(f.intended_us, now);
+    assert_int_equal(f.created_us, now);
+    assert_int_equal(f.available_us, now);
+    f = (struct filesystem_row){.intended_us = now - hour,
+                                .created_us = now - hour - 60 * USEC_PER_SEC};
+    rows_filesystem_times(&f, now); /* clocks differ */
+    assert_int_equal(f.created_us, now - hour - 60 * USEC_PER_SEC);
+    f.intended_us = 1;
+    rows_filesystem_times(&f, now);
+    assert_int_equal(f.intended_us, now);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +475,8 @@ int main(void)
         cmocka_unit_test(test_rows_read__slots),
         cmocka_unit_test(test_rows_read__a_look_at_a_campaign),
         cmocka_unit_test(test_rows_read__a_spec_is_read_again),
+        cmocka_unit_test(test_rows_read__figures_that_nobody_writes),
+        cmocka_unit_test(test_rows_read__instants_that_cannot_be),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("rows read", tests, NULL, NULL);
