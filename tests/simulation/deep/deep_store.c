@@ -452,11 +452,18 @@ bool __wrap_store_run(struct store *s, const char *name, const char *sql, struct
     return !lost(s, name, FAULT_CUT_AFTER, err);
 }
 
+/* Alone or behind a NOTIFY; BEGIN ... READ COMMITTED is none. */
+static bool is_commit(const char *sql)
+{
+    size_t n = strlen(sql), word = strlen("COMMIT");
+    return n >= word && strcmp(sql + n - word, "COMMIT") == 0;
+}
+
 /* COMMIT without the NOTIFY before it: no connection listens, and NOTIFY costs as much as
  * COMMIT. */
 bool __wrap_store_plain(struct store *s, const char *sql, struct err *err)
 {
-    bool commit = strstr(sql, "COMMIT") != NULL;
+    bool commit = is_commit(sql);
     bool listed = commit && deep != NULL && deep->cur == NULL;
     if (listed && deep->listing_breaks == LISTING_COMMIT_FAILS) {
         return err_set(err, ERR_UNAVAILABLE, "no answer to the COMMIT of a listing");
