@@ -2,7 +2,7 @@
  * seeds.
  *
  *     deep [--first N] [--seeds N] [--jobs N] [--twice N] [--tell] [--dir DIR] [--until-wrong]
- *          [--with bad-rows|listings|holds|late-bills]: only worlds that have such
+ *          [--with bad-rows|listings|holds|late-bills|figures|locks|secrets]: only such worlds
  *     deep --days N --clock CLOCK_SHIFT_SO: each seed is N days of operation
  *
  * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */
@@ -59,16 +59,21 @@ static void begin_calm(void)
     trace("the calm begins");
     people_care();
     poison_calm();
+    figures_calm();
+    locks_calm();
 }
 
 static void world_close(void)
 {
+    locks_end();
+    secrets_end();
     store_world_close();
     procs_free();
     for (int i = 0; i < deep->campaigns_n; i++) {
         free(deep->campaigns[i].yaml);
     }
     poison_end();
+    figures_end();
     free(deep->jobs);
     free(deep->lustres);
     free(deep->hosted);
@@ -93,6 +98,9 @@ static void run_world(uint64_t seed, const char *conninfo, const struct options 
     people_start();
     faults_start();
     poison_start();
+    figures_start();
+    locks_start();
+    secrets_start();
     if (deep->days > 0) {
         days_start();
     }
@@ -106,13 +114,14 @@ static void run_world(uint64_t seed, const char *conninfo, const struct options 
          !deep->wrong && deep->now_us < deep->calm_us + CALM_MAX_US && event_next();) {
         if (deep->now_us >= next_us) {
             next_us = deep->now_us + 2 * MINUTE;
-            if (judge_over()) {
+            if (!figures_keep(0) && judge_over()) {
                 break;
             }
         }
     }
     if (!deep->wrong) {
         judge_end();
+        secrets_judge();
     }
     if (deep->days > 0 && !deep->wrong) {
         days_judge();

@@ -7,11 +7,13 @@
  * deep_calls (requests on their way to AWS and back), deep_aws and deep_jobs (SageMaker and its
  * invoice), deep_s3, deep_people (their campaigns and verbs, through store/api), deep_campaign
  * (their files), deep_wishes (those of file systems and endpoints), deep_poison (rows that cannot
- * be read), deep_listing (inputs that are listed), deep_pipeline (campaigns of copies, matrices,
- * gates and models), deep_judge (what must hold), deep_lease (what must hold of leadership),
- * deep_fsx, deep_hosting, deep_logs (other services), deep_things (what must hold of file systems
- * and endpoints), deep_gates (what must hold of needs and gates), deep_process (what the kernel
- * tells of processes), deep_days (a month of operation), deep (options, workers, seeds). */
+ * be read), deep_figures (figures that nobody wrote), deep_locks (sessions of others), deep_secrets
+ * (what nobody may see), deep_listing (inputs that are listed), deep_pipeline (campaigns of copies,
+ * matrices, gates and models), deep_judge (what must hold), deep_lease (what must hold of
+ * leadership), deep_fsx, deep_hosting, deep_logs (other services), deep_things (what must hold of
+ * file systems and endpoints), deep_gates (what must hold of needs and gates), deep_process (what
+ * the kernel tells of processes), deep_days (a month of operation), deep (options, workers, seeds).
+ */
 #pragma once
 #include "aws/fsx.h"
 #include "aws/hosting.h"
@@ -52,7 +54,9 @@ enum {
     HOSTED_MAX = 512,
     EXPORTS_MAX = 16,
     POISONS_MAX = 8,
-    TESTS_MAX = 16 /* requests of an endpoint's smoke tests */
+    FIGURES_MAX = 12,
+    LOCKS_MOST = 12, /* before the calm, and in it */
+    TESTS_MAX = 16   /* requests of an endpoint's smoke tests */
 };
 
 /* What may go wrong (deep_faults.def): CHANCE at each opportunity, RATE per virtual hour. */
@@ -219,14 +223,33 @@ struct poison {
     int64_t mended_us;
 };
 
+/* A figure, time or word that no droverd writes (deep_figures). */
+struct figure {
+    size_t what;
+    int64_t campaign_id; /* 0: all share it */
+    char *ref, *kept;    /* kept NULL: it was null */
+    const char *bad;
+    bool stays, mended;
+    int64_t mended_us;
+};
+
+/* What others hold locked (deep_locks). */
+struct lock {
+    bool held;
+    size_t what;
+    int64_t campaign_id; /* 0: of all */
+    int64_t since_us, serial, epoch;
+    int64_t refused, intents, intent_us; /* statements that met it; of them intents, the last one */
+};
+
 /* What becomes of the next COMMIT of the thread that lists inputs. */
 enum listing_breaks { LISTING_GOOD, LISTING_COMMIT_FAILS, LISTING_ANSWER_LOST };
 
 struct world {
     uint64_t seed;
     bool tell, calm;
-    struct rng rng_time, rng_aws, rng_people, rng_poison, rng_listing, rng_holds, rng_bills,
-        rng_fault[FAULT_N];
+    struct rng rng_time, rng_aws, rng_people, rng_poisons, rng_listings, rng_holds, rng_late_bills,
+        rng_figures, rng_locks, rng_secrets, rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
@@ -264,6 +287,14 @@ struct world {
     bool poisons, listings, holds, late_bills;
     int poisons_n, poisons_most;
     int64_t poison_us; /* between two of them */
+    struct figure figure[FIGURES_MAX];
+    bool figures;
+    int figures_n, figures_most;
+    int64_t figures_us;
+    bool locks, secrets;
+    struct lock lock;
+    int locks_n;
+    int64_t locks_us; /* between two of them */
     double listing_strength;
     int listings_n;
     bool listing_looks; /* an event is there for the next look */
@@ -424,6 +455,23 @@ void poison_end(void);
 bool poison_keeps(const struct campaign *c); /* rows of it cannot be read */
 bool poison_kept(const struct campaign *c);  /* or were until lately, and are still parked */
 bool poison_spoils(int64_t campaign_id);     /* nor its sums be judged; 0: of anyone */
+void figures_start(void);
+void figures_calm(void);
+void figures_end(void);
+bool figures_keep(int64_t campaign_id); /* a row of it, or that all share; 0: of anyone */
+bool figures_kept(int64_t campaign_id); /* or until lately */
+bool figures_spoil(int64_t campaign_id);
+void secrets_environment(struct buf *b);           /* of a stage, in its campaign's file */
+void secrets_in_reason(char *reason, size_t size); /* of a job that failed, as AWS' side tells it */
+void secrets_start(void);
+void secrets_judge(void);
+void secrets_end(void);
+void locks_start(void);
+void locks_calm(void); /* nothing is locked, and for a while nothing will be */
+void locks_end(void);
+bool locks_keep(int64_t campaign_id); /* it waits for others */
+/* A statement of that name has failed: for a lock, perhaps. */
+void locks_refused(const char *query, const struct err *err);
 bool holds_verb(void); /* in worlds that have such: maybe parts are held or released */
 void holds_care(struct campaign *c); /* what is held is released */
 void people_care(void);              /* from now on: removes what keeps a campaign from ending */

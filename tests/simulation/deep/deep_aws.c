@@ -309,6 +309,7 @@ void aws_describe(const struct job *j, bool stale, struct job_description *ret)
         ret->training_s = j->billable_s;
         if (strcmp(j->status, "Failed") == 0) {
             (void)snprintf(ret->failure_reason, sizeof ret->failure_reason, "%s", j->fails);
+            secrets_in_reason(ret->failure_reason, sizeof ret->failure_reason);
         }
         (void)snprintf(ret->artifacts, sizeof ret->artifacts,
                        "s3://b/out/%lld/%s/%lld/model.tar.gz", (long long)j->campaign_id, j->stage,

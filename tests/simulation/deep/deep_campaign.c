@@ -37,6 +37,7 @@ static void write_user(struct buf *b, struct rng *r)
     if (rng_chance(r, 0.2)) {
         buf_add_cstr(b, "    instance_count: 2\n");
     }
+    secrets_environment(b);
 }
 
 static void write_download(struct buf *b, struct rng *r)

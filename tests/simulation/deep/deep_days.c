@@ -133,6 +133,7 @@ void days_draw(struct world *w)
     for (size_t i = 0; i < ARRAY_LEN(never); i++) {
         w->strength[never[i]] = 0;
     }
+    w->figures = w->locks = w->secrets = false; /* they kill leaders, or people have to look */
     w->calm_us = w->days * DAY;
     w->campaigns_n = MIN(CAMPAIGNS_A_DAY * w->days, CAMPAIGNS_MAX);
 }

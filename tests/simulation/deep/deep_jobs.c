@@ -134,7 +134,7 @@ static int64_t pools_of(int type)
 static int64_t bill_late(struct job *j)
 {
     static const int64_t most_us[] = {MINUTE, 20 * MINUTE, 5 * HOUR};
-    struct rng *r = &deep->rng_bills;
+    struct rng *r = &deep->rng_late_bills;
     bool at_once = rng_chance(r, 0.3);
     j->billed_at = at_once ? 0 : j->ended + between(r, 0, most_us[rng_below(r, 3)]);
     return j->spot ? between(r, 0, (j->ended - j->started) / 10 * 7) : 0;

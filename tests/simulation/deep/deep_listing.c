@@ -28,7 +28,7 @@ static int64_t objects_of(const char *prefix)
 
 static struct rng *draws(void)
 {
-    return &deep->rng_listing;
+    return &deep->rng_listings;
 }
 
 /* A world in six has some. Drawn from a stream of its own, as deep_poison.c does. */

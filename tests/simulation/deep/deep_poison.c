@@ -168,7 +168,7 @@ static void mend(void *ctx, int64_t arg)
     int64_t n = 0;
     struct err err = ERR_INIT;
     bool unparks =
-        rng_chance(&deep->rng_poison, 0.7) && apidb_unpark(deep->api, x->campaign_id, &n, &err);
+        rng_chance(&deep->rng_poisons, 0.7) && apidb_unpark(deep->api, x->campaign_id, &n, &err);
     store_notify_all();
     trace("people mend %s of c-%lld%s", rows[x->what].word, (long long)x->campaign_id,
           unparks ? " and unpark it" : "");
@@ -197,7 +197,7 @@ static bool is_poisoned(const struct campaign *c, size_t what)
 
 static void poison(struct campaign *c, size_t what)
 {
-    struct rng *r = &deep->rng_poison;
+    struct rng *r = &deep->rng_poisons;
     struct poison *x = &deep->poison[deep->poisons_n];
     char draw[24];
     AUTO_RESULT PGresult *row = NULL;
@@ -237,7 +237,7 @@ static bool is_tried(const struct campaign *c)
 
 static void strike(void *ctx, int64_t arg)
 {
-    struct rng *r = &deep->rng_poison;
+    struct rng *r = &deep->rng_poisons;
     if (deep->now_us > deep->calm_us + LATE_US) {
         return;
     }
@@ -262,7 +262,7 @@ static void look(void *ctx, int64_t arg);
 /* A world in four has some. Drawn from a stream of its own: no other world is another for it. */
 void poison_start(void)
 {
-    struct rng *r = &deep->rng_poison;
+    struct rng *r = &deep->rng_poisons;
     if (!deep->poisons) {
         return;
     }
@@ -286,7 +286,7 @@ static bool spoils(int64_t campaign_id, enum poison_of least, enum poison_of mos
 
 bool poison_keeps(const struct campaign *c)
 {
-    return spoils(c->id, ONE_ROW, ITS_SUMS);
+    return spoils(c->id, ONE_ROW, ITS_SUMS) || figures_keep(c->id) || locks_keep(c->id);
 }
 
 bool poison_kept(const struct campaign *c)
@@ -297,12 +297,12 @@ bool poison_kept(const struct campaign *c)
         lately = lately || (x->campaign_id == c->id && x->mended &&
                             deep->now_us - x->mended_us < PARKED_MAX_US);
     }
-    return lately || poison_keeps(c);
+    return lately || poison_keeps(c) || figures_kept(c->id);
 }
 
 bool poison_spoils(int64_t campaign_id)
 {
-    return spoils(campaign_id, ITS_SUMS, ITS_SUMS);
+    return spoils(campaign_id, ITS_SUMS, ITS_SUMS) || figures_spoil(campaign_id);
 }
 
 static bool has_ended(const struct campaign *c)

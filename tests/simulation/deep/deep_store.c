@@ -13,6 +13,7 @@
 #include <time.h>
 
 #define LOCK_WAIT_MS    "40"      /* real time: only a frozen process can hold a lock for long */
+#define SHORT_WAIT_MS   "3"       /* where others hold locks: nobody releases one meanwhile */
 #define IDLE_IN_TX_US   (2 * SEC) /* as session_set gives the leader */
 #define NOTIFY_DELAY_US 3000
 #define SPARES_MAX      8
@@ -392,6 +393,7 @@ static bool answer(struct store *s, const char *name, const char *sql, struct pa
         return true;
     }
     if (!__real_store_exec_while(s, name, sql, p, work, ctx, ret, err)) {
+        locks_refused(name, err);
         return false;
     }
     if (ours(s) && is_take(name) && row_count(*ret) == 1) {
@@ -438,7 +440,15 @@ bool __wrap_store_run(struct store *s, const char *name, const char *sql, struct
         return true;
     }
     before(s, name);
-    if (refused(s, name, false, err) || !__real_store_run(s, name, sql, p, ret_n, err)) {
+    if (refused(s, name, false, err)) {
+        return false;
+    }
+    if (!__real_store_run(s, name, sql, p, ret_n, err)) {
+        locks_refused(name, err);
+        return false;
+    }
+    if (ours(s) && deep->locks && strcmp(name, "session_set") == 0 &&
+        !__real_store_plain(s, "SET lock_timeout = " SHORT_WAIT_MS, err)) {
         return false;
     }
     if (ours(s) && strncmp(name, "lease_", 6) == 0) {
@@ -498,6 +508,7 @@ bool __wrap_store_pipeline(struct store *s, const struct statement *st, size_t n
         return false;
     }
     if (!__real_store_pipeline(s, st, n, ret, err)) {
+        locks_refused(name, err);
         return false;
     }
     if (lost(s, name, FAULT_CUT_AFTER, err)) {

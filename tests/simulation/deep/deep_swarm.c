@@ -40,28 +40,45 @@ enum harm query_harm(const char *name)
 }
 
 /* Moves that came later have streams of their own: a world without them is as it was. */
+#define MOVE(word, stream, chance, member)                                                         \
+    {                                                                                              \
+        word, stream, chance, offsetof(struct world, rng_##member), offsetof(struct world, member) \
+    }
+static const struct move {
+    const char *word, *stream;
+    double chance;
+    size_t rng_at, has_at;
+} moves[] = {
+    MOVE("bad-rows", "poison", 0.25, poisons), MOVE("listings", "listing", 0.16, listings),
+    MOVE("holds", "held", 0.1, holds),         MOVE("late-bills", "bills", 0.16, late_bills),
+    MOVE("figures", "figures", 0.1, figures),  MOVE("locks", "locks", 0.08, locks),
+    MOVE("secrets", "secrets", 0.08, secrets),
+};
+
+static bool *has_move(struct world *w, const struct move *m)
+{
+    return (bool *)((char *)w + m->has_at);
+}
+
 static void moves_draw(struct world *w, uint64_t seed)
 {
     struct rng all;
     rng_seed(&all, seed);
-    rng_split(&all, "poison", &w->rng_poison);
-    rng_split(&all, "listing", &w->rng_listing);
-    rng_split(&all, "held", &w->rng_holds);
-    rng_split(&all, "bills", &w->rng_bills);
-    w->poisons = rng_chance(&w->rng_poison, 0.25);
-    w->listings = rng_chance(&w->rng_listing, 0.16);
-    w->holds = rng_chance(&w->rng_holds, 0.1);
-    w->late_bills = rng_chance(&w->rng_bills, 0.16);
+    for (size_t i = 0; i < ARRAY_LEN(moves); i++) {
+        struct rng *r = (struct rng *)((char *)w + moves[i].rng_at);
+        rng_split(&all, moves[i].stream, r);
+        *has_move(w, &moves[i]) = rng_chance(r, moves[i].chance);
+    }
 }
 
 bool swarm_has(uint64_t seed, const char *with)
 {
     struct world *w = xcalloc(1, sizeof *w);
     moves_draw(w, seed);
-    bool has = with == NULL || (strcmp(with, "bad-rows") == 0 && w->poisons) ||
-               (strcmp(with, "listings") == 0 && w->listings) ||
-               (strcmp(with, "holds") == 0 && w->holds) ||
-               (strcmp(with, "late-bills") == 0 && w->late_bills);
+    bool has = with == NULL;
+    for (size_t i = 0; i < ARRAY_LEN(moves); i++) {
+        has |= with != NULL && strcmp(with, moves[i].word) == 0 && *has_move(w, &moves[i]);
+    }
     free(w);
     return has;
 }
