@@ -51,8 +51,8 @@ static const struct move {
 } moves[] = {
     MOVE("bad-rows", "poison", 0.25, poisons), MOVE("listings", "listing", 0.16, listings),
     MOVE("holds", "held", 0.1, holds),         MOVE("late-bills", "bills", 0.16, late_bills),
-    MOVE("figures", "figures", 0.1, figures),  MOVE("locks", "locks", 0.08, locks),
-    MOVE("secrets", "secrets", 0.08, secrets),
+    MOVE("figures", "figures", 0.04, figures), MOVE("locks", "locks", 0.08, locks),
+    MOVE("secrets", "secrets", 0.04, secrets),
 };
 
 static bool *has_move(struct world *w, const struct move *m)
