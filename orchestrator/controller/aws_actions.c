@@ -89,7 +89,8 @@ static void do_create(struct live_attempt *a)
         a->request.n > 0 || (parking_due(c, who) && parking_tx(c, who, read_request, a));
     bool rate_allows = bytes_known && call_pace_take_create(&c->pace, clock_mono_us());
     bool lease_holds = !FP("create.before_sign") && lease_gate(c).may_send(c);
-    struct fact fact = leader_create_fact(bytes_known, rate_allows, lease_holds, clock_boot_us());
+    struct str request = bytes_known ? buf_str(&a->request) : STR("");
+    struct fact fact = leader_create_fact(request, rate_allows, lease_holds, clock_boot_us());
     attempt_fact(a, &fact);
     if (fact.kind != FACT_CREATE_SIGNED) {
         return;

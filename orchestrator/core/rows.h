@@ -132,12 +132,16 @@ struct slots_row {
     musd_t price_musd_per_hour;               /* -1: no price row */
 };
 
+/* The request of an attempt that was adopted or revived (sql: attempt_revive): its job was seen
+ * alive, so that no Create of its name is needed. */
+#define ATTEMPT_NO_REQUEST "{}"
+
 struct intent {
     int64_t campaign_id, project_id, stage_id, task_id;
     int32_t seq;
     int n; /* attempt number: task_run.names must be n - 1 */
     struct job_name name;
-    struct str request; /* exact bytes */
+    struct str request; /* exact bytes, or ATTEMPT_NO_REQUEST */
     char identity_hash[HASH_HEX_N];
     char instance_type[INSTANCE_TYPE_MAX + 1];
     int instances;

@@ -22,8 +22,9 @@ INSERT INTO money (level, ref_id) SELECT level, ref_id FROM levels ON CONFLICT D
 -- name: intend
 -- One intent, all or nothing: every check is repeated here, on locked rows. Locks in the order
 -- campaign, money by level, task_run, pool, slots. Instances of a warm pool are moved, not added:
--- the pool is ours, available and not taken. Returns the check that refused, '' when all passed; the
--- id of the pool that this attempt will leave.
+-- the pool is ours, available and not taken. A stray may have this very name, when it was found while its campaign could
+-- not be read or had ended: its job is booked as the stray's, so nothing starts while it lives, and then the number is
+-- passed over. Returns the check that refused, '' when all passed; the id of the pool that this attempt will leave.
 -- :now in microseconds; :keep_alive_s 0: no pool; :pool_taken 0: none; :rung, :subnet: where on its ladder;
 -- :slot_limit of ours, others' use taken off; :part: its seq; :fingerprint: of the pool it will leave.
 WITH want AS MATERIALIZED (
@@ -48,7 +49,8 @@ free_task AS MATERIALIZED (
     SELECT id FROM task_run
     WHERE campaign_id = :campaign::bigint AND id = :task::bigint AND stage_id = :stage::bigint
       AND state = 0 AND names = :n::int - 1
-      AND NOT EXISTS (SELECT FROM stray x WHERE x.task_id = :task::bigint AND x.holds) FOR UPDATE),
+      AND NOT EXISTS (SELECT FROM stray x WHERE x.task_id = :task::bigint AND x.holds)
+      AND NOT EXISTS (SELECT FROM stray x WHERE x.name = :name::text) FOR UPDATE),
 free_pool AS MATERIALIZED (
     SELECT id FROM pool
     WHERE id = :pool_taken::bigint AND state = 'available' AND taken_by IS NULL
@@ -72,6 +74,10 @@ new_task AS (
     UPDATE task_run SET state = 1, cause = 0, names = :n::int, not_before_us = 0,
         updated_us = :now::bigint
     FROM ok WHERE campaign_id = :campaign::bigint AND id = :task::bigint),
+passed_over AS (
+    UPDATE task_run t SET names = :n::int FROM refused f, stray x
+    WHERE f.why = 'task' AND x.name = :name::text AND NOT x.holds AND t.campaign_id = :campaign::bigint
+      AND t.id = :task::bigint AND t.state = 0 AND t.names = :n::int - 1),
 starts AS (
     DELETE FROM task_retried x USING ok WHERE x.task_id = :task::bigint),
 new_slots AS (

@@ -83,7 +83,9 @@ ON CONFLICT (level, ref_id) DO UPDATE SET warned_ppm = excluded.warned_ppm
 -- A job found at AWS under our name whose row a failed-over database lost: its task exists and waits, and the
 -- number is the next one. It is recorded as an attempt of unknown outcome that holds slots and money. Returns the
 -- attempt, or no row when something does not match. All attempts of the task must have ended.
--- :request is never sent, :request_sha256 is its hash; :now in microseconds, :created as the job says.
+-- :request is never sent, :request_sha256 is its hash; :now in microseconds, :created as the job says. It counts as
+-- intended no later than what was known before: newest_intent does not move, so that a leader after this one still looks
+-- for the rest of what was lost.
 WITH free_task AS MATERIALIZED (
     SELECT r.id, c.project_id FROM task t
     JOIN task_run r ON r.campaign_id = t.campaign_id AND r.id = t.id
@@ -113,7 +115,8 @@ new_attempt AS (
     OVERRIDING SYSTEM VALUE
     SELECT :attempt::bigint, :campaign::bigint, :stage::bigint, f.id, :n::int, 1, :epoch::bigint, :name::text, :request::bytea, :request_sha256::bytea,
         :identity_hash::text, :instance_type::text, :instances::int, :volume_gb::int, :max_runtime_s::bigint, :price::bigint, :reserve::bigint, :reserve::bigint, :keep_alive_s::bigint,
-        :created::timestamptz, timestamptz 'epoch' + :now::bigint * interval '1 microsecond', 'found at AWS without a row',
+        :created::timestamptz, least(:created::timestamptz, (SELECT b.intended_at FROM attempt b ORDER BY b.id DESC LIMIT 1)),
+        'found at AWS without a row',
         :market::text FROM free_task f),
 new_pool AS (
     INSERT INTO pool (attempt_id, campaign_id, stage_id, fingerprint, instance_type, instances, keep_alive_s)

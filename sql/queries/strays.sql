@@ -127,7 +127,8 @@ SELECT id FROM back
 
 -- name: attempt_recast
 -- The job under the name of an attempt of unknown outcome is ours, of an intent that was lost: the attempt is that job.
--- What is reserved stays; a dearer job is booked with an overrun. Returns how many. The row of slots exists.
+-- What is reserved stays; a dearer job is booked with an overrun. The bytes of its own intent are never sent any more.
+-- Returns how many. The row of slots exists.
 -- $1 attempt bigint, $2 identity hash text, $3 instance type text, $4 market text, $5 instances integer,
 -- $6 volume_gb integer, $7 max_runtime_s bigint, $8 keep_alive_s bigint, $9 price bigint
 WITH old AS MATERIALIZED (
@@ -145,7 +146,7 @@ new_pool AS (
     ON CONFLICT (attempt_id) DO UPDATE SET instance_type = excluded.instance_type, instances = excluded.instances,
         keep_alive_s = excluded.keep_alive_s),
 new_attempt AS (
-    UPDATE attempt a SET identity_hash = $2::text, instance_type = $3::text, market = $4::text, instances = $5::int,
+    UPDATE attempt a SET request = '{}', identity_hash = $2::text, instance_type = $3::text, market = $4::text, instances = $5::int,
         volume_gb = $6::int, max_runtime_s = $7::bigint, keep_alive_s = $8::bigint, price_musd_per_hour = $9::bigint,
         reason = 'found at AWS under its name, from a row that was lost'
     FROM old WHERE a.id = old.id RETURNING a.id)

@@ -173,7 +173,7 @@ bool adoption_of(struct leader_state *s, const char *job_prefix, const struct jo
     }
     fill(s, job, in);
     in->attempt_id = job->attempt_id;
-    in->request = STR("{}"); /* never sent: a Create of this name would meet the job */
+    in->request = STR(ATTEMPT_NO_REQUEST);
     ret->created_us = job->created;
     return cost_worst_case(in->price_musd_per_hour, in->instances, in->max_runtime_s,
                            in->keep_alive_s, &in->reserve_musd, &err);

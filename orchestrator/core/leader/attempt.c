@@ -109,10 +109,14 @@ bool leader_attempt_hears(const struct leader_state *s, struct live_attempt *a,
     return !stuck;
 }
 
-struct fact leader_create_fact(bool bytes_known, bool rate_allows, bool lease_holds,
+struct fact leader_create_fact(struct str request, bool rate_allows, bool lease_holds,
                                int64_t boot_us)
 {
-    bool sends = bytes_known && rate_allows && lease_holds;
+    bool sends = request.n > 0 && rate_allows && lease_holds;
+    if (str_eq(request, STR(ATTEMPT_NO_REQUEST))) {
+        return (struct fact){
+            .kind = FACT_CREATE_REFUSED, .cause = CAUSE_BAD_REQUEST, .at_us = boot_us};
+    }
     return (struct fact){.kind = sends ? FACT_CREATE_SIGNED : FACT_CREATE_UNSENT, .at_us = boot_us};
 }
 

@@ -34,10 +34,12 @@ bool leader_attempt_waits(const struct leader_state *s, const struct live_attemp
  * read again first, and what is heard meanwhile is heard again after. A List says nothing new. */
 bool leader_attempt_hears(const struct leader_state *s, struct live_attempt *a,
                           const struct fact *f, int64_t boot_us);
-/* The fact of a Create that the protocol asks for: signed only when its exact bytes are known, the
- * account's rate has room and the lease holds; else it was not sent, and the protocol asks for it
- * again. Without a fact it would count as under way for ever. */
-struct fact leader_create_fact(bool bytes_known, bool rate_allows, bool lease_holds,
+/* The fact of a Create that the protocol asks for: signed only when its exact bytes are known
+ * (request is not empty), the account's rate has room and the lease holds; else it was not sent,
+ * and the protocol asks for it again. Without a fact it would count as under way for ever. An
+ * adopted attempt has ATTEMPT_NO_REQUEST, which SageMaker could only refuse: it is not sent, and
+ * from then on only a Describe tells of its job. */
+struct fact leader_create_fact(struct str request, bool rate_allows, bool lease_holds,
                                int64_t boot_us);
 /* How a job that has ended is verified. */
 enum verify_step {

@@ -417,6 +417,42 @@ static void test_scheduler__a_promise_is_kept_until_it_is_dropped(void **state)
     free(rows);
 }
 
+/* A stray that was found while its campaign could not be read has a name that a part would have. As
+ * two rows of one job it was booked twice. */
+static void test_scheduler__the_name_of_a_stray_is_not_used_again(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct intent in = pg_intent(w->s, &w->c, 4, 1);
+    pg_sql(w->db,
+           "INSERT INTO stray (name, why, instance_type, instances, price_musd_per_hour, "
+           "reserved_musd) VALUES ('%s', 'lost', '%s', 1, 0, 0)",
+           in.name.s, in.instance_type);
+    pg_sql(w->db,
+           "INSERT INTO slots AS s (instance_type, market, held) VALUES ('%s', 'on_demand', 1) ON "
+           "CONFLICT (instance_type, market) DO UPDATE SET held = s.held + 1",
+           in.instance_type);
+    begin(w);
+    pg_good(store_intend(w->s, w->epoch, &in, 1, &err), &err);
+    commit(w);
+    assert_string_equal(in.refused, "task"); /* it lives */
+    assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 0);
+    pg_sql(w->db, "UPDATE stray SET holds = false");
+    pg_sql(w->db, "UPDATE slots SET held = held - 1 WHERE instance_type = '%s'", in.instance_type);
+    begin(w);
+    pg_good(store_intend(w->s, w->epoch, &in, 1, &err), &err);
+    commit(w);
+    assert_string_equal(in.refused, "task");
+    assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 1);
+    assert_int_equal(pg_i64(w->db, "SELECT state FROM task_run WHERE seq = 4"), TASK_WAITING);
+    struct intent next = pg_intent(w->s, &w->c, 4, 2);
+    begin(w);
+    pg_good(store_intend(w->s, w->epoch, &next, 1, &err), &err);
+    commit(w);
+    assert_true(next.taken);
+    assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 2);
+}
+
 static void test_scheduler__a_job_without_a_row_is_held_like_any_attempt(void **state)
 {
     struct world *w = *state;
@@ -458,6 +494,7 @@ int main(void)
         T(test_scheduler__limits_and_weights_are_read_as_they_were_set),
         T(test_scheduler__ended_attempts_tell_durations_and_the_breaker),
         T(test_scheduler__a_promise_is_kept_until_it_is_dropped),
+        T(test_scheduler__the_name_of_a_stray_is_not_used_again),
         T(test_scheduler__a_job_without_a_row_is_held_like_any_attempt),
 #undef T
     };

@@ -213,13 +213,14 @@ static void test_attempt__a_create_that_cannot_be_sent_is_asked_for_again(void *
 {
     (void)state;
     static const struct {
-        bool bytes, rate, lease;
+        const char *bytes;
+        bool rate, lease;
         enum fact_kind kind;
     } rows[] = {
-        {false, true, true, FACT_CREATE_UNSENT},
-        {true, false, true, FACT_CREATE_UNSENT},
-        {true, true, false, FACT_CREATE_UNSENT},
-        {true, true, true, FACT_CREATE_SIGNED},
+        {"", true, true, FACT_CREATE_UNSENT},
+        {"{\"a\":1}", false, true, FACT_CREATE_UNSENT},
+        {"{\"a\":1}", true, false, FACT_CREATE_UNSENT},
+        {"{\"a\":1}", true, true, FACT_CREATE_SIGNED},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct leader_world w;
@@ -233,7 +234,8 @@ static void test_attempt__a_create_that_cannot_be_sent_is_asked_for_again(void *
         leader_attempt_fact(&w.s, a, &(struct fact){.kind = FACT_NOT_FOUND, .at_us = now}, &config,
                             &e);
         for (int n = 0; n < 5; n++) {
-            struct fact f = leader_create_fact(rows[i].bytes, rows[i].rate, rows[i].lease, now);
+            struct fact f =
+                leader_create_fact(str_of(rows[i].bytes), rows[i].rate, rows[i].lease, now);
             assert_int_equal(protocol_next(&a->p, now, &config, &wake), ACT_CREATE);
             assert_int_equal(f.kind, rows[i].kind);
             leader_attempt_fact(&w.s, a, &f, &config, &e);
@@ -248,6 +250,35 @@ static void test_attempt__a_create_that_cannot_be_sent_is_asked_for_again(void *
         }
         leader_world_done(&w);
     }
+}
+
+/* What an adopted attempt has in place of a request was sent to SageMaker when its first Describe
+ * had failed. It is not sent now, and from then on it is described alone. */
+static void test_attempt__no_create_of_what_was_adopted(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct protocol_effect e;
+    int64_t wake = 0, now = BOOT;
+    leader_world_init(&w);
+    struct attempt_row row = row_in(ATTEMPT_UNKNOWN);
+    struct live_attempt *a = take_over(&w, &row, &e);
+    assert_int_equal(protocol_next(&a->p, now, &config, &wake), ACT_DESCRIBE);
+    leader_attempt_fact(&w.s, a, &(struct fact){.kind = FACT_DESCRIBE_FAILED, .at_us = now},
+                        &config, &e);
+    now = a->p.next_us;
+    assert_int_equal(protocol_next(&a->p, now, &config, &wake), ACT_CREATE);
+    struct fact f = leader_create_fact(STR(ATTEMPT_NO_REQUEST), true, true, now);
+    assert_int_equal(f.kind, FACT_CREATE_REFUSED);
+    leader_attempt_fact(&w.s, a, &f, &config, &e);
+    assert_int_equal(a->p.state, ATTEMPT_UNKNOWN);
+    for (int i = 0; i < 4; i++) {
+        now = a->p.next_us;
+        assert_int_equal(protocol_next(&a->p, now, &config, &wake), ACT_DESCRIBE);
+        leader_attempt_fact(&w.s, a, &(struct fact){.kind = FACT_DESCRIBE_FAILED, .at_us = now},
+                            &config, &e);
+    }
+    leader_world_done(&w);
 }
 
 static void test_attempt__what_is_parked_neither_acts_nor_hears(void **state)
@@ -394,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_attempt__a_fact_waits_for_the_record),
         cmocka_unit_test(test_attempt__what_is_recorded),
         cmocka_unit_test(test_attempt__a_create_that_cannot_be_sent_is_asked_for_again),
+        cmocka_unit_test(test_attempt__no_create_of_what_was_adopted),
         cmocka_unit_test(test_attempt__what_is_parked_neither_acts_nor_hears),
         cmocka_unit_test(test_attempt__an_output_without_a_spec),
         cmocka_unit_test(test_attempt__nobody_wants_it_any_more),
