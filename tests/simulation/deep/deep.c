@@ -2,7 +2,7 @@
  * seeds.
  *
  *     deep [--first N] [--seeds N] [--jobs N] [--twice N] [--tell] [--dir DIR] [--until-wrong]
- *          [--with bad-rows|listings|holds|late-bills|figures|locks|secrets]: only such worlds
+ *          [--with MOVE]: only worlds that have it (deep_swarm.c names them)
  *     deep --days N --clock CLOCK_SHIFT_SO: each seed is N days of operation
  *
  * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */
@@ -39,7 +39,7 @@ struct result {
     char verdict[512];
     bool late;
     int64_t campaigns, tasks, jobs, lustres, endpoints, crashes, cuts, takeovers, verbs, statements,
-        virtual_s, poisons, listings;
+        virtual_s, poisons, listings, lies, restores;
 };
 
 static void look(void *ctx, int64_t arg)
@@ -56,6 +56,7 @@ static void begin_calm(void)
     deep->calm = true;
     deep->db_down_until_us = 0;
     aws_makes_room();
+    lies_disturbed();
     trace("the calm begins");
     people_care();
     poison_calm();
@@ -91,10 +92,13 @@ static void run_world(uint64_t seed, const char *conninfo, const struct options 
     if (deep->days > 0) {
         days_draw(deep);
     }
+    clocks_start();
     store_world_open(conninfo);
     store_world_reset();
     aws_world_init();
+    restores_start();
     listing_draw();
+    lies_draw();
     people_start();
     faults_start();
     poison_start();
@@ -144,6 +148,8 @@ static void run_world(uint64_t seed, const char *conninfo, const struct options 
                            .verbs = deep->verbs,
                            .poisons = deep->poisons_n,
                            .listings = deep->listings_n,
+                           .lies = deep->lies_n,
+                           .restores = deep->restores_n,
                            .statements = deep->statements,
                            .virtual_s = deep->now_us / SEC,
                            .tasks = sql_i64(0, "SELECT count(*) FROM task"),
@@ -411,6 +417,8 @@ static void add(struct result *sum, const struct result *r)
     sum->verbs += r->verbs;
     sum->poisons += r->poisons;
     sum->listings += r->listings;
+    sum->lies += r->lies;
+    sum->restores += r->restores;
     sum->virtual_s += r->virtual_s;
     sum->statements = MAX(sum->statements, r->statements);
     sum->hash ^= r->hash * (2 * r->seed + 1);
@@ -482,12 +490,15 @@ static int run_all(const struct options *o)
     printf(
         "# %lld campaigns, %lld tasks, %lld jobs, %lld file systems, %lld endpoints, %lld virtual "
         "hours, %lld crashes, %lld cut connections, "
-        "%lld epochs, %lld verbs, %lld bad rows, %lld listed inputs, at most %lld statements, "
+        "%lld epochs, %lld verbs, %lld bad rows, %lld listed inputs, %lld refusals that lie, %lld "
+        "restores, at "
+        "most %lld statements, "
         "trace %016llx\n",
         (long long)sum.campaigns, (long long)sum.tasks, (long long)sum.jobs, (long long)sum.lustres,
         (long long)sum.endpoints, (long long)sum.virtual_s / 3600, (long long)sum.crashes,
         (long long)sum.cuts, (long long)sum.takeovers, (long long)sum.verbs, (long long)sum.poisons,
-        (long long)sum.listings, (long long)sum.statements, (unsigned long long)sum.hash);
+        (long long)sum.listings, (long long)sum.lies, (long long)sum.restores,
+        (long long)sum.statements, (unsigned long long)sum.hash);
     printf("# %.1f CPU s (%.1f of them PostgreSQL): %.0f campaigns a CPU minute\n", cpu, cpu - own,
            (double)sum.campaigns * 60 / MAX(cpu, 0.001));
     return failed == 0 && (all || o->until_wrong) ? 0 : 1;

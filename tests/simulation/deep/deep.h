@@ -4,16 +4,17 @@
  *
  * Modules: deep_time (events, virtual clock, droverd processes as coroutines), deep_loop (their
  * loop), deep_store (faults of the database's connections), deep_sql (what the world asks it),
- * deep_calls (requests on their way to AWS and back), deep_aws and deep_jobs (SageMaker and its
- * invoice), deep_s3, deep_people (their campaigns and verbs, through store/api), deep_campaign
- * (their files), deep_wishes (those of file systems and endpoints), deep_poison (rows that cannot
- * be read), deep_figures (figures that nobody wrote), deep_locks (sessions of others), deep_secrets
- * (what nobody may see), deep_listing (inputs that are listed), deep_pipeline (campaigns of copies,
- * matrices, gates and models), deep_judge (what must hold), deep_lease (what must hold of
- * leadership), deep_fsx, deep_hosting, deep_logs (other services), deep_things (what must hold of
- * file systems and endpoints), deep_gates (what must hold of needs and gates), deep_process (what
- * the kernel tells of processes), deep_days (a month of operation), deep (options, workers, seeds).
- */
+ * deep_calls and deep_requests (requests on their way to AWS and back), deep_aws and deep_jobs
+ * (SageMaker and its invoice), deep_s3, deep_people (their campaigns and verbs, through
+ * store/api), deep_campaign (their files), deep_wishes (those of file systems and endpoints),
+ * deep_poison (rows that cannot be read), deep_figures (figures that nobody wrote), deep_locks
+ * (sessions of others), deep_secrets (what nobody may see), deep_listing (inputs that are listed), deep_lies
+ * (refusals that lie), deep_clocks (clocks that are apart), deep_restore (commits that are
+ * lost), deep_pipeline (campaigns of copies, matrices, gates and models), deep_judge (what must
+ * hold), deep_lease (what must hold of leadership), deep_fsx, deep_hosting, deep_logs (other
+ * services), deep_things (what must hold of file systems and endpoints), deep_gates (what must
+ * hold of needs and gates), deep_process (what the kernel tells of processes), deep_days (a
+ * month of operation), deep (options, workers, seeds). */
 #pragma once
 #include "aws/fsx.h"
 #include "aws/hosting.h"
@@ -55,8 +56,9 @@ enum {
     EXPORTS_MAX = 16,
     POISONS_MAX = 8,
     FIGURES_MAX = 12,
-    LOCKS_MOST = 12, /* before the calm, and in it */
-    TESTS_MAX = 16   /* requests of an endpoint's smoke tests */
+    LOCKS_MOST = 12,      /* before the calm, and in it */
+    CLOCK_STEPS_MAX = 16, /* of AWS's clock */
+    TESTS_MAX = 16        /* requests of an endpoint's smoke tests */
 };
 
 /* What may go wrong (deep_faults.def): CHANCE at each opportunity, RATE per virtual hour. */
@@ -139,8 +141,11 @@ struct job {
     int64_t retained_s;
     char reused_by[64];
     uint32_t gen, pool_gen;
-    bool written;  /* its output is in S3 */
-    bool our_stop; /* a stop of ours has ended it */
+    bool written;    /* its output is in S3 */
+    bool our_stop;   /* a stop of ours has ended it */
+    bool lost;       /* its campaign is lost */
+    bool lied;       /* its Create was answered with a refusal */
+    int64_t twin_us; /* another job of its task lives since then */
     /* what its log shows, when its stage has metrics */
     bool prints, mute, no_final;
     usec_t denied_at; /* its log may not be read from then on; 0: it may */
@@ -205,6 +210,7 @@ struct campaign {
     bool stopped;        /* paused, drained or cancelled by people */
     int64_t attempts_n;  /* when that was committed */
     int64_t last_job_us; /* its newest job was accepted */
+    int lost_n;          /* so often its commit was lost */
     int64_t over_musd;   /* use above its budget when that was set last */
     char *yaml;
     int parts, stages;
@@ -245,11 +251,17 @@ struct lock {
 /* What becomes of the next COMMIT of the thread that lists inputs. */
 enum listing_breaks { LISTING_GOOD, LISTING_COMMIT_FAILS, LISTING_ANSWER_LOST };
 
+/* From `from` on, by the world's wall clock. */
+struct clock_step {
+    usec_t from;
+    int64_t ahead_us;
+};
+
 struct world {
     uint64_t seed;
     bool tell, calm;
     struct rng rng_time, rng_aws, rng_people, rng_poisons, rng_listings, rng_holds, rng_late_bills,
-        rng_figures, rng_locks, rng_secrets, rng_fault[FAULT_N];
+        rng_figures, rng_locks, rng_secrets, rng_lies, rng_clocks, rng_restores, rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
@@ -284,7 +296,14 @@ struct world {
     int64_t verbs, verbs_refused;
     struct use_limit limits[TYPES];
     struct poison poison[POISONS_MAX];
-    bool poisons, listings, holds, late_bills;
+    bool poisons, listings, holds, late_bills, lies, clocks, restores;
+    int64_t restores_n, restored_us, kept_us;
+    int64_t epoch_ahead_us; /* of the world's wall clock */
+    struct clock_step aws_steps[CLOCK_STEPS_MAX];
+    int aws_steps_n;
+    double lie_strength;
+    int64_t lies_n;
+    int64_t disturbed_us; /* a fault has struck, or a leader has begun to lead */
     int poisons_n, poisons_most;
     int64_t poison_us; /* between two of them */
     struct figure figure[FIGURES_MAX];
@@ -337,7 +356,7 @@ int64_t loop_pass(struct loop *l);
 /* fn(ctx) runs in the loop's next pass, as if an fd of it became ready. */
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
 void loop_ready(struct loop *l, int fd); /* a watched fd became readable */
-usec_t wall_now(void);                   /* AWS's clock */
+usec_t wall_now(void);                   /* the world's clock */
 _Noreturn void deep_die(const char *fmt, ...) PRINTF(1, 2);
 double process_cpu(int pid); /* seconds, with those of its ended children */
 /* Until a server process of this number, which was told to end, is gone; 0: none. In real time. */
@@ -449,6 +468,28 @@ void listing_page(const struct s3_uri *u, const char *after, const char *token,
 void judge_listed(const struct job *j); /* it is created */
 void judge_listings(void);
 void people_cancel(struct campaign *c);
+void restores_start(void);
+bool restores_forgot(const struct job *j); /* a commit that was lost had its intent */
+bool restores_lost(struct job *j);         /* it is made, of a campaign that is lost */
+void judge_paid_twice(const struct job *j, const struct job *o); /* j is made, o was before */
+int64_t quiet_since(void); /* nothing has kept a leader from its work */
+void people_submit_again(struct campaign *c);
+void store_sessions_end(void); /* of all droverds, as at a failover */
+void clocks_start(void);
+usec_t aws_time(usec_t t); /* of an instant of the world, as AWS's clock shows it; 0 stays */
+bool clocks_date_refused(usec_t dated); /* AWS does not take a request of that date */
+/* What a client learns from an answer, in the loop of its droverd. */
+void clocks_learn(int64_t *skew_us, usec_t date, bool refused);
+void lies_draw(void);
+/* aws_create, whose answer may be a refusal although the job was made. */
+bool lies_create(struct str body, usec_t signed_us, char ret_arn[static 257],
+                 struct aws_failure *f);
+void lies_disturbed(void);           /* a leader is kept from its work just now */
+bool lies_allow_twin(struct job *o); /* o lives, another job of its task is made: is that right? */
+void lies_stopped(const struct job *j); /* a Stop of ours has its effect */
+/* Instances that run, and by our rows nothing runs on them. */
+int64_t lies_unknown(int type, bool spot);
+int64_t lies_use(int type); /* on demand: instances that no plan has counted on */
 void poison_start(void);
 void poison_calm(void); /* mends what does not stay until all others have ended */
 void poison_end(void);
@@ -485,7 +526,7 @@ void wish_regret(const char *name, bool endpoint); /* of what was just made */
 bool wish_act(int what, struct err *err); /* 0: a later end, 1: end an endpoint, 2: a file system */
 
 PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);
-void judge_job_created(const struct job *j);
+void judge_job_created(struct job *j);
 void judge_create_sent(const struct job *j); /* a Create is on the wire */
 void judge_now(void);
 void judge_budget_set(struct campaign *c); /* people have changed it just now */

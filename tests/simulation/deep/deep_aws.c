@@ -277,9 +277,9 @@ static void pool_report(const struct job *j, struct warm_pool_report *ret)
 
 void aws_describe(const struct job *j, bool stale, struct job_description *ret)
 {
-    *ret = (struct job_description){.created = j->created,
-                                    .started = j->started,
-                                    .modified = j->modified,
+    *ret = (struct job_description){.created = aws_time(j->created),
+                                    .started = aws_time(j->started),
+                                    .modified = aws_time(j->modified),
                                     .instances = j->count,
                                     .volume_gb = j->volume_gb,
                                     .max_runtime_s = j->max_runtime_s,
@@ -299,11 +299,11 @@ void aws_describe(const struct job *j, bool stale, struct job_description *ret)
     (void)snprintf(ret->instance_type, sizeof ret->instance_type, "%s", deep_types[j->type]);
     ret->pool = (struct warm_pool_report){.retained_s = -1};
     if (stale) {
-        ret->modified = j->old_modified;
+        ret->modified = aws_time(j->old_modified);
         return;
     }
     if (j->over) {
-        ret->ended = j->ended;
+        ret->ended = aws_time(j->ended);
         bool untold = deep->late_bills ? wall_now() < j->billed_at : fault(FAULT_BILL_MISSING);
         ret->billable_s = untold ? 0 : j->billable_s;
         ret->training_s = j->billable_s;
@@ -320,15 +320,19 @@ void aws_describe(const struct job *j, bool stale, struct job_description *ret)
 
 static void summary(const struct job *j, bool stale, struct job_summary *ret)
 {
-    *ret = (struct job_summary){.created = j->created, .modified = j->modified};
+    *ret = (struct job_summary){.created = aws_time(j->created), .modified = aws_time(j->modified)};
     stale = stale && j->old_status != NULL;
     (void)snprintf(ret->name, sizeof ret->name, "%s", j->name);
     (void)snprintf(ret->status, sizeof ret->status, "%s", stale ? j->old_status : j->status);
     (void)snprintf(ret->secondary, sizeof ret->secondary, "%s",
                    stale ? j->old_secondary : j->secondary);
+    if (deep->restores) { /* its tags are asked for by it */
+        (void)snprintf(ret->arn, sizeof ret->arn,
+                       "arn:aws:sagemaker:us-east-1:111122223333:training-job/%s", j->name);
+    }
     ret->pool = (struct warm_pool_report){.retained_s = -1};
     if (stale) {
-        ret->modified = j->old_modified;
+        ret->modified = aws_time(j->old_modified);
     } else {
         pool_report(j, &ret->pool);
     }
@@ -354,7 +358,7 @@ size_t aws_list(const struct list_asked *q, const char *contains, struct job_sum
     size_t at = 0, cut = 0, n = 0;
     for (size_t i = deep->jobs_n; i-- > 0;) {
         const struct job *j = &deep->jobs[i];
-        bool old = j->created / USEC_PER_SEC < q->created_after / USEC_PER_SEC;
+        bool old = aws_time(j->created) / USEC_PER_SEC < q->created_after / USEC_PER_SEC;
         if (old || at++ < q->from) {
             continue;
         }
@@ -457,4 +461,18 @@ void aws_strike(enum harm f, struct rng *r)
     } else {
         stranger(r);
     }
+}
+
+void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret)
+{
+    (void)r;
+    (void)ret;
+    deep_die("nobody has such a reply here");
+}
+
+const char *warm_pool_status_name(enum warm_pool_status s)
+{
+    static const char *const names[] = {"",       "Available",  "InUse",
+                                        "Reused", "Terminated", "Unknown"};
+    return names[s];
 }

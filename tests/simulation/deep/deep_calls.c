@@ -1,78 +1,15 @@
 /* Requests in flight: a droverd's loop connects, signs and sends, and checks its lease before
  * each step. A request arrives at AWS even if its sender has died; the answer comes in time,
- * late, or never. Linked in place of aws/ and the calls of common/s3.c. Nothing is freed
- * (world_alloc). */
-#include "deep.h"
+ * late, or never. */
+#include "common/clock.h"
+#include "deep_calls_private.h"
 #include <stdio.h>
 
 #define TIMEOUT_US (30 * SEC)
 
-enum call_kind {
-    CREATE,
-    DESCRIBE,
-    LIST,
-    STOP,
-    UPDATE,
-    QUOTAS,
-    S3_GET,
-    S3_HEAD,
-    S3_LIST,
-    S3_PAGE,
-    LOGS,
-    JOB_LOG,
-    TAG,
-    OTHER
-};
 static const char *const kind_words[] = {"Create", "Describe", "List",    "Stop",    "Update",
                                          "Quotas", "s3 get",   "s3 head", "s3 list", "s3 page",
                                          "logs",   "job log",  "Tag",     "other"};
-
-struct aws_client {
-    struct proc *p;
-    struct loop *l;
-    bool (*may_send)(void *ctx);
-    void *ctx;
-    struct sagemaker_call *open;
-};
-struct sagemaker_call {
-    enum call_kind kind;
-    struct aws_client *client;
-    struct proc *p;
-    uint32_t life;
-    struct aws_gate gate;
-    bool done, answered;
-    struct sagemaker_call *next;
-    union {
-        sagemaker_create_cb create;
-        sagemaker_describe_cb describe;
-        sagemaker_list_cb list;
-        sagemaker_stop_cb stop;
-        sagemaker_update_cb update;
-        quotas_cb quotas;
-        s3_cb s3;
-        logs_cb logs;
-        job_log_cb job_log;
-        sagemaker_tag_cb tag;
-    } cb;
-    void *ctx;
-    const struct call_kind_of *other;
-    char name[64];
-    struct str body;
-    usec_t signed_us;
-    struct list_asked list;
-    int64_t seconds, range_from, range_to;
-    struct s3_uri uri;
-    char *page_after, *page_token;
-    /* the answer */
-    bool failed, flag, not_found;
-    struct aws_failure failure;
-    char arn[257];
-    struct job_description job;
-    struct job_summary *jobs;
-    size_t jobs_n;
-    struct quota_reading reading;
-    struct s3_result s3;
-};
 
 bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                            struct err *err)
@@ -91,9 +28,9 @@ void __wrap_aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx
     c->ctx = ctx;
 }
 
-int64_t __wrap_aws_client_skew_us(UNUSED const struct aws_client *c)
+int64_t __wrap_aws_client_skew_us(const struct aws_client *c)
 {
-    return 0; /* no answer has a Date */
+    return c->skew_us;
 }
 
 static void fail(struct sagemaker_call *k, enum aws_outcome o, int status, const char *code)
@@ -175,6 +112,9 @@ static void deliver(void *ctx)
 {
     struct sagemaker_call *k = ctx;
     if (!k->done) {
+        if (k->date != 0) {
+            clocks_learn(&k->client->skew_us, k->date, false);
+        }
         close_call(k);
         give(k);
     }
@@ -269,7 +209,7 @@ static void effect(struct sagemaker_call *k)
 {
     switch (k->kind) {
     case CREATE:
-        k->failed = !aws_create(k->body, k->signed_us, k->arn, &k->failure);
+        k->failed = !lies_create(k->body, k->signed_us, k->arn, &k->failure);
         return;
     case DESCRIBE:
     case STOP:
@@ -320,6 +260,40 @@ static void say(const struct sagemaker_call *k, const char *how)
     }
 }
 
+static void connect_call(void *ctx, int64_t arg);
+
+/* In the loop of its droverd: signed once more, by AWS's clock. */
+static void sign_again(void *ctx)
+{
+    struct sagemaker_call *k = ctx;
+    clocks_learn(&k->client->skew_us, k->date, true);
+    connect_call(k, 0);
+}
+
+static void hear_date(void *ctx, UNUSED int64_t arg)
+{
+    struct sagemaker_call *k = ctx;
+    if (alive(k) && !k->done) {
+        loop_post(k->client->l, sign_again, k);
+    }
+}
+
+static void date_refused(struct sagemaker_call *k, bool late, int64_t way_us)
+{
+    k->date = aws_time(wall_now());
+    if (late) {
+        say(k, "comes late, and its date is refused");
+    } else if (k->again) {
+        fail(k, AWS_CREDENTIALS, 403, "InvalidSignatureException");
+        say(k, "answered");
+        reply_after(k, way_us);
+    } else {
+        k->again = true;
+        say(k, "is refused for its date");
+        event_at(deep->now_us + way_us, hear_date, k, 0);
+    }
+}
+
 /* arg 1: it comes late, after its sender has given it up. */
 static void arrive(void *ctx, int64_t late)
 {
@@ -340,6 +314,10 @@ static void arrive(void *ctx, int64_t late)
         reply_after(k, TIMEOUT_US);
         return;
     }
+    if (clocks_date_refused(k->dated)) {
+        date_refused(k, late != 0, way_us);
+        return;
+    }
     if (late != 0) { /* of what it does nobody hears */
         struct sagemaker_call *alone = world_alloc(sizeof *alone);
         *alone = *k;
@@ -355,6 +333,7 @@ static void arrive(void *ctx, int64_t late)
             fail(k, AWS_UNKNOWN, 0, "connection reset");
         }
     }
+    k->date = k->failed && k->failure.status == 0 ? 0 : aws_time(wall_now());
     say(k, "answered");
     reply_after(k, way_us);
 }
@@ -374,6 +353,7 @@ static void connected(void *ctx)
     }
     bool go = may_send(k);
     k->signed_us = wall_now();
+    k->dated = clock_wall_us() + k->client->skew_us;
     if (go) {
         proc_step(word_of(k)); /* signed: it may be frozen or die right here */
         if (fault(FAULT_FREEZE_SIGNED)) {
@@ -393,16 +373,15 @@ static void connected(void *ctx)
     event_at(deep->now_us + between(&deep->rng_aws, 1000, 40000), arrive, k, 0);
 }
 
-static void connect_call(void *ctx, int64_t arg)
+static void connect_call(void *ctx, UNUSED int64_t arg)
 {
     struct sagemaker_call *k = ctx;
-    (void)arg;
     if (alive(k) && !k->done) {
         loop_post(k->client->l, connected, k);
     }
 }
 
-static struct sagemaker_call *call_new(struct aws_client *c, enum call_kind kind, void *ctx)
+struct sagemaker_call *call_new(struct aws_client *c, enum call_kind kind, void *ctx)
 {
     struct sagemaker_call *k = world_alloc(sizeof *k);
     *k = (struct sagemaker_call){
@@ -412,8 +391,8 @@ static struct sagemaker_call *call_new(struct aws_client *c, enum call_kind kind
     return k;
 }
 
-static struct sagemaker_call *named(struct aws_client *c, struct aws_gate gate, enum call_kind kind,
-                                    const char *name, void *ctx)
+struct sagemaker_call *call_named(struct aws_client *c, struct aws_gate gate, enum call_kind kind,
+                                  const char *name, void *ctx)
 {
     struct sagemaker_call *k = call_new(c, kind, ctx);
     k->gate = gate;
@@ -424,7 +403,7 @@ static struct sagemaker_call *named(struct aws_client *c, struct aws_gate gate, 
 struct sagemaker_call *call_other(struct aws_client *c, struct aws_gate gate,
                                   const struct call_kind_of *kind, const char *name, void *x)
 {
-    struct sagemaker_call *k = named(c, gate, OTHER, name, x);
+    struct sagemaker_call *k = call_named(c, gate, OTHER, name, x);
     k->other = kind;
     return k;
 }
@@ -439,160 +418,9 @@ const char *__wrap_aws_client_region(UNUSED const struct aws_client *c)
     return "us-east-1";
 }
 
-struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate gate,
-                                        struct str request, sagemaker_create_cb cb, void *ctx)
-{
-    struct sagemaker_call *k = named(c, gate, CREATE, "", ctx);
-    char *body = world_alloc(request.n + 1);
-    memcpy(body, request.p, request.n);
-    k->body = (struct str){body, request.n};
-    const char *at = strstr(k->body.p, "\"TrainingJobName\":\"");
-    if (at != NULL) {
-        (void)sscanf(at + strlen("\"TrainingJobName\":\""), "%63[^\"]", k->name);
-    }
-    k->cb.create = cb;
-    return k;
-}
-
-struct sagemaker_call *sagemaker_describe(struct aws_client *c, struct aws_gate gate,
-                                          const char *name, sagemaker_describe_cb cb, void *ctx)
-{
-    struct sagemaker_call *k = named(c, gate, DESCRIBE, name, ctx);
-    k->cb.describe = cb;
-    return k;
-}
-
-struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate,
-                                      const struct job_list_query *q, sagemaker_list_cb cb,
-                                      void *ctx)
-{
-    struct sagemaker_call *k = named(c, gate, LIST, q->contains, ctx);
-    k->list = (struct list_asked){.created_after = q->created_after,
-                                  .status = q->status,
-                                  .pool = q->pool,
-                                  .from = strtoul(q->token, NULL, 10)};
-    k->cb.list = cb;
-    return k;
-}
-
-struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate, const char *name,
-                                      sagemaker_stop_cb cb, void *ctx)
-{
-    struct sagemaker_call *k = named(c, gate, STOP, name, ctx);
-    k->cb.stop = cb;
-    return k;
-}
-
-struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct aws_gate gate,
-                                                   const char *name, int64_t seconds,
-                                                   sagemaker_update_cb cb, void *ctx)
-{
-    struct sagemaker_call *k = named(c, gate, UPDATE, name, ctx);
-    k->seconds = seconds;
-    k->cb.update = cb;
-    return k;
-}
-
-/* The answer is in k->arn. */
-struct sagemaker_call *sagemaker_tag(struct aws_client *c, struct aws_gate gate, const char *arn,
-                                     const char *key, sagemaker_tag_cb cb, void *ctx)
-{
-    const char *name = strrchr(arn, '/');
-    ASSERT(name != NULL && strcmp(key, "drover-install") == 0);
-    struct sagemaker_call *k = named(c, gate, TAG, name + 1, ctx);
-    k->cb.tag = cb;
-    return k;
-}
-
 void sagemaker_cancel(struct sagemaker_call *call)
 {
     if (call != NULL) {
         close_call(call);
     }
-}
-
-void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret)
-{
-    (void)r;
-    (void)ret;
-    deep_die("nobody has such a reply here");
-}
-
-const char *warm_pool_status_name(enum warm_pool_status s)
-{
-    static const char *const names[] = {"",       "Available",  "InUse",
-                                        "Reused", "Terminated", "Unknown"};
-    return names[s];
-}
-
-struct quotas_call *quotas_read(struct aws_client *c, struct aws_gate gate, quotas_cb cb, void *ctx)
-{
-    struct sagemaker_call *k = named(c, gate, QUOTAS, "", ctx);
-    k->cb.quotas = cb;
-    return (struct quotas_call *)(void *)k;
-}
-
-void quotas_cancel(struct quotas_call *call)
-{
-    sagemaker_cancel((struct sagemaker_call *)(void *)call);
-}
-
-void logs_tail(struct aws_client *c, const char *job_name, int limit, const char *token, logs_cb cb,
-               void *ctx)
-{
-    (void)limit;
-    (void)token;
-    struct sagemaker_call *k = named(c, (struct aws_gate){0}, LOGS, job_name, ctx);
-    k->cb.logs = cb;
-}
-
-struct job_log_call *job_log_read(struct aws_client *c, struct aws_gate gate, const char *job_name,
-                                  job_log_cb cb, void *ctx)
-{
-    struct sagemaker_call *k = named(c, gate, JOB_LOG, job_name, ctx);
-    k->cb.job_log = cb;
-    return (struct job_log_call *)(void *)k;
-}
-
-void job_log_cancel(struct job_log_call *call)
-{
-    sagemaker_cancel((struct sagemaker_call *)(void *)call);
-}
-
-static struct sagemaker_call *s3_call(struct aws_client *c, enum call_kind kind,
-                                      const struct s3_uri *u, s3_cb cb, void *ctx)
-{
-    struct sagemaker_call *k = call_new(c, kind, ctx);
-    k->uri = *u;
-    k->cb.s3 = cb;
-    return k;
-}
-
-void __wrap_s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
-                   int64_t range_to_incl, size_t max_bytes, s3_cb cb, void *ctx)
-{
-    (void)range_from;
-    (void)range_to_incl;
-    (void)max_bytes;
-    (void)s3_call(c, S3_GET, u, cb, ctx);
-}
-
-void __wrap_s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx)
-{
-    (void)s3_call(c, S3_HEAD, u, cb, ctx);
-}
-
-void __wrap_s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
-                    void *ctx)
-{
-    (void)max_keys;
-    (void)s3_call(c, S3_LIST, u, cb, ctx);
-}
-
-void __wrap_s3_list_page(struct aws_client *c, const struct s3_uri *u, const char *after,
-                         const char *token, s3_cb cb, void *ctx)
-{
-    struct sagemaker_call *k = s3_call(c, S3_PAGE, u, cb, ctx);
-    k->page_after = xstrdup(after);
-    k->page_token = token != NULL ? xstrdup(token) : NULL;
 }

@@ -122,6 +122,7 @@ void days_clock_now(void)
 
 void days_draw(struct world *w)
 {
+    w->lies = w->clocks = w->restores = false;
     static const enum harm never[] = {
         /* a process that is killed leaves its memory to the simulator */
         FAULT_CRASH, FAULT_CRASH_STEP, FAULT_TAKEOVER_BREAKS,

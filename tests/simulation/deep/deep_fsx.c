@@ -81,7 +81,8 @@ static void begin_end(struct lustre *l)
 
 static void row_of(const struct lustre *l, struct filesystem_description *ret)
 {
-    *ret = (struct filesystem_description){.capacity_gib = l->size_gib, .created = l->created};
+    *ret = (struct filesystem_description){.capacity_gib = l->size_gib,
+                                           .created = aws_time(l->created)};
     (void)snprintf(ret->id, sizeof ret->id, "%s", l->id);
     (void)snprintf(ret->lifecycle, sizeof ret->lifecycle, "%s", l->lifecycle);
     (void)snprintf(ret->mount_name, sizeof ret->mount_name, "%.8s", l->id + 3);
@@ -106,8 +107,8 @@ static void link_of(const struct lustre *l, struct association_description *ret)
 static void export_of(const struct lustre *l, int i, struct fsx_task_description *ret)
 {
     bool over = strcmp(l->exports[i].lifecycle, "EXECUTING") != 0;
-    *ret =
-        (struct fsx_task_description){.total = over ? 100 : -1, .created = l->exports[i].created};
+    *ret = (struct fsx_task_description){.total = over ? 100 : -1,
+                                         .created = aws_time(l->exports[i].created)};
     (void)snprintf(ret->id, sizeof ret->id, "task-%.12s-%d", l->id + 3, i);
     (void)snprintf(ret->type, sizeof ret->type, "EXPORT_TO_REPOSITORY");
     (void)snprintf(ret->lifecycle, sizeof ret->lifecycle, "%s", l->exports[i].lifecycle);

@@ -176,8 +176,8 @@ static void effect_look(struct host_call *k, const struct hosted *h)
     }
     (void)snprintf(d->name, sizeof d->name, "%s", h->name);
     (void)snprintf(d->status, sizeof d->status, "%s", h->status != NULL ? h->status : "");
-    d->created = h->created;
-    d->modified = h->modified;
+    d->created = aws_time(h->created);
+    d->modified = aws_time(h->modified);
     d->instances = d->instances_wanted = h->instances;
     (void)snprintf(d->config, sizeof d->config, "%s", h->of);
     (void)snprintf(d->instance_type, sizeof d->instance_type, "%.32s", h->type);
@@ -209,8 +209,8 @@ static void effect_list(struct host_call *k)
             continue;
         }
         struct hosting_summary *s = &k->rows[k->rows_n++];
-        s->created = h->created;
-        s->modified = h->modified;
+        s->created = aws_time(h->created);
+        s->modified = aws_time(h->modified);
         (void)snprintf(s->name, sizeof s->name, "%s", h->name);
         (void)snprintf(s->arn, sizeof s->arn, "arn:aws:sagemaker:us-east-1:1:x/%s", h->name);
         (void)snprintf(s->status, sizeof s->status, "%s", h->status != NULL ? h->status : "");
@@ -384,12 +384,13 @@ static void effect_count(void *x, UNUSED usec_t signed_us, UNUSED struct aws_fai
 {
     struct count_call *k = x;
     const struct hosted *h = find(HOSTING_ENDPOINT, k->endpoint);
-    usec_t seen = wall_now() - (h != NULL ? h->count_late_us : 0);
+    usec_t seen = aws_time(wall_now()) - (h != NULL ? h->count_late_us : 0);
+    usec_t ahead = aws_time(wall_now()) - wall_now();
     k->report.n = 0;
     for (usec_t at = k->q.from; h != NULL && at < MIN(k->q.to, seen); at += MINUTE) {
         usec_t period_us = k->q.period_s * SEC;
         usec_t from = at - (at - k->q.from) % period_us;
-        int64_t n = invoked(h, at, at + MINUTE);
+        int64_t n = invoked(h, at - ahead, at - ahead + MINUTE);
         struct invocation_count *last = &k->report.counts[k->report.n - (k->report.n > 0)];
         if (n > 0 && k->report.n > 0 && last->from == from) {
             last->n += n;

@@ -34,7 +34,8 @@ void judge_create_sent(const struct job *j)
     if (sql_asked_i64("judge_intent",
                       "SELECT count(*) FROM attempt WHERE name = $1 AND identity_hash = $2 AND "
                       "id = $3 AND task_id = $4",
-                      &p) != 1) {
+                      &p) != 1 &&
+        !restores_forgot(j)) {
         wrong("I2", "Create of %s is on the wire and no committed intent says so", j->name);
     }
 }
@@ -69,7 +70,8 @@ void judge_budget_set(struct campaign *c)
 
 static void check_budget(const struct campaign *c)
 {
-    int64_t over = poison_spoils(c->id) ? 0 : over_budget(c);
+    bool unknown = poison_spoils(c->id) || deep->restores_n > 0; /* what was lost counts, too */
+    int64_t over = unknown ? 0 : over_budget(c);
     if (over > c->over_musd) {
         wrong("I5", "c-%lld is %lld micro-USD above its budget, %lld when that was set",
               (long long)c->id, (long long)over, (long long)c->over_musd);
@@ -87,7 +89,7 @@ static int64_t attempts_of(const struct campaign *c)
 /* I10: no intent commits after the answer to a pause or a cancel. */
 static void check_stopped(const struct campaign *c)
 {
-    if (c->stopped && attempts_of(c) > c->attempts_n) {
+    if (c->stopped && deep->restores_n == 0 && attempts_of(c) > c->attempts_n) {
         wrong("I10", "c-%lld has %lld attempts, it was stopped by people at %lld", (long long)c->id,
               (long long)attempts_of(c), (long long)c->attempts_n);
     }
@@ -174,9 +176,34 @@ static void check_limit(int type, int64_t held)
     }
 }
 
-/* I1: one live job a task; I4: quotas; I5: budgets. */
-void judge_job_created(const struct job *j)
+/* I1: one live job a task, and none of a part that is done or held. */
+static void check_others(const struct job *j)
 {
+    for (size_t i = 0; i < deep->jobs_n; i++) {
+        struct job *o = &deep->jobs[i];
+        if (o == j || o->foreign || o->lost || o->task_id != j->task_id) {
+            continue;
+        }
+        if (!o->over && !lies_allow_twin(o)) {
+            wrong("I1", "two live jobs of one task: %s and %s", o->name, j->name);
+        }
+        if (o->written && !o->short_output && o->campaign_id == j->campaign_id &&
+            task_state(j) == TASK_DONE) {
+            wrong("I1", "%s is started for a part that is done", j->name);
+        }
+        judge_paid_twice(j, o);
+    }
+    if (deep->holds && task_state(j) == TASK_HELD) {
+        wrong("I1", "%s is started for a part that people hold", j->name);
+    }
+}
+
+/* I1; I4: quotas; I5: budgets. */
+void judge_job_created(struct job *j)
+{
+    if (restores_lost(j)) {
+        return;
+    }
     struct campaign *c = campaign_find(j->campaign_id);
     if (c == NULL) {
         wrong("I2", "%s is of no campaign", j->name);
@@ -186,20 +213,8 @@ void judge_job_created(const struct job *j)
     check_budget(c);
     judge_needs(c, j->stage, j->name);
     judge_listed(j);
-    for (size_t i = 0; i < deep->jobs_n; i++) {
-        const struct job *o = &deep->jobs[i];
-        if (o != j && !o->foreign && !o->over && o->task_id == j->task_id) {
-            wrong("I1", "two live jobs of one task: %s and %s", o->name, j->name);
-        }
-        if (o != j && o->written && !o->short_output && o->task_id == j->task_id &&
-            o->campaign_id == j->campaign_id && task_state(j) == TASK_DONE) {
-            wrong("I1", "%s is started for a part that is done", j->name);
-        }
-    }
-    if (deep->holds && task_state(j) == TASK_HELD) {
-        wrong("I1", "%s is started for a part that people hold", j->name);
-    }
-    int64_t used = aws_used(j->type, j->spot);
+    check_others(j);
+    int64_t used = aws_used(j->type, j->spot) - lies_unknown(j->type, j->spot);
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, deep_types[j->type]);
     param_text(&p, j->spot ? "spot" : "on_demand");
@@ -210,17 +225,19 @@ void judge_job_created(const struct job *j)
         wrong("I4", "%lld instances of %s run, our rows hold %lld", (long long)used,
               deep_types[j->type], (long long)held);
     }
-    if (!j->spot && !figures_spoil(0)) {
-        check_limit(j->type, held);
+    if (!j->spot && deep->restores_n == 0 && !figures_spoil(0)) { /* people's limits may be lost */
+        check_limit(j->type, held - lies_use(j->type));
     }
 }
 
 /* P7: a stop is written before it is sent, since a part that somebody else stopped fails. */
 void judge_stop_sent(const struct job *j)
 {
+    lies_stopped(j);
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, j->name);
-    if (!j->foreign &&
+    bool told = deep->restores_n > 0 && deep->now_us - deep->restored_us < 3 * MINUTE; /* before */
+    if (!j->foreign && !told &&
         sql_asked_i64("judge_stop",
                       "SELECT count(*) FROM attempt WHERE name = $1 AND NOT unwanted AND state < 8",
                       &p) > 0) {
@@ -308,6 +325,7 @@ static int64_t line_musd(const struct job *j, int64_t instance_seconds)
 struct booked {
     const char *name;
     int64_t settle_s, settle_musd, warm_s, warm_musd;
+    bool stray;
 };
 
 static int by_name(const void *a, const void *b)
@@ -315,13 +333,13 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct booked *)a)->name, ((const struct booked *)b)->name);
 }
 
-static void check_line(const struct job *j, const char *entry, int64_t seconds, int64_t got_s,
-                       int64_t got)
+static void check_booked(const struct job *j, const char *entry, int64_t seconds, int64_t musd,
+                         int64_t got_s, int64_t got)
 {
-    if (got_s != seconds || got != line_musd(j, seconds)) {
+    if (got_s != seconds || got != musd) {
         wrong("I6", "%s: the invoice has %lld %s seconds for %lld, the ledger %lld for %lld",
-              j->name, (long long)seconds, entry, (long long)line_musd(j, seconds),
-              (long long)got_s, (long long)got);
+              j->name, (long long)seconds, entry, (long long)musd, (long long)got_s,
+              (long long)got);
     }
 }
 
@@ -345,8 +363,14 @@ static void check_job(const struct job *j, const struct booked *all, size_t n)
         wrong("I2", "the job %s has no attempt", j->name);
         return;
     }
-    check_line(j, "settle", j->billable_s * j->count, b->settle_s, b->settle_musd);
-    check_line(j, "warm", j->retained_s * j->count, b->warm_s, b->warm_musd);
+    int64_t ran_s = j->billable_s * j->count, idle_s = j->retained_s * j->count;
+    if (b->stray) { /* one line for both, each rounded by itself */
+        check_booked(j, "settle", ran_s + idle_s, line_musd(j, ran_s) + line_musd(j, idle_s),
+                     b->settle_s, b->settle_musd);
+        return;
+    }
+    check_booked(j, "settle", ran_s, line_musd(j, ran_s), b->settle_s, b->settle_musd);
+    check_booked(j, "warm", idle_s, line_musd(j, idle_s), b->warm_s, b->warm_musd);
 }
 
 static void check_invoice(void)
@@ -354,20 +378,26 @@ static void check_invoice(void)
     int64_t invoice = 0;
     AUTO_RESULT PGresult *r = sql_asked(
         "judge_ledger",
-        "SELECT a.name, coalesce(sum(CASE WHEN l.from_account = 'spent' THEN -l.seconds ELSE "
-        "l.seconds END) FILTER (WHERE l.entry IN ('settle', 'correct')), 0)::bigint, "
-        "coalesce(sum(CASE WHEN l.from_account = 'spent' THEN -l.amount_musd ELSE l.amount_musd "
-        "END) FILTER (WHERE l.entry IN ('settle', 'correct')), 0)::bigint, "
-        "coalesce(sum(l.seconds) FILTER (WHERE l.entry = 'warm'), 0)::bigint, "
-        "coalesce(sum(l.amount_musd) FILTER (WHERE l.entry = 'warm'), 0)::bigint "
-        "FROM attempt a LEFT JOIN ledger l ON l.attempt_id = a.id GROUP BY a.name",
+        "SELECT name, coalesce(sum(CASE WHEN from_account = 'spent' THEN -seconds ELSE seconds "
+        "END) "
+        "FILTER (WHERE entry IN ('settle', 'correct')), 0)::bigint, "
+        "coalesce(sum(CASE WHEN from_account = 'spent' THEN -amount_musd ELSE amount_musd END) "
+        "FILTER (WHERE entry IN ('settle', 'correct')), 0)::bigint, "
+        "coalesce(sum(seconds) FILTER (WHERE entry = 'warm'), 0)::bigint, "
+        "coalesce(sum(amount_musd) FILTER (WHERE entry = 'warm'), 0)::bigint, bool_or(stray) "
+        "FROM (SELECT a.name, l.entry, l.from_account, l.seconds, l.amount_musd, false AS stray "
+        "FROM "
+        "attempt a LEFT JOIN ledger l ON l.attempt_id = a.id UNION ALL SELECT x.name, l.entry, "
+        "l.from_account, l.seconds, l.amount_musd, true FROM stray x LEFT JOIN ledger l ON l.stray "
+        "= "
+        "x.name) AS all_lines GROUP BY name",
         NULL);
     size_t n = (size_t)row_count(r);
     AUTO_FREE struct booked *all = xcalloc(n + 1, sizeof *all);
     for (size_t i = 0; i < n; i++) {
         int k = (int)i;
         all[i] = (struct booked){row_text(r, k, 0), row_i64(r, k, 1), row_i64(r, k, 2),
-                                 row_i64(r, k, 3), row_i64(r, k, 4)};
+                                 row_i64(r, k, 3),  row_i64(r, k, 4), row_bool(r, k, 5)};
     }
     qsort(all, n, sizeof *all, by_name);
     for (size_t i = 0; i < deep->jobs_n; i++) {
@@ -406,7 +436,8 @@ static void check_ends(void)
     PQclear(r);
     r = sql_rows(
         "SELECT a.name || ' is in state ' || a.state || ', holds ' || a.holds || ', open ' || "
-        "a.open_musd FROM attempt a WHERE a.state < 8 OR a.holds OR a.open_musd <> 0 LIMIT 1");
+        "a.open_musd FROM attempt a WHERE a.state < 8 OR a.holds OR a.open_musd <> 0 UNION ALL "
+        "SELECT 'the stray ' || name || ' is ' || status FROM stray WHERE holds LIMIT 1");
     if (PQntuples(r) > 0) {
         wrong("I7", "at the end %s", PQgetvalue(r, 0, 0));
     }
@@ -468,7 +499,9 @@ bool judge_over(void)
         "judge_over",
         "SELECT (SELECT count(*) FROM campaign_run WHERE state NOT IN ('succeeded', 'failed', "
         "'cancelled')), (SELECT count(*) FROM attempt WHERE state < 8 OR holds OR open_musd <> 0 "
-        "OR (estimated AND NOT bill_given_up)) + (SELECT count(*) FROM pool WHERE ended_at IS "
+        "OR (estimated AND NOT bill_given_up)) + (SELECT count(*) FROM stray WHERE holds) + "
+        "(SELECT "
+        "count(*) FROM pool WHERE ended_at IS "
         "NULL) + (SELECT count(*) FROM operation "
         "WHERE state IN ('accepted', 'running')) + (SELECT count(*) FROM endpoint WHERE ended_at "
         "IS "

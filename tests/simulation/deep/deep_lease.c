@@ -22,6 +22,7 @@ void lease_taken(struct proc *p, int64_t epoch)
     }
     deep->epoch = p->epoch = epoch;
     deep->led_from = wall_now();
+    lies_disturbed();
     p->takes = true;
     p->loaded = false;
     lease_renewed(p);

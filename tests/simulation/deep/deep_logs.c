@@ -48,7 +48,8 @@ static void write_line(struct log_call *k, const struct job *j, int i, usec_t at
         (void)snprintf(text, sizeof k->text[0], "step=%d loss=%d.%02d accuracy=%d.%02d", i,
                        cents / 100, cents % 100, (1000 - cents) / 100, (1000 - cents) % 100);
     }
-    k->lines[k->n++] = (struct log_line){.time = at, .host = STR("algo-1"), .text = str_of(text)};
+    k->lines[k->n++] =
+        (struct log_line){.time = aws_time(at), .host = STR("algo-1"), .text = str_of(text)};
 }
 
 static void effect_lines(struct log_call *k, const struct job *j)

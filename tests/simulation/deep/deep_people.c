@@ -94,10 +94,18 @@ static bool insert_stages(struct campaign *c, const struct spec *s, struct err *
     return true;
 }
 
+/* Random in the product: no campaign has the nonce of one that is lost. */
+static const char *nonce_of(const struct campaign *c, char ret[static 16])
+{
+    (void)snprintf(ret, 16, c->lost_n > 0 ? "deep%d" : "deep", c->lost_n);
+    return ret;
+}
+
 static bool insert(struct campaign *c, const struct spec *s, struct err *err)
 {
     AUTO_JSON json_t *v = spec_to_json(s);
     AUTO_FREE char *text = json_text(v);
+    char nonce[16];
     const struct apidb_campaign row = {.project = s->project,
                                        .name = s->name,
                                        .spec_text = str_of(c->yaml),
@@ -110,7 +118,7 @@ static bool insert(struct campaign *c, const struct spec *s, struct err *err)
                                        .warn_at_ppm = s->warn_at_ppm,
                                        .warn_at_n = s->warn_at_n,
                                        .created_by = "people",
-                                       .nonce = "deep"};
+                                       .nonce = nonce_of(c, nonce)};
     AUTO_TX struct store *tx = deep->api;
     return tx_begin(tx, TX_WRITE, err) && apidb_campaign_insert(tx, &row, &c->id, err) &&
            insert_stages(c, s, err) && apidb_notify(tx, err) && tx_commit(tx, err);
@@ -147,6 +155,12 @@ static void submit(void *ctx, int64_t arg)
     }
     arena_done(&a);
     free(faults);
+}
+
+void people_submit_again(struct campaign *c)
+{
+    c->id = 0;
+    event_at(deep->now_us + between(&deep->rng_restores, 1, 600) * SEC, submit, c, 0);
 }
 
 /* Some types may be used only in part, from the start. */

@@ -233,6 +233,19 @@ void store_proc_gone(struct proc *p)
     p->listen = NULL;
 }
 
+void store_sessions_end(void)
+{
+    for (int i = 0; i < deep->procs_n; i++) {
+        struct proc *p = &deep->procs[i];
+        for (int k = 0; k < STORES_MAX && p->up; k++) {
+            if (p->stores[k] != NULL && !p->stores[k]->dead) {
+                cut(p->stores[k]);
+            }
+        }
+    }
+    forget_answers();
+}
+
 static void notified(void *ctx, int64_t arg)
 {
     (void)ctx;

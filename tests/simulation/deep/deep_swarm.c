@@ -24,7 +24,9 @@ const char *fault_word(enum harm f)
 bool fault(enum harm f)
 {
     struct world *w = deep;
-    return !w->calm && w->strength[f] > 0 && rng_chance(&w->rng_fault[f], w->strength[f]);
+    bool is = !w->calm && w->strength[f] > 0 && rng_chance(&w->rng_fault[f], w->strength[f]);
+    w->disturbed_us = is ? w->now_us : w->disturbed_us;
+    return is;
 }
 
 enum harm query_harm(const char *name)
@@ -52,7 +54,8 @@ static const struct move {
     MOVE("bad-rows", "poison", 0.25, poisons), MOVE("listings", "listing", 0.16, listings),
     MOVE("holds", "held", 0.1, holds),         MOVE("late-bills", "bills", 0.16, late_bills),
     MOVE("figures", "figures", 0.04, figures), MOVE("locks", "locks", 0.08, locks),
-    MOVE("secrets", "secrets", 0.04, secrets),
+    MOVE("secrets", "secrets", 0.04, secrets), MOVE("lies", "lies", 0.1, lies),
+    MOVE("clocks", "clocks", 0.1, clocks),     MOVE("restores", "restores", 0.08, restores),
 };
 
 static bool *has_move(struct world *w, const struct move *m)
@@ -69,6 +72,8 @@ static void moves_draw(struct world *w, uint64_t seed)
         rng_split(&all, moves[i].stream, r);
         *has_move(w, &moves[i]) = rng_chance(r, moves[i].chance);
     }
+    w->restores = w->restores && !w->poisons && !w->listings && !w->figures && !w->locks;
+    w->lies = w->lies || (w->clocks && rng_chance(&w->rng_clocks, 0.4));
 }
 
 bool swarm_has(uint64_t seed, const char *with)
@@ -235,6 +240,7 @@ static void strike(void *ctx, int64_t arg)
     if (deep->calm) {
         return;
     }
+    lies_disturbed();
     if (f == FAULT_CRASH || f == FAULT_CRASH_STEP || f == FAULT_FREEZE || f == FAULT_RESTART ||
         f == FAULT_WALL_STEP) {
         strike_proc(f, r);

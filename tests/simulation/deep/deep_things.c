@@ -35,12 +35,12 @@ void judge_lustre_ends(const struct lustre *l)
         sql_asked("judge_lustre_ends",
                   "SELECT delete_asked OR failed, ttl_s FROM filesystem WHERE token = $1", &p);
     if (row_count(r) == 0 || row_bool(r, 0, 0) ||
-        wall_now() - l->created + 20 * MINUTE > row_i64(r, 0, 1) * SEC) {
+        wall_now() - l->created + (deep->clocks ? HOUR : 20 * MINUTE) > row_i64(r, 0, 1) * SEC) {
         return;
     }
     for (size_t i = 0; i < deep->jobs_n; i++) {
         const struct job *j = &deep->jobs[i];
-        if (!j->over && !j->foreign && strcmp(j->volume, l->id) == 0) {
+        if (!j->over && !j->foreign && !j->lied && strcmp(j->volume, l->id) == 0) {
             wrong("I20", "%s is deleted while %s uses it", l->id, j->name);
         }
     }
@@ -72,7 +72,7 @@ void judge_hosted_ends(const struct hosted *h)
                                       FAULT_TAKEOVER_BREAKS, FAULT_WALL_STEP};
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, h->name);
-    if (h->kind != HOSTING_ENDPOINT || h->in_service == 0) {
+    if (h->kind != HOSTING_ENDPOINT || h->in_service == 0 || deep->clocks) {
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(blurs); i++) {
@@ -166,7 +166,7 @@ static int64_t hours(usec_t from, usec_t to)
  * nobody saw: then it is marked as an estimate. */
 static usec_t spare_us(bool estimated)
 {
-    return estimated ? 2 * HOUR : 40 * MINUTE;
+    return estimated ? 2 * HOUR : deep->clocks ? 80 * MINUTE : 40 * MINUTE;
 }
 
 /* A create that came late may have made it again: then the ledger's time may go on between. False:
@@ -213,7 +213,7 @@ static int64_t check_lustre(const struct lustre *l)
     usec_t spare = spare_us(row_bool(r, 0, 2) || again);
     bool unseen = n == 0 && l->off - from < 35 * MINUTE; /* AVAILABLE was never seen */
     int64_t cost = (2 * n * l->size_gib * row_i64(r, 0, 3) + 730) / HOUR_COST_STEPS;
-    if (!unseen && (n < hours(from, l->off - 20 * MINUTE) - again ||
+    if (!unseen && (n < hours(from, l->off - (deep->clocks ? 60 : 20) * MINUTE) - again ||
                     n > hours(from, l->off + spare) || musd != cost)) {
         wrong("I6", "%s: the invoice has %lld hours of storage, the ledger %lld for %lld", l->token,
               (long long)hours(from, l->off), (long long)n, (long long)musd);
@@ -263,7 +263,7 @@ static int64_t check_endpoint(const struct hosted *h)
         return 0;
     }
     int64_t n = row_i64(r, 0, 0), musd = row_i64(r, 0, 1);
-    bool clocks_step = again || deep->strength[FAULT_WALL_STEP] > 0;
+    bool clocks_step = again || deep->clocks || deep->strength[FAULT_WALL_STEP] > 0;
     for (int i = 0; i < deep->procs_n; i++) {
         clocks_step = clocks_step || deep->procs[i].wall_ahead_us != 0;
     }

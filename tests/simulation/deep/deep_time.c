@@ -96,7 +96,7 @@ bool event_next(void)
 
 usec_t wall_now(void)
 {
-    return DEEP_EPOCH_US + deep->now_us;
+    return DEEP_EPOCH_US + deep->epoch_ahead_us + deep->now_us;
 }
 
 usec_t __wrap_clock_wall_us(void);

@@ -3,8 +3,8 @@
 # mutants/ changes copies of the files it names; only the objects made of those are compiled anew and
 # linked in front of the archives. The seed that found it last, which its first line names ("# seed N"),
 # runs first. When the world has changed and it finds nothing, seeds run in order until one breaks a
-# promise; a seed that only takes too long does not count. "# seed N with bad-rows" (or another word that
-# --with knows): only worlds that have such are tried. ONLY=word picks some, SEEDS (500) is how
+# promise; a seed that only takes too long does not count. "# seed N with bad-rows" (or another move): only worlds
+# that have such are tried. ONLY=word picks some, SEEDS (500) is how
 # many a patch gets at most, FIRST where they begin, JOBS how many run at once, WRITE=1 writes the
 # seeds into the patches. Prints TAP and a line of figures.
 set -u
