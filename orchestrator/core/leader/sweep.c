@@ -7,6 +7,9 @@
 
 #define AGAIN_US     USEC_PER_SEC
 #define AGAIN_MAX_US (60 * USEC_PER_SEC)
+/* A List showed it, and AWS may know nothing else of a young job yet: that it is not there is
+ * believed after so many answers in a row, some three minutes. */
+#define MISSING_MOST 8
 
 void sweep_clear(struct sweep *w)
 {
@@ -83,10 +86,13 @@ enum sweep_ask sweep_question(const struct sweep_job *u)
 enum sweep_then sweep_tag_answered(const char *value, const char *install_id,
                                    const struct aws_failure *f)
 {
-    if (f != NULL) {
-        return f->outcome == AWS_REFUSED ? SWEEP_DECIDED : SWEEP_LATER;
+    if (f != NULL && f->outcome == AWS_REFUSED) {
+        return strcmp(f->code, "ValidationException") == 0 ||
+                       strncmp(f->code, "ResourceNotFound", 16) == 0
+                   ? SWEEP_MISSING
+                   : SWEEP_DECIDED;
     }
-    return strcmp(value, install_id) == 0 ? SWEEP_LOOK : SWEEP_DECIDED;
+    return f != NULL ? SWEEP_LATER : strcmp(value, install_id) == 0 ? SWEEP_LOOK : SWEEP_DECIDED;
 }
 
 /* Held with slots and money until it ends. */
@@ -118,7 +124,7 @@ enum sweep_then sweep_described(struct leader_state *s, const struct sweep_job *
         return SWEEP_LATER;
     }
     if (job == NULL) {
-        return SWEEP_DECIDED;
+        return SWEEP_MISSING;
     }
     put_row(s, u, job, ret_row);
     if (u->task_id != 0) {
@@ -155,6 +161,10 @@ enum sweep_then sweep_held(enum tx_meaning meaning)
 void sweep_apply(struct sweep *w, size_t at, enum sweep_then then, int64_t boot_us)
 {
     struct sweep_job *u = &w->jobs[at];
+    u->missing = then == SWEEP_MISSING ? u->missing + 1 : 0;
+    if (u->missing > 0) {
+        then = u->missing < MISSING_MOST ? SWEEP_LATER : SWEEP_DECIDED;
+    }
     switch (then) {
     case SWEEP_LATER:
         u->failures = MIN(u->failures + 1, 1000);
@@ -168,6 +178,7 @@ void sweep_apply(struct sweep *w, size_t at, enum sweep_then then, int64_t boot_
     case SWEEP_DECIDED:
         *u = w->jobs[--w->n];
         break;
+    case SWEEP_MISSING:
     case SWEEP_LOOK:
     case SWEEP_ADOPT:
     case SWEEP_REVIVE:

@@ -39,12 +39,15 @@ static void test_sweep__what_is_asked_about_a_name(void **state)
 static void test_sweep__what_a_tag_means(void **state)
 {
     (void)state;
-    const struct aws_failure refused = {.outcome = AWS_REFUSED}, slow = {.outcome = AWS_THROTTLED},
-                             down = {.outcome = AWS_UNKNOWN};
+    const struct aws_failure refused = {.outcome = AWS_REFUSED},
+                             unknown = {.outcome = AWS_REFUSED,
+                                        .code = "ResourceNotFoundException"},
+                             slow = {.outcome = AWS_THROTTLED}, down = {.outcome = AWS_UNKNOWN};
     assert_int_equal(sweep_tag_answered("here", "here", NULL), SWEEP_LOOK);
     assert_int_equal(sweep_tag_answered("there", "here", NULL), SWEEP_DECIDED);
     assert_int_equal(sweep_tag_answered("", "here", NULL), SWEEP_DECIDED);
     assert_int_equal(sweep_tag_answered("", "here", &refused), SWEEP_DECIDED);
+    assert_int_equal(sweep_tag_answered("", "here", &unknown), SWEEP_MISSING);
     assert_int_equal(sweep_tag_answered("", "here", &slow), SWEEP_LATER);
     assert_int_equal(sweep_tag_answered("here", "here", &down), SWEEP_LATER);
 }
@@ -82,7 +85,7 @@ static void test_sweep__whose_a_described_job_is(void **state)
         assert_int_equal(row.n, rows[i].task_id != 0 ? 2 : 0);
         assert_int_equal(row.attempt_id, rows[i].task_id != 0 ? 55 : 0);
         assert_int_equal(sweep_described(&w.s, &u, &job, &down, &row), SWEEP_LATER);
-        assert_int_equal(sweep_described(&w.s, &u, NULL, NULL, &row), SWEEP_DECIDED);
+        assert_int_equal(sweep_described(&w.s, &u, NULL, NULL, &row), SWEEP_MISSING);
     }
     leader_world_done(&w);
 }
@@ -187,6 +190,27 @@ static void test_sweep__what_cannot_be_told_is_asked_again_and_seldom(void **sta
     sweep_clear(&w);
 }
 
+/* A List may show a young job before Describe knows it. */
+static void test_sweep__what_is_missing_is_believed_after_minutes(void **state)
+{
+    (void)state;
+    struct sweep w = {.listed = true};
+    int64_t now = BOOT;
+    fill(&w);
+    const size_t n = w.n;
+    for (int i = 0; i < 7; i++) {
+        sweep_apply(&w, 0, SWEEP_MISSING, now);
+    }
+    sweep_apply(&w, 0, SWEEP_LATER, now); /* an answer that says nothing begins anew */
+    while (w.n == n && now < BOOT + 3600 * SEC) {
+        now = w.jobs[0].next_us;
+        sweep_apply(&w, 0, SWEEP_MISSING, now);
+    }
+    assert_int_equal(w.n, n - 1);
+    assert_in_range(now - BOOT, 120 * SEC, 600 * SEC);
+    sweep_clear(&w);
+}
+
 static void test_sweep__later_lists_show_what_an_older_leader_signed(void **state)
 {
     (void)state;
@@ -209,6 +233,7 @@ int main(void)
         cmocka_unit_test(test_sweep__intents_wait_for_all_of_the_first_list),
         cmocka_unit_test(test_sweep__an_adopted_job_has_all_read_again),
         cmocka_unit_test(test_sweep__what_cannot_be_told_is_asked_again_and_seldom),
+        cmocka_unit_test(test_sweep__what_is_missing_is_believed_after_minutes),
         cmocka_unit_test(test_sweep__later_lists_show_what_an_older_leader_signed),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
