@@ -341,19 +341,25 @@ static void take_list(struct controller *c)
     listed_page_free(page);
 }
 
-static bool read_newest(struct controller *c, void *arg, struct err *err)
+struct known_intents {
+    usec_t newest, oldest_void;
+};
+
+static bool read_intents(struct controller *c, void *arg, struct err *err)
 {
-    return newest_intent(c->store, arg, err);
+    struct known_intents *k = arg;
+    return newest_intent(c->store, &k->newest, err) &&
+           void_intent(c->store, ADOPTION_VOID_US, &k->oldest_void, err);
 }
 
 /* False: the rows could not be read. */
 static bool list_begins(struct controller *c, int64_t boot_us)
 {
-    usec_t newest = 0;
-    if (!leader_tx(c, read_newest, &newest)) {
+    struct known_intents k = {.newest = 0};
+    if (!leader_tx(c, read_intents, &k)) {
         return false;
     }
-    c->sweep->since_us = sweep_list_begins(&c->state, newest, c->lease_longest_us,
+    c->sweep->since_us = sweep_list_begins(&c->state, k.newest, k.oldest_void, c->lease_longest_us,
                                            c->cfg.signature_window_us, boot_us);
     return true;
 }

@@ -57,6 +57,14 @@ SELECT x.at FROM (
     UNION ALL SELECT max(newest_intent) FROM archive) x
 WHERE x.at IS NOT NULL ORDER BY x.at DESC LIMIT 1
 
+-- name: void_intent
+-- The oldest of the void attempts among the last 1,000 that is at most $1 (bigint, microseconds) older than the newest
+-- attempt. Index attempt_pkey.
+WITH recent AS MATERIALIZED (SELECT state, intended_at FROM attempt ORDER BY id DESC LIMIT 1000)
+SELECT intended_at FROM recent
+WHERE state = 12 AND intended_at >= (SELECT max(intended_at) FROM recent) - $1::bigint * interval '1 microsecond'
+ORDER BY intended_at LIMIT 1
+
 -- name: stage_last_attempt
 -- Index attempt_stage. $1 stage bigint
 SELECT coalesce(max(id), 0)::bigint FROM attempt WHERE stage_id = $1::bigint

@@ -11,9 +11,11 @@
 #define HASH_N        8
 #define ATTEMPT_N_MAX 32000
 
-usec_t adoption_since(usec_t newest_intent_us)
+usec_t adoption_since(usec_t newest_intent_us, usec_t void_intent_us)
 {
-    return MAX(0, newest_intent_us - BACK_US);
+    usec_t oldest_us =
+        void_intent_us > 0 ? MIN(newest_intent_us, void_intent_us) : newest_intent_us;
+    return MAX(0, oldest_us - BACK_US);
 }
 
 /* The number before `end`, whose digits begin after a hyphen; ret_at: where they do. */

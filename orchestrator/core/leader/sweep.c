@@ -23,10 +23,10 @@ bool sweep_list_due(const struct sweep *w, int64_t boot_us)
     return !w->complete && !w->listed && boot_us >= w->list_us;
 }
 
-usec_t sweep_list_begins(struct leader_state *s, usec_t newest_us, int64_t lease_us,
+usec_t sweep_list_begins(struct leader_state *s, usec_t newest_us, usec_t void_us, int64_t lease_us,
                          int64_t signature_us, int64_t boot_us)
 {
-    usec_t since_us = adoption_since(newest_us);
+    usec_t since_us = adoption_since(newest_us, void_us);
     leader_list_watch(s, since_us, boot_us + lease_us + signature_us, boot_us);
     return since_us;
 }

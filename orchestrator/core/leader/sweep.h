@@ -41,8 +41,9 @@ void sweep_clear(struct sweep *w);
 /* The first list is to be asked for. */
 bool sweep_list_due(const struct sweep *w, int64_t boot_us);
 /* It is asked for. Returns what it must list from (wall), and has later Lists show what an older
- * leader has signed: it may land until its signatures are over. newest_us: of all intents. */
-usec_t sweep_list_begins(struct leader_state *s, usec_t newest_us, int64_t lease_us,
+ * leader has signed: it may land until its signatures are over. newest_us, void_us: as
+ * adoption_since takes them. */
+usec_t sweep_list_begins(struct leader_state *s, usec_t newest_us, usec_t void_us, int64_t lease_us,
                          int64_t signature_us, int64_t boot_us);
 /* It was answered and looked through, or not. */
 void sweep_list_answered(struct sweep *w, bool looked_through, int64_t boot_us);

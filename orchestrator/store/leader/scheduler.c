@@ -241,6 +241,18 @@ bool newest_intent(struct store *s, usec_t *ret, struct err *err)
     return true;
 }
 
+bool void_intent(struct store *s, int64_t within_us, usec_t *ret, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, within_us);
+    if (!store_exec(s, QUERY(VOID_INTENT), &p, &r, err)) {
+        return false;
+    }
+    *ret = row_count(r) == 1 ? row_time(r, 0, 0) : 0;
+    return true;
+}
+
 bool task_by_seq(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t seq, int64_t *ret,
                  struct err *err)
 {

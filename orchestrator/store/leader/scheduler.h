@@ -60,6 +60,9 @@ bool task_by_seq(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t
                  struct err *err) MUST_CHECK;
 /* When the newest intent was committed; 0 when there is none. */
 bool newest_intent(struct store *s, usec_t *ret, struct err *err) MUST_CHECK;
+/* When the oldest void attempt was intended that is at most within_us older than the newest of all
+ * (of the last 1,000 attempts); 0: there is none. */
+bool void_intent(struct store *s, int64_t within_us, usec_t *ret, struct err *err) MUST_CHECK;
 /* Insert a job found without a row as an attempt of unknown outcome that holds slots and money.
  * *ret_task: 0 when its task does not exist, is not waiting, or has a later attempt; then a person
  * must decide. */

@@ -251,6 +251,24 @@ static void test_retention__an_archived_campaign_keeps_its_ledger_and_its_costs(
     assert_true(p.over);
 }
 
+/* Its Create was refused; should its job live, the next leader looks for it. */
+static void test_retention__a_void_attempt_is_looked_for_an_hour(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    usec_t newest = 0, found = 0;
+    live_and_end(w);
+    pg_good(newest_intent(w->s, &newest, &err), &err);
+    for (int minutes = 59; minutes <= 61; minutes += 2) {
+        pg_sql(w->db,
+               "UPDATE attempt SET intended_at = (SELECT max(intended_at) FROM attempt WHERE state "
+               "<> 12) - interval '%d minutes' WHERE state = 12",
+               minutes);
+        pg_good(void_intent(w->s, INT64_C(3600) * USEC_PER_SEC, &found, &err), &err);
+        assert_int_equal(found != 0, minutes == 59);
+    }
+}
+
 /* In AWS' lists its jobs stay: they must not look like jobs whose rows were lost. */
 static void test_retention__jobs_of_an_archived_campaign_are_no_strays(void **state)
 {
@@ -470,6 +488,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(expired_keys_go_in_batches),
         TEST(an_archived_campaign_keeps_its_ledger_and_its_costs),
+        TEST(a_void_attempt_is_looked_for_an_hour),
         TEST(jobs_of_an_archived_campaign_are_no_strays),
         TEST(an_archive_is_written_in_objects_first),
         TEST(what_lives_hinders_an_archive),

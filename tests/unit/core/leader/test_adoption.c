@@ -248,8 +248,10 @@ static void test_adoption__an_attempt_becomes_the_forgotten_one_of_its_name(void
 static void test_adoption__looks_back_past_the_newest_intent(void **state)
 {
     (void)state;
-    assert_int_equal(adoption_since(WALL), WALL - 900 * SEC);
-    assert_int_equal(adoption_since(0), 0);
+    assert_int_equal(adoption_since(WALL, 0), WALL - 900 * SEC);
+    assert_int_equal(adoption_since(WALL, WALL - 60 * SEC), WALL - 960 * SEC);
+    assert_int_equal(adoption_since(WALL, WALL + SEC), WALL - 900 * SEC);
+    assert_int_equal(adoption_since(0, 0), 0);
 }
 
 int main(void)

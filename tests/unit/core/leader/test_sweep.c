@@ -216,8 +216,8 @@ static void test_sweep__later_lists_show_what_an_older_leader_signed(void **stat
     (void)state;
     struct leader_world w;
     leader_world_init(&w);
-    usec_t since = sweep_list_begins(&w.s, WALL, 6 * SEC, 900 * SEC, BOOT);
-    assert_int_equal(since, adoption_since(WALL));
+    usec_t since = sweep_list_begins(&w.s, WALL, 0, 6 * SEC, 900 * SEC, BOOT);
+    assert_int_equal(since, adoption_since(WALL, 0));
     assert_int_equal(w.s.watch_from_us, since);
     assert_int_equal(w.s.watch_until_us, BOOT + 906 * SEC);
     leader_world_done(&w);
