@@ -201,7 +201,7 @@ with Stack("call-faults", parts=1, rows=2, observe_us=100000) as s:
     if SITES:
         every_site(s)
     total = {} if SITES else measured(s)
-    print(f"# calls of a campaign: {total}", flush=True)
+    print(f"# calls of a campaign: {total}" if total else "# each place once", flush=True)
     hits = cases = 0
     for kind, counts in KINDS.items():
         if os.environ.get("ONLY", kind) != kind or not total.get(kind):
@@ -211,7 +211,8 @@ with Stack("call-faults", parts=1, rows=2, observe_us=100000) as s:
             at = AT or 1 + int(width * i + rng.random() * width)
             hits += one(s, kind, at, counts[i % len(counts)])
             cases += 1
-    tap.ok(hits >= cases * 0.6, f"{hits} of {cases} calls were reached")
+    if not SITES:
+        tap.ok(hits >= cases * 0.6, f"{hits} of {cases} calls were reached")
     s.start_droverd(0)
     disk_full(s)
     s.check_wire(tap)

@@ -5,14 +5,14 @@
 #include "core/capacity/job_report.h"
 #include "leader_state.h"
 
-/* An attempt whose Create was refused may have a job all the same. The leader that was told so looks
- * for it in its next Lists; one that was frozen and died may not have. Void attempts intended so
- * long before the newest intent are looked for at a takeover, too. */
+/* An attempt whose Create was refused may have a job all the same. The leader that was told so
+ * looks for it in its next Lists; one that was frozen and died may not have. Void attempts intended
+ * so long before the newest intent are looked for at a takeover, too. */
 #define ADOPTION_VOID_US (3600 * USEC_PER_SEC)
 
 /* Jobs younger than this are matched with the rows at takeover: those that a failed-over database
- * may have lost. newest_intent_us: of all rows, void_intent_us: the oldest of those void attempts; 0
- * none. Wall clock. */
+ * may have lost. newest_intent_us: of all rows, void_intent_us: the oldest of those void attempts;
+ * 0: none. Wall clock. */
 usec_t adoption_since(usec_t newest_intent_us, usec_t void_intent_us);
 
 /* Does a name begin with our prefix and read like one of ours? Others are nobody's business. */

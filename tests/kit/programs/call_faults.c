@@ -10,8 +10,8 @@
  * Calls of libraries count as the program's own. CALL_FAULTS_LOG (a file) gets "hit KIND N" and the
  * callers when a call fails, and at a normal exit "calls KIND N" of each kind.
  * A site is where a call comes from: its caller, and the three innermost functions of the program
- * itself. "sites" logs "site KIND HASH" at the first call of each and lets none fail; "at PATH" lets
- * the first call of each site fail that the file names, a line "KIND HASH" each. */
+ * itself. "sites" logs "site KIND HASH" at the first call of each and lets none fail; "at PATH"
+ * lets the first call of each site fail that the file names, a line "KIND HASH" each. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>

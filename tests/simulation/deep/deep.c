@@ -81,8 +81,7 @@ static void world_close(void)
     free(deep->heap);
 }
 
-static void run_world(uint64_t seed, const char *conninfo, const struct options *o,
-                      struct result *ret)
+static void world_begin(uint64_t seed, const char *conninfo, const struct options *o)
 {
     deep = xcalloc(1, sizeof *deep);
     deep->tell = o->tell;
@@ -109,6 +108,12 @@ static void run_world(uint64_t seed, const char *conninfo, const struct options 
         days_start();
     }
     event_at(deep->calm_us / LOOKS, look, NULL, 0);
+}
+
+static void run_world(uint64_t seed, const char *conninfo, const struct options *o,
+                      struct result *ret)
+{
+    world_begin(seed, conninfo, o);
     while (!deep->wrong && deep->now_us < deep->calm_us && event_next()) {
     }
     if (!deep->wrong) {

@@ -8,9 +8,9 @@
  * (SageMaker and its invoice), deep_s3, deep_people (their campaigns and verbs, through
  * store/api), deep_campaign (their files), deep_wishes (those of file systems and endpoints),
  * deep_poison (rows that cannot be read), deep_figures (figures that nobody wrote), deep_locks
- * (sessions of others), deep_secrets (what nobody may see), deep_listing (inputs that are listed), deep_lies
- * (refusals that lie), deep_clocks (clocks that are apart), deep_restore (commits that are
- * lost), deep_pipeline (campaigns of copies, matrices, gates and models), deep_judge (what must
+ * (sessions of others), deep_secrets (what nobody may see), deep_listing (inputs that are listed),
+ * deep_lies (refusals that lie), deep_clocks (clocks that are apart), deep_restore (commits that
+ * are lost), deep_pipeline (campaigns of copies, matrices, gates and models), deep_judge (what must
  * hold), deep_lease (what must hold of leadership), deep_fsx, deep_hosting, deep_logs (other
  * services), deep_things (what must hold of file systems and endpoints), deep_gates (what must
  * hold of needs and gates), deep_process (what the kernel tells of processes), deep_days (a
@@ -245,7 +245,8 @@ struct lock {
     size_t what;
     int64_t campaign_id; /* 0: of all */
     int64_t since_us, serial, epoch;
-    int64_t refused, intents, intent_us; /* statements that met it; of them intents, the last one */
+    int64_t refused, intents; /* statements that met it; of them intents */
+    int64_t looks, said;      /* soon after an intent met it; those at which its campaign said so */
 };
 
 /* What becomes of the next COMMIT of the thread that lists inputs. */
