@@ -99,7 +99,7 @@ lib = $(O)/lib$(subst /,_,$(1)).a
 INC_tests := -Iinclude -Iorchestrator -Iworker -I. -I$(GEN) -isystem $(DUCKDB_INC)
 inc = $(if $(filter tests,$(call top,$(1))),$(INC_tests),-Iinclude -I$(call farm,$(1)) -I$(GEN) $(if $(filter worker,$(call top,$(1))),-isystem $(DUCKDB_INC)))
 seen = $(SEES_$(1)) $(filter-out orchestrator worker,$(1:$(call top,$(1))/%=%))
-farm_of = mkdir -p $(call farm,$(1)) && $(foreach f,$(filter-out $(addsuffix /%,$(seen)),$(seen)),mkdir -p $(dir $(call farm,$(1))/$(f)) && ln -sfnT $(CURDIR)/$(call top,$(1))/$(f) $(call farm,$(1))/$(f) &&) :
+farm_of = mkdir -p $(call farm,$(1)) && $(foreach f,$(filter-out $(addsuffix /%,$(seen)),$(seen)),mkdir -p $(dir $(call farm,$(1))/$(f)) && ln -srfnT $(call top,$(1))/$(f) $(call farm,$(1))/$(f) &&) :
 build/sees/done: Makefile
 	$(Q)rm -rf build/sees && mkdir -p build/sees
 	$(Q)$(foreach d,$(FOLDERS) orchestrator orchestrator/core worker,$(call farm_of,$(d)) &&) touch $@
