@@ -7,9 +7,9 @@
 
 #define AGAIN_US     USEC_PER_SEC
 #define AGAIN_MAX_US (60 * USEC_PER_SEC)
-/* A List showed it, and AWS may know nothing else of a young job yet: that it is not there is
- * believed after so many answers in a row, some three minutes. */
-#define MISSING_MOST 8
+/* A List showed the job, and AWS may know nothing else of a young one yet; rows that refuse it may
+ * take it later. That is believed after so many times in a row, some three minutes. */
+#define REPEATS_MOST 8
 
 void sweep_clear(struct sweep *w)
 {
@@ -89,7 +89,7 @@ enum sweep_then sweep_tag_answered(const char *value, const char *install_id,
     if (f != NULL && f->outcome == AWS_REFUSED) {
         return strcmp(f->code, "ValidationException") == 0 ||
                        strncmp(f->code, "ResourceNotFound", 16) == 0
-                   ? SWEEP_MISSING
+                   ? SWEEP_REPEAT
                    : SWEEP_DECIDED;
     }
     return f != NULL ? SWEEP_LATER : strcmp(value, install_id) == 0 ? SWEEP_LOOK : SWEEP_DECIDED;
@@ -124,7 +124,7 @@ enum sweep_then sweep_described(struct leader_state *s, const struct sweep_job *
         return SWEEP_LATER;
     }
     if (job == NULL) {
-        return SWEEP_MISSING;
+        return SWEEP_REPEAT;
     }
     put_row(s, u, job, ret_row);
     if (u->task_id != 0) {
@@ -155,15 +155,25 @@ enum sweep_then sweep_taken(enum tx_meaning meaning, bool written, const struct 
 
 enum sweep_then sweep_held(enum tx_meaning meaning)
 {
-    return meaning == TX_LOST ? SWEEP_STOP : meaning == TX_BUSY ? SWEEP_LATER : SWEEP_DECIDED;
+    switch (meaning) {
+    case TX_LOST:
+        return SWEEP_STOP;
+    case TX_BUSY:
+        return SWEEP_LATER;
+    case TX_REFUSED:
+        return SWEEP_REPEAT;
+    case TX_DONE:
+        break;
+    }
+    return SWEEP_DECIDED;
 }
 
 void sweep_apply(struct sweep *w, size_t at, enum sweep_then then, int64_t boot_us)
 {
     struct sweep_job *u = &w->jobs[at];
-    u->missing = then == SWEEP_MISSING ? u->missing + 1 : 0;
-    if (u->missing > 0) {
-        then = u->missing < MISSING_MOST ? SWEEP_LATER : SWEEP_DECIDED;
+    u->repeats = then == SWEEP_REPEAT ? u->repeats + 1 : 0;
+    if (u->repeats > 0) {
+        then = u->repeats < REPEATS_MOST ? SWEEP_LATER : SWEEP_DECIDED;
     }
     switch (then) {
     case SWEEP_LATER:
@@ -178,7 +188,7 @@ void sweep_apply(struct sweep *w, size_t at, enum sweep_then then, int64_t boot_
     case SWEEP_DECIDED:
         *u = w->jobs[--w->n];
         break;
-    case SWEEP_MISSING:
+    case SWEEP_REPEAT:
     case SWEEP_LOOK:
     case SWEEP_ADOPT:
     case SWEEP_REVIVE:

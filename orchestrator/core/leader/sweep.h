@@ -21,7 +21,7 @@ struct sweep_job { /* a job that nobody has decided on */
     struct unknown_name job;
     char arn[257];
     int failures;
-    int missing;                 /* so often in a row AWS did not know it */
+    int repeats;                 /* in a row */
     int64_t next_us;             /* asked about not before */
     struct adoption_place place; /* of the task, once it is known */
     int64_t task_id;             /* ours by its name; 0: it is not */
@@ -66,7 +66,7 @@ enum sweep_ask sweep_question(const struct sweep_job *u);
 enum sweep_then {
     SWEEP_DECIDED, /* it leaves */
     SWEEP_LATER,   /* asked again after a back-off */
-    SWEEP_MISSING, /* AWS does not know it: asked again, and after a while it leaves */
+    SWEEP_REPEAT,  /* AWS does not know it, or the rows refuse it: tried again, then it leaves */
     SWEEP_LOOK,    /* it is described */
     SWEEP_ADOPT,   /* as the attempt its name says */
     SWEEP_REVIVE,  /* its void attempt goes on */

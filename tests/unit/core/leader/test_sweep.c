@@ -47,7 +47,7 @@ static void test_sweep__what_a_tag_means(void **state)
     assert_int_equal(sweep_tag_answered("there", "here", NULL), SWEEP_DECIDED);
     assert_int_equal(sweep_tag_answered("", "here", NULL), SWEEP_DECIDED);
     assert_int_equal(sweep_tag_answered("", "here", &refused), SWEEP_DECIDED);
-    assert_int_equal(sweep_tag_answered("", "here", &unknown), SWEEP_MISSING);
+    assert_int_equal(sweep_tag_answered("", "here", &unknown), SWEEP_REPEAT);
     assert_int_equal(sweep_tag_answered("", "here", &slow), SWEEP_LATER);
     assert_int_equal(sweep_tag_answered("here", "here", &down), SWEEP_LATER);
 }
@@ -85,7 +85,7 @@ static void test_sweep__whose_a_described_job_is(void **state)
         assert_int_equal(row.n, rows[i].task_id != 0 ? 2 : 0);
         assert_int_equal(row.attempt_id, rows[i].task_id != 0 ? 55 : 0);
         assert_int_equal(sweep_described(&w.s, &u, &job, &down, &row), SWEEP_LATER);
-        assert_int_equal(sweep_described(&w.s, &u, NULL, NULL, &row), SWEEP_MISSING);
+        assert_int_equal(sweep_described(&w.s, &u, NULL, NULL, &row), SWEEP_REPEAT);
     }
     leader_world_done(&w);
 }
@@ -102,7 +102,7 @@ static void test_sweep__what_is_ours_and_not_taken_is_held(void **state)
     assert_int_equal(sweep_taken(TX_BUSY, false, &row), SWEEP_LATER);
     assert_int_equal(sweep_taken(TX_LOST, false, &row), SWEEP_STOP);
     assert_int_equal(sweep_held(TX_DONE), SWEEP_DECIDED);
-    assert_int_equal(sweep_held(TX_REFUSED), SWEEP_DECIDED);
+    assert_int_equal(sweep_held(TX_REFUSED), SWEEP_REPEAT);
     assert_int_equal(sweep_held(TX_BUSY), SWEEP_LATER);
     assert_int_equal(sweep_held(TX_LOST), SWEEP_STOP);
 }
@@ -199,12 +199,12 @@ static void test_sweep__what_is_missing_is_believed_after_minutes(void **state)
     fill(&w);
     const size_t n = w.n;
     for (int i = 0; i < 7; i++) {
-        sweep_apply(&w, 0, SWEEP_MISSING, now);
+        sweep_apply(&w, 0, SWEEP_REPEAT, now);
     }
     sweep_apply(&w, 0, SWEEP_LATER, now); /* an answer that says nothing begins anew */
     while (w.n == n && now < BOOT + 3600 * SEC) {
         now = w.jobs[0].next_us;
-        sweep_apply(&w, 0, SWEEP_MISSING, now);
+        sweep_apply(&w, 0, SWEEP_REPEAT, now);
     }
     assert_int_equal(w.n, n - 1);
     assert_in_range(now - BOOT, 120 * SEC, 600 * SEC);
