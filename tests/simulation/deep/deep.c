@@ -308,7 +308,8 @@ static void cluster_start(const struct options *o)
                                            "bgwriter_delay = '10s'",
                                            "checkpoint_timeout = '1h'",
                                            "max_wal_size = '4GB'",
-                                           "deadlock_timeout = '10s'"};
+                                           "deadlock_timeout = '10s'",
+                                           "lock_timeout = '200ms'"};
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
         char sql[128];
         (void)snprintf(sql, sizeof sql, "ALTER SYSTEM SET %s", settings[i]);
