@@ -83,16 +83,22 @@ enum sweep_ask sweep_question(const struct sweep_job *u)
     return u->arn[0] != '\0' ? SWEEP_ASK_TAG : SWEEP_ASK_NOTHING;
 }
 
+static bool unknown_to_aws(const struct aws_failure *f)
+{
+    return strcmp(f->code, "ValidationException") == 0 ||
+           strncmp(f->code, "ResourceNotFound", 16) == 0;
+}
+
 enum sweep_then sweep_tag_answered(const char *value, const char *install_id,
                                    const struct aws_failure *f)
 {
-    if (f != NULL && f->outcome == AWS_REFUSED) {
-        return strcmp(f->code, "ValidationException") == 0 ||
-                       strncmp(f->code, "ResourceNotFound", 16) == 0
-                   ? SWEEP_REPEAT
-                   : SWEEP_DECIDED;
+    if (f == NULL) {
+        return strcmp(value, install_id) == 0 ? SWEEP_LOOK : SWEEP_DECIDED;
     }
-    return f != NULL ? SWEEP_LATER : strcmp(value, install_id) == 0 ? SWEEP_LOOK : SWEEP_DECIDED;
+    if (f->outcome != AWS_REFUSED) {
+        return SWEEP_LATER;
+    }
+    return unknown_to_aws(f) ? SWEEP_REPEAT : SWEEP_DECIDED;
 }
 
 /* Held with slots and money until it ends. */

@@ -2,37 +2,14 @@
  * boundary, and else leaves nothing; a record moves an attempt once, gives slots and money back
  * once, and the kept sums always equal a recount. Method: a fresh database a test in a real
  * cluster; the world is arranged by SQL, the store functions act, and SQL reads what they left. */
-#include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include <cmocka.h>
 
-struct world {
-    char db[600];
-    struct store *s;
-    int64_t epoch;
-    struct pg_campaign c;
-};
-
-static int set_up(void **state)
-{
-    struct world *w = xcalloc(1, sizeof *w);
-    pg_fixture_database(w->db, sizeof w->db);
-    w->c = pg_campaign_make(w->db, 10);
-    w->s = pg_leader(w->db, &w->epoch);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_close(w->s);
-    free(w);
-    return 0;
-}
+#define PARTS 10
+#include "led_world.h"
 
 /* The intents in one transaction. */
 static void intend(struct world *w, struct intent *in, size_t n)

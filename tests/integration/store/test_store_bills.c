@@ -3,37 +3,14 @@
  * written. Method: a fresh database a test in a real cluster; attempts settled by the store's own
  * records, SQL reads what the correction left, check_counters() counts again. */
 #include "store/leader/bills.h"
-#include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include <cmocka.h>
 
-struct world {
-    char db[600];
-    struct store *s;
-    int64_t epoch;
-    struct pg_campaign c;
-};
-
-static int set_up(void **state)
-{
-    struct world *w = xcalloc(1, sizeof *w);
-    pg_fixture_database(w->db, sizeof w->db);
-    w->c = pg_campaign_make(w->db, 10);
-    w->s = pg_leader(w->db, &w->epoch);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_close(w->s);
-    free(w);
-    return 0;
-}
+#define PARTS 10
+#include "led_world.h"
 
 static void record(struct world *w, struct attempt_record r)
 {
