@@ -52,9 +52,9 @@ free_task AS MATERIALIZED (
       AND NOT EXISTS (SELECT FROM stray x WHERE x.task_id = :task::bigint AND x.holds)
       AND NOT EXISTS (SELECT FROM stray x WHERE x.name = :name::text) FOR UPDATE),
 free_pool AS MATERIALIZED (
-    SELECT id FROM pool
-    WHERE id = :pool_taken::bigint AND state = 'available' AND taken_by IS NULL
-      AND instance_type = :instance_type::text AND instances = :instances::int FOR UPDATE),
+    SELECT p.id FROM pool p JOIN attempt a ON a.id = p.attempt_id
+    WHERE p.id = :pool_taken::bigint AND p.state = 'available' AND p.taken_by IS NULL
+      AND a.instance_type = :instance_type::text AND a.instances = :instances::int FOR UPDATE OF p),
 free_slots AS MATERIALIZED (
     SELECT instance_type FROM slots
     WHERE instance_type = :instance_type::text AND market = :market::text AND :slot_limit::bigint >= 0
@@ -128,7 +128,8 @@ SELECT why, (SELECT id FROM new_pool) FROM refused
 -- name: record
 -- One transition of an attempt and its consequences, only if it is still in state :from_state. Slots are
 -- released once (attempt.holds), money is settled once (attempt.settled) by the given entries. Its warm
--- pool moves with it; a pool that it was intended on and did not take is free again. Returns
+-- pool moves with it; a pool that it was intended on and did not take is free again. A pool has the
+-- instances of the attempt that left it, whatever its own row says. Returns
 -- attempts changed, tasks changed, ended without its money settled.
 -- :terminal it has ended; :release its slots are free, :money_back what is reserved too; :settle its job is paid for
 -- by :billable_s, :cost, :estimated and the entries (:entry_kinds .. :entry_seconds, side by side); :left_open stays
@@ -174,17 +175,17 @@ new_pool AS (
         expires_at = :expires::timestamptz,
         ended_at = CASE WHEN :pool_to::text IN ('reused', 'terminated') THEN clock_timestamp() END
     FROM old WHERE p.attempt_id = old.id AND :pool_to::text IS NOT NULL AND p.ended_at IS NULL
-    RETURNING p.id, p.state, p.instances),
+    RETURNING p.id, p.state),
 not_taken AS (
     UPDATE pool p SET taken_by = NULL
     FROM old WHERE :release::boolean AND old.holds AND p.state = 'available'
       AND (p.id = old.pool_id AND p.taken_by = old.id
            OR p.id = :freed_pool::bigint AND p.taken_by IS NOT NULL)
-    RETURNING p.instances),
+    RETURNING (SELECT a.instances FROM attempt a WHERE a.id = p.attempt_id) AS instances),
 new_slots AS (
     UPDATE slots s SET held = s.held - CASE WHEN :release::boolean AND old.holds THEN old.instances ELSE 0 END,
         warm_idle = s.warm_idle + coalesce((SELECT sum(instances)::int FROM not_taken), 0)
-            + coalesce((SELECT instances FROM new_pool WHERE state = 'available'), 0)
+            + CASE WHEN EXISTS (SELECT FROM new_pool WHERE state = 'available') THEN old.instances ELSE 0 END
     FROM old WHERE (:release::boolean AND old.holds OR :pool_to::text = 'available')
       AND s.instance_type = old.instance_type AND s.market = old.market),
 new_counters AS (

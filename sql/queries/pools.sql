@@ -37,7 +37,7 @@ SELECT count(*) FROM pair
 -- entries: $6 kinds text[], $7 from text[], $8 to text[], $9 amounts bigint[], $10 seconds bigint[],
 -- $11 open before bigint
 WITH old AS MATERIALIZED (
-    SELECT p.id, p.taken_by, p.instances, p.instance_type, a.id AS attempt_id, a.campaign_id, a.stage_id, a.task_id,
+    SELECT p.id, p.taken_by, a.instances, a.instance_type, a.id AS attempt_id, a.campaign_id, a.stage_id, a.task_id,
         a.name, a.market, a.revived, c.project_id
     FROM pool p JOIN attempt a ON a.id = p.attempt_id JOIN campaign c ON c.id = a.campaign_id
     WHERE p.id = $1::bigint AND p.state = 'available' AND a.settled AND a.open_musd = $11::bigint FOR UPDATE OF p, a),

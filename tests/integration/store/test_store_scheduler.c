@@ -272,6 +272,55 @@ static void test_scheduler__a_pool_of_another_kind_or_state_is_refused(void **st
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM ledger WHERE entry = 'warm'"), 0);
 }
 
+/* Whatever somebody has written into the row of the pool, until then. */
+static void commit_and_mend(struct world *w)
+{
+    struct err err = ERR_INIT;
+    pg_good(leader_commit(w->s, &err), &err);
+    pg_sql(w->db, "UPDATE pool SET instances = 2, instance_type = 'ml.m5.large'");
+    pg_check_counters(w->db);
+}
+
+static void spoil_pools_and_begin(struct world *w)
+{
+    pg_sql(w->db, "UPDATE pool SET instances = 2147483647, instance_type = 'none'");
+    begin(w);
+}
+
+static void test_scheduler__slots_follow_the_job_whatever_the_row_of_its_pool_says(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct intent a = intend(w, 0, 0);
+    struct attempt_record r = ends(&a);
+    spoil_pools_and_begin(w);
+    pg_good(store_record(w->s, &r, 1, &err), &err);
+    commit_and_mend(w);
+    assert_int_equal(slots(w, "warm_idle"), 2);
+    struct intent b = pg_intent(w->s, &w->c, 1, 1);
+    b.instances = 2;
+    b.pool_id = a.own_pool_id;
+    spoil_pools_and_begin(w);
+    pg_good(store_intend(w->s, w->epoch, &b, 1, &err), &err);
+    commit_and_mend(w);
+    assert_true(b.taken);
+    assert_int_equal(slots(w, "warm_idle"), 0);
+    struct attempt_record v = pg_record(&b, ATTEMPT_INTENDED, ATTEMPT_VOID);
+    v.release = v.task_moves = true;
+    v.task_to = TASK_WAITING;
+    pg_book(&v);
+    spoil_pools_and_begin(w);
+    pg_good(store_record(w->s, &v, 1, &err), &err);
+    commit_and_mend(w);
+    assert_int_equal(v.idle_again, 2);
+    assert_int_equal(slots(w, "warm_idle"), 2);
+    struct pool_end e = pool_over(a.own_pool_id, POOL_TERMINATED);
+    spoil_pools_and_begin(w);
+    pg_good(store_pool_end(w->s, &e, &err), &err);
+    commit_and_mend(w);
+    assert_int_equal(slots(w, "warm_idle"), 0);
+}
+
 static void test_scheduler__limits_and_weights_are_read_as_they_were_set(void **state)
 {
     struct world *w = *state;
@@ -491,6 +540,7 @@ int main(void)
         T(test_scheduler__slots_of_a_pool_move_to_the_attempt_that_takes_it),
         T(test_scheduler__a_pool_that_was_not_taken_stands_alone_again),
         T(test_scheduler__a_pool_of_another_kind_or_state_is_refused),
+        T(test_scheduler__slots_follow_the_job_whatever_the_row_of_its_pool_says),
         T(test_scheduler__limits_and_weights_are_read_as_they_were_set),
         T(test_scheduler__ended_attempts_tell_durations_and_the_breaker),
         T(test_scheduler__a_promise_is_kept_until_it_is_dropped),
