@@ -216,6 +216,18 @@ static void on_end(struct protocol_attempt *a, const struct fact *f, struct prot
     }
 }
 
+static bool has_ended(const struct job_seen *job)
+{
+    return job->status == JOB_COMPLETED || job->status == JOB_FAILED || job->status == JOB_STOPPED;
+}
+
+/* Older than what is known: read again. An end is not, since nothing comes after it: it holds
+ * whatever its date, for AWS's clock may have been set back while the job ran. */
+static bool is_stale(const struct protocol_attempt *a, const struct job_seen *job)
+{
+    return !has_ended(job) && job->modified != 0 && job->modified < a->modified;
+}
+
 static void on_described(struct protocol_attempt *a, const struct fact *f,
                          const struct protocol_config *cfg, struct protocol_effect *ret)
 {
@@ -229,8 +241,7 @@ static void on_described(struct protocol_attempt *a, const struct fact *f,
         ret->alert = true;
         return;
     }
-    bool dated = f->job.modified != 0;
-    if (dated && f->job.modified < a->modified) { /* a stale answer: read again */
+    if (is_stale(a, &f->job)) {
         a->look_now = true;
         failed_call(a, f->at_us, cfg, ret);
         return;
@@ -301,9 +312,7 @@ static void on_describe_failed(struct protocol_attempt *a, const struct fact *f,
 
 static void on_listed(struct protocol_attempt *a, const struct fact *f)
 {
-    bool ended = f->job.status == JOB_COMPLETED || f->job.status == JOB_FAILED ||
-                 f->job.status == JOB_STOPPED;
-    bool news = a->state == ATTEMPT_UNKNOWN || ended || f->job.modified == 0 ||
+    bool news = a->state == ATTEMPT_UNKNOWN || has_ended(&f->job) || f->job.modified == 0 ||
                 f->job.modified > a->modified;
     if (news && (a->state == ATTEMPT_UNKNOWN || exists(a->state))) {
         a->look_now = true;

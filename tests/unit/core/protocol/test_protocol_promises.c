@@ -243,10 +243,26 @@ static void test_protocol_promises__a_late_answer_never_moves_back(void **state)
     assert_int_equal(a.state, ATTEMPT_RUNNING);
     (void)describe(&a, JOB_IN_PROGRESS, PHASE_STARTING, 12); /* spot took it: newer */
     assert_int_equal(a.state, ATTEMPT_STARTING);
-    (void)describe(&a, JOB_FAILED, PHASE_ENDED, 9); /* older than what is known: not believed yet */
+    (void)describe(&a, JOB_STOPPING, PHASE_ENDED, 11); /* older than what is known */
     assert_int_equal(a.state, ATTEMPT_STARTING);
     (void)describe(&a, JOB_COMPLETED, PHASE_ENDED, 0); /* forward needs no date */
     assert_int_equal(a.state, ATTEMPT_VERIFYING);
+}
+
+static void test_protocol_promises__an_end_is_believed_whatever_its_date(void **state)
+{
+    (void)state;
+    static const struct {
+        enum job_status status;
+        enum attempt_state then;
+    } ends[] = {{JOB_COMPLETED, ATTEMPT_VERIFYING},
+                {JOB_STOPPED, ATTEMPT_STOPPED},
+                {JOB_FAILED, ATTEMPT_FAILED}};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct protocol_attempt a = in_state(ATTEMPT_RUNNING); /* modified 11 */
+        (void)describe(&a, ends[i].status, PHASE_ENDED, 9);    /* AWS's clock was set back */
+        assert_int_equal(a.state, ends[i].then);
+    }
 }
 
 static void test_protocol_promises__after_a_takeover_the_first_answer_never_moves_back(void **state)
@@ -527,6 +543,7 @@ int main(void)
         cmocka_unit_test(test_protocol_promises__a_stop_races_with_the_end),
         cmocka_unit_test(test_protocol_promises__a_stop_not_taken_is_asked_again),
         cmocka_unit_test(test_protocol_promises__a_late_answer_never_moves_back),
+        cmocka_unit_test(test_protocol_promises__an_end_is_believed_whatever_its_date),
         cmocka_unit_test(
             test_protocol_promises__after_a_takeover_the_first_answer_never_moves_back),
         cmocka_unit_test(
