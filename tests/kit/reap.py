@@ -1,6 +1,7 @@
 #!/usr/bin/python3 -ISE
-"""reap.py FILE COMMAND...: runs the command, takes in every process that it leaves behind (daemons, jobs whose parent was
-killed), writes the CPU seconds of all of them to FILE and ends those that still live. Its status is the command's."""
+"""reap.py FILE CPU COMMAND...: runs the command on that CPU (-: on any), takes in every process that it leaves behind (daemons,
+jobs whose parent was killed), writes the CPU seconds of all of them to FILE and ends those that still live. Its status is the
+command's."""
 import ctypes
 import os
 import signal
@@ -24,7 +25,9 @@ def name_of(pid):
 
 def main():
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    command = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+    if sys.argv[2] != "-":
+        os.sched_setaffinity(0, {int(sys.argv[2])})
+    command = os.posix_spawnp(sys.argv[3], sys.argv[3:], os.environ)
     status = None
     while status is None:
         pid, ended = os.wait()
