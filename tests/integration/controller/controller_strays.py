@@ -20,12 +20,12 @@ LIST = {"operation": "ListTrainingJobs"}
 PARTS = 4
 
 
-def stage(command, parts=1):
+def stage(command, parts=1, wait="1s"):
     glob = "part-00000*" if parts == 1 else "*"
     return f"""version: 1
 name: user
 retry:
-  - {{cause: [capacity, quota], wait: 1s..1s, times: forever, counts: no}}
+  - {{cause: [capacity, quota], wait: {wait}..{wait}, times: forever, counts: no}}
 stages:
   - name: work
     image: drover/user:test
@@ -189,11 +189,23 @@ def case_an_adoption_that_the_database_refuses(s):
     all_is_booked(s)
 
 
+def logged(s, event, name):
+    """Lines of droverd's log about one job."""
+    with open(s.dir + "/droverd0.log", encoding="utf-8") as f:
+        return [json.loads(line) for line in f if f'"event":"{event}' in line and name in line and line.endswith("\n")]
+
+
 def case_a_refusal_that_lied(s):
+    """The retry of the refused one would start long after the test has given up: whenever the job is seen, nothing has replaced it."""
     s.faults({**CREATE, "kind": "refusal_lies"})
-    cid = s.submit(stage('[sleep, "3"]'))
+    cid = s.submit(stage('[sleep, "3"]', wait="10m"))
     ends(s, cid)
     tap.ok(len(jobs(s, cid)) == 1 and attempts(s, cid) == ["succeeded"], f"{s.what}the job is the attempt's again", (attempts(s, cid), jobs(s, cid)))
+    name = jobs(s, cid)[0]["name"]
+    told = logged(s, "void_attempt_alive", name)
+    tap.ok([(line["job"], line["level"]) for line in told] == [(name, "warn")], f"{s.what}the log says once that it lives", told)
+    kept = s.sql(f"SELECT concat_ws(', ', revived, reason) FROM attempt WHERE name = '{name}'")
+    tap.ok(kept == "t, given up as void, then seen alive", f"{s.what}and so does its row", kept)
     all_is_booked(s)
 
 
@@ -214,6 +226,8 @@ def case_a_refusal_that_lied_and_was_replaced(s):
     wait_for(lambda: strays(s)["sum"]["running"] == 0 or None, 20, "its end")
     mine = [r for r in strays(s)["strays"] if r["job_name"] == first]
     tap.ok(len(mine) == 1 and mine[0]["why"] == "void" and mine[0]["cost_micro_usd"] > 0, f"{s.what}and booked on a line of its own", mine)
+    told = {(line["event"], line["why"]) for line in logged(s, "stray_", first) if "why" in line}
+    tap.ok(told == {("stray_found", "void"), ("stray_stopped", "void")}, f"{s.what}the log says so", told)
     tap.ok(attempts(s, cid) == ["void", "succeeded"], f"{s.what}the other did the work", attempts(s, cid))
     all_is_booked(s)
 
@@ -242,6 +256,8 @@ def case_others_jobs(s):
     log = [r for r in s.oracle("wire-log")["requests"] if r["name"] in names and r["operation"] != "CreateTrainingJob"]
     tap.ok(not log, f"{s.what}{len(names)} that look like ours cost no Describe and no stop", log[:5])
     tap.ok(strays(s)["sum"]["running"] == 0, f"{s.what}they are nobody's strays")
+    told = [line for name in names for line in logged(s, "", name)]
+    tap.ok(not told, f"{s.what}the log names none of them, so nobody is told to stop one", told[:5])
     asked = [r for r in s.oracle("wire-log")["requests"] if r["operation"] == "ListTags"]
     leaders = int(s.sql("SELECT epoch FROM lease")) - before + 1
     tap.ok(len(asked) <= leaders * 30, f"{s.what}whose they are was asked once a leader ({len(asked)} times by {leaders}, 30 read like ours)")

@@ -2,6 +2,7 @@
  * No job is started on a file system that goes. Method: every state a takeover may find; rows by
  * hand. */
 #include "core/leader/attempt.h"
+#include "core/leader/attempt_answer.h"
 #include "core/leader/filesystem_life.h"
 #include "core/leader/parking.h"
 #include "life_world.h"
@@ -51,6 +52,51 @@ static void test_attempt__an_intent_of_an_older_epoch_is_unknown(void **state)
     assert_int_equal(a->account.reserved_musd, 5);
     assert_int_equal(w.ls->breaker.live, 1); /* the breaker knows that it runs */
     leader_world_done(&w);
+}
+
+/* Asked at boot_us, AWS knows no such job: is the attempt given up? */
+static bool given_up_at(struct leader_world *w, struct live_attempt *a, int64_t boot_us)
+{
+    struct protocol_effect e;
+    int64_t wake_us = 0;
+    a->describe_sent_us = boot_us;
+    const struct fact f = leader_describe_answer(a, NULL, true, false, boot_us + SEC);
+    leader_attempt_fact(&w->s, a, &f, &config, &e);
+    return protocol_next(&a->p, boot_us + SEC, &config, &wake_us) == ACT_VOID;
+}
+
+/* What may still come of a Create is waited for by the clock that nobody sets: years to and fro,
+ * before the takeover or between a Create and its answer, make the wait no shorter and no longer. */
+static void test_attempt__a_clock_step_ends_no_unknown_early(void **state)
+{
+    (void)state;
+    static const int64_t years[] = {0, 10, -10};
+    static const struct aws_failure lost = {.outcome = AWS_UNKNOWN};
+    for (size_t i = 0; i < ARRAY_LEN(years); i++) {
+        struct leader_world w;
+        struct protocol_effect e;
+        struct create_notes notes;
+        usec_t wall = WALL + years[i] * 365 * 86400 * SEC;
+        leader_world_init(&w);
+        struct attempt_row row = row_in(ATTEMPT_UNKNOWN);
+        row.unwanted = true;
+        const struct attempt_takeover t = {
+            .protocol = &config, .now_us = wall, .lease_end_us = LEASE_END};
+        w.s.epoch = 5;
+        struct live_attempt *a = leader_take_over_attempt(&w.s, &row, w.lc, &t, &e);
+        int64_t until = LEASE_END + config.signature_window_us;
+        assert_false(given_up_at(&w, a, BOOT));
+        assert_false(given_up_at(&w, a, until));
+        const struct fact sent = leader_create_fact(STR("{\"a\":1}"), true, true, until);
+        leader_attempt_fact(&w.s, a, &sent, &config, &e);
+        const struct fact answer =
+            leader_create_answer(&w.s, a, NULL, &lost, wall, until + SEC, &notes);
+        leader_attempt_fact(&w.s, a, &answer, &config, &e);
+        until += config.signature_window_us;
+        assert_false(given_up_at(&w, a, until));
+        assert_true(given_up_at(&w, a, until + 1));
+        leader_world_done(&w);
+    }
 }
 
 static void test_attempt__an_intent_of_this_epoch_is_fresh(void **state)
@@ -417,6 +463,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attempt__an_intent_of_an_older_epoch_is_unknown),
+        cmocka_unit_test(test_attempt__a_clock_step_ends_no_unknown_early),
         cmocka_unit_test(test_attempt__an_intent_of_this_epoch_is_fresh),
         cmocka_unit_test(test_attempt__who_still_wants_it),
         cmocka_unit_test(test_attempt__no_stop_before_its_row_says_so),
