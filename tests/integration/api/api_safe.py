@@ -28,6 +28,7 @@ class Droverd:
         e = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "DROVER_"))}
         e |= {"AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
               "DROVER_TOKEN_FILE": self.dir.name + "/token", "DROVER_LISTEN": "127.0.0.1:0", **env}
+        self.listen = e["DROVER_LISTEN"]
         self.p = subprocess.Popen([BIN + "/droverd", *args], env=e, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
 
     def text(self):
@@ -211,6 +212,24 @@ def streams(t, pg):
     t.eq(stream(a, four, "X-Forwarded-For: 203.0.113.10\r\n")[1], 200, "another address has its own")
     code, log = a.close()
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
+def streams_of_droverd(t, pg):
+    """The limits that droverd has when nobody sets them, and its own setting of proxies."""
+    db = pg.database()
+    d = Droverd(DROVER_DATABASE_URL=pg.conninfo(db), DROVER_LISTEN=f"127.0.0.1:{free_port()}", DROVER_TRUSTED_PROXIES="127.0.0.0/8, 10.0.0.0/8")
+    t.ok(d.said("droverd_started"), "droverd starts behind trusted proxies", d.text())
+    d.port, d.sql = int(re.search(r"127\.0\.0\.1:(\d+)", d.listen)[1]), lambda text: pg.sql(db, text)
+    many = [token(d, f"many-{i}") for i in range(14)]
+    behind = lambda i, address: stream(d, many[i], f"X-Forwarded-For: 6.6.6.6, {address}, 10.1.1.1\r\n")  # noqa: E731
+    held = [behind(i // 16, "203.0.113.9") for i in range(200)]
+    t.eq({st for _, st in held}, {200}, "droverd gives an address behind its proxies 200 streams")
+    t.eq([behind(i, "203.0.113.9")[1] for i in (12, 13)], [429, 429], "not one more, whatever the token is")
+    held += [behind(13, "203.0.113.10") for _ in range(17)]
+    t.eq([st for _, st in held[200:]], [200] * 16 + [429], "another address has its own, sixteen a token")
+    held[0][0].close()
+    t.ok(wait_for(lambda: behind(12, "203.0.113.9")[1] == 200, 10), "a closed one makes room")
+    d.close()
 
 
 def bodies(t, pg):
@@ -694,7 +713,7 @@ def audit(t, pg):
 
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, large, absurd, sessions, tokens, audit, keys, dear):
+    for check in (start_alone, start_settings, start_waits, streams, streams_of_droverd, bodies, reserve, secrets, forecasts, large, absurd, sessions, tokens, audit, keys, dear):
         if only in check.__name__:
             check(t, pg)
 
