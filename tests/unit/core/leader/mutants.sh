@@ -16,9 +16,11 @@ export here out libs gold
 one() {
     name=$1
     dir=$out/mutants/$name
-    src=$(sed -n 's,^+++ b/\(orchestrator/core/leader/[a-z_]*\.c\).*,\1,p' "$here/mutants/$name.patch")
-    module=$(basename "$src" .c)
-    rm -rf "$dir" && mkdir -p "$dir/orchestrator/core/leader" || exit 1
+    patch=$(< "$here/mutants/$name.patch")
+    [[ $patch =~ $'\n+++ b/'(orchestrator/core/leader/([a-z_]*)\.c) ]]
+    src=${BASH_REMATCH[1]} module=${BASH_REMATCH[2]}
+    [ ! -e "$dir" ] || rm -rf "$dir"
+    mkdir -p "$dir/orchestrator/core/leader" || exit 1
     cp "$src" "$dir/$src"
     if ! patch -s -f -F 1 -p1 -d "$dir" < "$here/mutants/$name.patch" > "$dir/log" 2>&1; then
         echo "not ok - mutant $name: the patch does not apply"
@@ -36,7 +38,9 @@ one() {
     { (ulimit -t 20 && exec timeout 300 "$dir/test") > "$dir/log" 2>&1 < /dev/null; } 2>/dev/null # the shell tells of a killed one
     status=$?
     if [ $status -ne 0 ] && [ $status -ne 124 ] && [ $status -ne 137 ] && [ $status -ne 152 ]; then
-        echo "ok - mutant $name: found by $(grep -aoE '(^not ok [0-9]+ - |FAILED +\] )test_[a-z0-9_]+' "$dir/log" | grep -oE 'test_[a-z0-9_]+' | head -1)"
+        said=$(tr -d '\0' < "$dir/log")
+        [[ $said =~ (not ok [0-9]+ - |FAILED *\] *)(test_[a-z0-9_]+) ]]
+        echo "ok - mutant $name: found by ${BASH_REMATCH[2]:-}"
         rm -rf "$dir"
     else
         echo "not ok - mutant $name: not found (exit $status, see $dir/log)"
