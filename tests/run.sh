@@ -22,8 +22,9 @@ MORE_CPU=0 # of those that keep a core busy, 1 when it is idle with all that may
 # A suite is some processes that wait for each other's words. On one core they cost a sixth to a third less than on two: a
 # virtual machine pays dearly for waking another core and for telling it of each change of the memory's map.
 mapfile -t CPUS < <(python3 -ISc 'import os; print(*sorted(os.sched_getaffinity(0)), sep="\n")')
-declare -A load_of=() core_of=() weight_of=([cpu]=3 [wait]=1 [alone]=0)
+declare -A load_of=() core_of=() idle_of=() rested=() weight_of=([cpu]=3 [wait]=1 [alone]=0)
 for core in "${CPUS[@]}"; do load_of[$core]=0; done
+balanced=0 # when it was last looked at
 start=$SECONDS
 # Jiffies of all cores since boot: idle ones, all, and those that the host of a virtual machine gave to others ("stolen").
 jiffies() { awk '/^cpu / {print $5 + $6, $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9, $9}' /proc/stat; }
@@ -114,6 +115,28 @@ launch() {
     [ "$core" = - ] || load_of[$core]=$((load_of[$core] + weight_of[$lane]))
     running[$lane]=$((running[$lane] + 1))
 }
+# Moves one suite from the core that was busiest to one that was idle for a third more of the last seconds. 100 jiffies a second.
+balance() {
+    local seconds=$((SECONDS - balanced)) core idle busiest='' idlest='' pid
+    while read -r core idle; do
+        [ -n "${load_of[$core]:-}" ] || continue
+        local was=${idle_of[$core]:-$idle}
+        idle_of[$core]=$idle rested[$core]=$((idle - was))
+        [ -n "$busiest" ] && [ "${rested[$core]}" -ge "${rested[$busiest]}" ] || busiest=$core
+        [ -n "$idlest" ] && [ "${rested[$core]}" -le "${rested[$idlest]}" ] || idlest=$core
+    done < <(awk '/^cpu[0-9]/ {print substr($1, 4), $5 + $6}' /proc/stat)
+    balanced=$SECONDS
+    [ $((${rested[$idlest]} - ${rested[$busiest]})) -gt $((seconds * 100 / 3)) ] || return
+    for pid in "${!core_of[@]}"; do
+        if [ "${core_of[$pid]}" = "$busiest" ] && [ "${load_of[$busiest]}" -gt "${weight_of[${lane_of[$pid]}]}" ]; then
+            tests/kit/move.py "$pid" "$idlest"
+            core_of[$pid]=$idlest
+            load_of[$busiest]=$((load_of[$busiest] - weight_of[${lane_of[$pid]}]))
+            load_of[$idlest]=$((load_of[$idlest] + weight_of[${lane_of[$pid]}]))
+            return
+        fi
+    done
+}
 fits() { # starts one suite if one may start now
     local all=$((running[cpu] + running[wait] + running[alone])) cpu_max=$MAX_CPU first
     first=${!queue[*]}
@@ -149,6 +172,7 @@ while :; do
             if [ $MAX_WAIT -lt 8 ] && next wait; then MAX_WAIT=$((MAX_WAIT + 1)); else MORE_CPU=1; fi
         fi
         idle_before=$idle all_before=$all
+        balance
         continue
     fi
     kill "$tick"
@@ -156,6 +180,7 @@ while :; do
     lane=${lane_of[$ended]}
     running[$lane]=$((running[$lane] - 1))
     core=${core_of[$ended]}
+    unset "core_of[$ended]"
     [ "$core" = - ] || load_of[$core]=$((load_of[$core] - weight_of[$lane]))
     if [ -f "$out/build.count" ] && [ "$(cut -d' ' -f2 "$out/build.count")" != 0 ]; then
         break
