@@ -277,11 +277,11 @@ static void run_plan(struct controller *c, struct intent_batch *b)
         leader_lose(c, "failpoint", NULL);
         return;
     }
-    enum tx_meaning meaning = leader_try(c, intend_all, b, &err);
-    if (meaning == TX_LOST) {
+    enum tx_batch then = tx_batch_after(leader_try(c, intend_all, b, &err));
+    if (then == TX_BATCH_LEFT) {
         return;
     }
-    if (meaning != TX_DONE) {
+    if (then == TX_BATCH_EACH) {
         intend_each(c, b);
     }
     if (FP("intend.after_commit")) {
@@ -290,7 +290,7 @@ static void run_plan(struct controller *c, struct intent_batch *b)
     if (!c->leading) {
         return;
     }
-    if (meaning == TX_DONE) {
+    if (then == TX_BATCH_WRITTEN) {
         all_written(c, b);
     }
     after_commit(c, b);

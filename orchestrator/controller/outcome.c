@@ -139,11 +139,11 @@ static bool flush_each(struct controller *c, const struct flush *all)
 static bool flush_due(struct controller *c, struct flush *f)
 {
     struct err err;
-    enum tx_meaning meaning = leader_try(c, write_all, f, &err);
-    if (meaning == TX_LOST) {
+    enum tx_batch then = tx_batch_after(leader_try(c, write_all, f, &err));
+    if (then == TX_BATCH_LEFT) {
         return false;
     }
-    if (meaning != TX_DONE) {
+    if (then == TX_BATCH_EACH) {
         return flush_each(c, f);
     }
     if (FP("record.after_commit")) {

@@ -40,6 +40,7 @@ class Stack:
         self.buckets = []  # that the policies name besides those there are
         self.local_port, self.ports, self.procs = free_port(), {}, {}
         self.session = None  # of sql
+        self.prefixes = {}  # of a campaign's jobs, where it is not t
         self.stderr_of = {}  # of a program, by its key, in place of its log
         self.sock = postgres.new_folder("drover-test-", disk)
         self.token_file = os.path.join(self.dir, "token")
@@ -308,7 +309,7 @@ stages:
         for c in self.pages("/campaigns?page_size=200", "campaigns"):
             for stage in self.api("GET", f"/campaigns/{c['id']}")["stages"]:
                 for p in self.pages(f"/campaigns/{c['id']}/parts?stage={stage['name']}&page_size=1000", "parts"):
-                    states[f"t-{c['id'][2:]}-{stage['name']}-{p['seq']}"] = (p["state"], f"/parts/{c['id']}/{p['seq']}?stage={stage['name']}")
+                    states[f"{self.prefixes.get(c['id'], 't')}-{c['id'][2:]}-{stage['name']}-{p['seq']}"] = (p["state"], f"/parts/{c['id']}/{p['seq']}?stage={stage['name']}")
         return states
 
     def pages(self, path, key):

@@ -48,3 +48,17 @@ enum tx_meaning tx_commit_meaning(const struct err *e, bool alive)
 {
     return alive && e->sqlstate[0] != '\0' ? TX_BUSY : TX_LOST;
 }
+
+enum tx_batch tx_batch_after(enum tx_meaning meaning)
+{
+    switch (meaning) {
+    case TX_DONE:
+        return TX_BATCH_WRITTEN;
+    case TX_BUSY:
+    case TX_REFUSED:
+        return TX_BATCH_EACH;
+    case TX_LOST:
+        break;
+    }
+    return TX_BATCH_LEFT;
+}

@@ -201,6 +201,28 @@ def case_a_poison_part_is_set_aside(s):
     tap.ok(len(part["attempt_list"]) == 3, f"{s.what}it was set aside after three like failures, not after six", len(part["attempt_list"]))
 
 
+def case_a_stage_within_allow_failed_is_retried(s):
+    """It has succeeded, and so has its campaign: both run again, and what was done stays done."""
+    cid = s.submit(user_stage('[poison, "{part}", "3"]', extra="""    allow_failed: 20%
+    breaker: off
+    canary: off
+  - {name: after, needs: work, image: "drover/user:test", command: ["true"], fan_out: {count: 1}, instance_type: ml.c5.xlarge, max_runtime: 5m, verify: none}
+"""))
+    ends(s, cid)
+    made, before = {j["name"] for j in jobs(s, cid)}, s.sql("SELECT epoch FROM lease")
+    s.api("POST", f"/campaigns/{cid}:retry", {"selector": {"stage": "work"}})
+    wait_for(lambda: len(jobs(s, cid)) > len(made) or None, 60, "a job of the stage that had succeeded")
+    work, after = ends(s, cid)["stages"]
+    again = [s.part_of(j["name"]) for j in jobs(s, cid) if j["name"] not in made]
+    tap.ok(set(again) == {f"t-{cid[2:]}-work-3"} and [work["parts"]["done"], work["parts"]["failed"], after["state"]] == [7, 1, "succeeded"],
+           f"{s.what}the part that failed is tried again, nothing else is", (again, work, after))
+    moves = s.sql(f"SELECT string_agg(concat_ws(' ', kind, detail->>'from', detail->>'to'), ', ' ORDER BY id) FROM event WHERE campaign_id = {cid[2:]}"
+                  f" AND kind IN ('stage.state', 'campaign.state') AND detail->>'from' = 'succeeded'")
+    tap.ok(moves == "stage.state succeeded running, campaign.state succeeded running", f"{s.what}stage and campaign that had succeeded ran again", moves)
+    tap.ok(s.sql("SELECT epoch FROM lease") == before and not s.api("GET", f"/parked?campaign={cid}")["parked"], f"{s.what}the same leader leads, nothing is parked")
+    counters(s)
+
+
 def live(s, cid):
     return len([j for j in jobs(s, cid) if j["status"] == "InProgress"])
 

@@ -228,34 +228,47 @@ def case_an_operation_nobody_understands(s):
 
 
 def pace(s, name):
-    """Seconds that a campaign of six parts takes."""
+    """Seconds that a campaign of six parts takes, three at a time: a slot is left for one beside it."""
     began = time.monotonic()
-    cid = s.submit(name=name)
+    cid = s.submit(name=name, top="limits: {parts: 3}")
     ends(s, cid)
     return time.monotonic() - began
 
 
+def pace_beside_a_lock(s, i, lock):
+    """psql holds rows of one campaign for as long as another runs. Returns how long that took and the share of it that waiting for locks took."""
+    cid = s.submit(name=f"locked-{i}", top="limits: {parts: 1}")
+    wait_for(lambda: s.live_jobs(), 20, "a job")
+    failed = metric(s, "droverd_transactions_failed_total")
+    column = "id" if lock == "campaign" else "campaign_id"
+    person = Session(s, f"SELECT count(*) FROM (SELECT 1 FROM {lock} WHERE {column} = {cid[2:]} FOR UPDATE) x;")
+    took = pace(s, f"free-{i}")
+    lost = (metric(s, "droverd_transactions_failed_total") - failed) * LOCK_WAIT_S / took
+    why = s.sql(f"SELECT wait_reason FROM stage_run WHERE campaign_id = {cid[2:]}")
+    if lock != "stage_run":
+        tap.ok(why == "locked", f"{s.what}the wait reason is `locked`", why)
+    tap.ok(s.api("GET", f"/campaigns/{cid}")["state"] == "running", f"{s.what}{lock}: the locked campaign waits, the other took {took:.1f} s")
+    person.end()
+    ends(s, cid)
+    tap.ok(not parked(s, cid), f"{s.what}nothing of it is parked", parked(s, cid))
+    return took, lost
+
+
 def case_a_lock_held_by_somebody(s):
-    """psql on one campaign's rows for as long as another campaign runs: no takeover, the other keeps its pace, the wait reason says why."""
+    """No takeover, the wait reason says why, and others keep within a tenth the pace that they have undisturbed. What else runs on the machine
+    makes single runs longer: they take turns, are compared in sum, and there are more of them while the sums differ."""
     before = epoch(s)
-    lost = []
-    for i, lock in enumerate(("campaign", "stage_run", "task_run")):
-        cid = s.submit(name=f"locked-{i}", top="limits: {parts: 1}")
-        wait_for(lambda: s.live_jobs(), 20, "a job")
-        failed = metric(s, "droverd_transactions_failed_total")
-        column = "id" if lock == "campaign" else "campaign_id"
-        person = Session(s, f"SELECT count(*) FROM (SELECT 1 FROM {lock} WHERE {column} = {cid[2:]} FOR UPDATE) x;")
-        took = pace(s, f"free-{i}")
-        lost.append((metric(s, "droverd_transactions_failed_total") - failed) * LOCK_WAIT_S / took)
-        why = s.sql(f"SELECT wait_reason FROM stage_run WHERE campaign_id = {cid[2:]}")
-        if lock != "stage_run":
-            tap.ok(why == "locked", f"{s.what}the wait reason is `locked`", why)
-        tap.ok(s.api("GET", f"/campaigns/{cid}")["state"] == "running", f"{s.what}{lock}: the locked campaign waits, the other took {took:.1f} s")
-        person.end()
-        ends(s, cid)
-        tap.ok(not parked(s, cid), f"{s.what}nothing of it is parked", parked(s, cid))
+    free, beside, lost = [], [], []
+    for i, lock in enumerate(("campaign", "stage_run", "task_run") * 2):
+        if i >= 3 and sum(beside) <= 1.1 * sum(free):
+            break
+        free.append(pace(s, f"alone-{i}"))
+        took, share = pace_beside_a_lock(s, i, lock)
+        beside.append(took)
+        lost.append(share)
     still_leads(s, before, "no leadership was lost")
     tap.ok(max(lost) < 0.1, f"{s.what}waiting for locks took less than a tenth of the others' time: {[round(t, 3) for t in lost]}")
+    tap.ok(sum(beside) <= 1.1 * sum(free), f"{s.what}others keep their pace within a tenth: {[round(t, 1) for t in beside]} s beside a lock, {[round(t, 1) for t in free]} s alone")
 
 
 def case_a_reader_over_midnight(s):

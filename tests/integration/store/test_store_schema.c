@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -71,7 +72,11 @@ static void test_schema__an_edited_or_unknown_migration_is_refused(void **state)
     assert_int_equal(migrate(db, both, ERR_NONE), 0);
 }
 
-static const char widened[] = "ALTER TABLE one ADD b int;";
+static const char widened[] = "CREATE TABLE patience AS SELECT current_setting('lock_timeout') t;"
+                              "ALTER TABLE one ADD b int;";
+#define TRIES    3
+#define WAIT_MS  200 /* so long a migration waits for a lock */
+#define PAUSE_MS 400 /* and so long the others go on before its next try */
 struct migrating {
     const char *db;
     bool ok;
@@ -104,13 +109,17 @@ static void test_schema__a_migration_holds_up_nobody(void **state)
     assert_int_equal(pthread_create(&thread, NULL, migrate_main, &m), 0);
     PGconn *other = PQconnectdb(db);
     PQclear(PQexec(other, "SET lock_timeout = '2s'"));
+    int64_t began_us[TRIES] = {0}; /* of each try, by the server's clock */
     int waits = 0, reads = 0;
-    for (int i = 0; i < 5000 && waits < 3; i++) { /* till it has waited three times */
-        AUTO_RESULT PGresult *seen = PQexec(
-            other, "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'one'::regclass");
-        if (PQntuples(seen) > 0) {
+    for (int i = 0; i < 20000 && waits < TRIES; i++) {
+        AUTO_RESULT PGresult *seen =
+            PQexec(other, "SELECT (extract(epoch FROM waitstart) * 1000000)::bigint FROM pg_locks "
+                          "WHERE NOT granted AND relation = 'one'::regclass AND waitstart > "
+                          "'epoch'");
+        int64_t at_us = PQntuples(seen) > 0 ? strtoll(PQgetvalue(seen, 0, 0), NULL, 10) : 0;
+        if (at_us != 0 && (waits == 0 || began_us[waits - 1] != at_us)) {
             AUTO_RESULT PGresult *read = PQexec(other, "SELECT count(*) FROM one");
-            waits++;
+            began_us[waits++] = at_us;
             reads += PQresultStatus(read) == PGRES_TUPLES_OK;
         }
         (void)poll(NULL, 0, 1);
@@ -120,9 +129,14 @@ static void test_schema__a_migration_holds_up_nobody(void **state)
     (void)pthread_join(thread, NULL);
     PQfinish(reader);
     PQfinish(other);
-    assert_int_equal(waits, 3);
-    assert_int_equal(reads, 3);
+    assert_int_equal(waits, TRIES);
+    assert_int_equal(reads, TRIES);
+    for (int i = 1; i < TRIES; i++) { /* it waits, gives way, and lets the others go on */
+        assert_true(began_us[i] - began_us[i - 1] >= (WAIT_MS + PAUSE_MS) * USEC_PER_MSEC);
+    }
     assert_true(m.ok);
+    AUTO_FREE char *patience = pg_text(db, "SELECT t FROM patience");
+    assert_string_equal(patience, "200ms");
     assert_int_equal(pg_i64(db, "SELECT count(*) FROM schema_migration"), 2);
 }
 

@@ -66,7 +66,7 @@ static bool given_up_at(struct leader_world *w, struct live_attempt *a, int64_t 
 }
 
 /* What may still come of a Create is waited for by the clock that nobody sets: years to and fro,
- * before the takeover or between a Create and its answer, make the wait no shorter and no longer. */
+ * before the takeover or between a Create and its answer, neither shorten nor lengthen the wait. */
 static void test_attempt__a_clock_step_ends_no_unknown_early(void **state)
 {
     (void)state;

@@ -49,11 +49,55 @@ static void test_record_queue__a_record_of_a_locked_campaign_stays(void **state)
     leader_world_done(&w);
 }
 
+/* A database that refuses one attempt's record, alone or among others. */
+static enum tx_meaning written(const struct leader_state *s, size_t from, size_t n, int64_t refused)
+{
+    for (size_t i = from; i < from + n; i++) {
+        if (s->records[i].r.attempt_id == refused) {
+            return TX_REFUSED;
+        }
+    }
+    return TX_DONE;
+}
+
+/* Three records in one transaction, of which the second will never be taken. */
+static void test_record_queue__one_refused_record_keeps_back_no_other(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    for (int64_t id = 1; id <= 3; id++) {
+        struct live_attempt *a = leader_world_attempt(&w, id, (int)id);
+        const struct pending_record p = {.r = {.attempt_id = id, .campaign_id = 7}};
+        leader_push_record(&w.s, a, &p);
+    }
+    assert_int_equal(tx_batch_after(written(&w.s, 0, 3, 2)), TX_BATCH_EACH);
+    for (size_t i = 0; i < 3; i++) {
+        struct pending_record *p = &w.s.records[i];
+        const struct parking_subject who = PARKING_ATTEMPT(7, p->r.attempt_id);
+        assert_true(leader_record_due(&w.s, p, BOOT)); /* the one before did not park it */
+        enum tx_meaning meaning = written(&w.s, i, 1, 2);
+        if (meaning == TX_DONE) {
+            p->over = true;
+        } else {
+            (void)parking_failed(&w.s, &who, meaning, BOOT);
+            leader_record_not_taken(&w.s, p);
+        }
+    }
+    assert_true(leader_state_attempt(&w.s, 2)->reread);
+    assert_false(leader_state_attempt(&w.s, 1)->reread || leader_state_attempt(&w.s, 3)->reread);
+    leader_forget_records(&w.s);
+    assert_int_equal(w.s.records_n, 0);
+    assert_int_equal(parking_n(&w.s), 1);
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_record_queue__a_record_that_is_refused_is_read_again),
         cmocka_unit_test(test_record_queue__a_record_of_a_locked_campaign_stays),
+        cmocka_unit_test(test_record_queue__one_refused_record_keeps_back_no_other),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("record queue", tests, NULL, NULL);

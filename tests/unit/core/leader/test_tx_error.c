@@ -61,6 +61,16 @@ static void test_tx_error__a_commit_without_an_answer_is_unknown(void **state)
     assert_int_equal(tx_commit_meaning(&e, true), TX_BUSY);
 }
 
+/* A batch that failed for one of its subjects is written one by one, whatever was wrong. */
+static void test_tx_error__after_a_batch(void **state)
+{
+    (void)state;
+    assert_int_equal(tx_batch_after(TX_DONE), TX_BATCH_WRITTEN);
+    assert_int_equal(tx_batch_after(TX_BUSY), TX_BATCH_EACH);
+    assert_int_equal(tx_batch_after(TX_REFUSED), TX_BATCH_EACH);
+    assert_int_equal(tx_batch_after(TX_LOST), TX_BATCH_LEFT);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -68,6 +78,7 @@ int main(void)
         cmocka_unit_test(test_tx_error__each_sqlstate),
         cmocka_unit_test(test_tx_error__without_a_sqlstate),
         cmocka_unit_test(test_tx_error__a_commit_without_an_answer_is_unknown),
+        cmocka_unit_test(test_tx_error__after_a_batch),
     };
     return cmocka_run_group_tests_name("tx_error", tests, NULL, NULL);
 }
