@@ -484,6 +484,31 @@ OF_A_STAGE = ((f"instance_count: {BIG}", "from 1 to 256"), ("instance_count: 1e3
 OF_LIMITS = ({"parts": BIG}, {"instances": {"ml.c5.xlarge": BIG}}, {"parts": 2**64}, {"budget": {"total": f"{BIG} USD"}})
 
 
+def crowd(t, pg):
+    """Beside more campaigns than a forecast looks at, the first ones count and the rest is told."""
+    a = Api(pg)
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 1)")
+    text = spec("NAME", "{from: api}", "    expect: {duration: 70s}")
+    ids = [a.submit(text.replace("NAME", f"n{i}"))[1]["id"] for i in range(206)]
+    mine, last = ids[0], ids[-1]
+    for cid, n in ((mine, 2), (last, 20)):
+        a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", "".join('{"uri":"s3://b/%d"}\n' % i for i in range(n)).encode())
+        leader_takes(a, int(cid[2:]))
+    a.sql("UPDATE campaign_run SET state = 'running'; UPDATE campaign SET wanted = 'pause' WHERE id IN (2, 3)")
+    alone = a.get(f"/v1/campaigns/{mine}/forecast")[1]["campaign"]
+    a.sql(f"UPDATE campaign SET priority = 90 WHERE id = {last[2:]}; UPDATE stage_run SET waiting = waiting - 1, done = done + 1 WHERE campaign_id = {mine[2:]}")
+    f = wait_for(lambda: (lambda f: f if f["finished"] == 1 else None)(a.get(f"/v1/campaigns/{mine}/forecast")[1]), 30)
+    t.eq((alone.get("campaigns_left_out"), f["campaign"].get("campaigns_left_out")), (3, 3), "203 others run: 3 are left out, and the answer says so; paused ones take no place")
+    t.ok(alone["end"]["p50_seconds"] < 2000 and f["ends_in_seconds"] > 4000, "the one that starts first is looked at, however new it is", (alone["end"], f["ends_in_seconds"]))
+    said = a.drover("priority", mine, "50", "--dry-run").stdout
+    t.ok("without 3 other campaigns of lower priority" in said, "and the command line says it", said)
+    a.sql("UPDATE campaign SET wanted = 'pause' WHERE id IN (4, 5, 6); UPDATE stage_run SET waiting = waiting - 1, done = done + 1 WHERE campaign_id = " + mine[2:])
+    f = wait_for(lambda: (lambda f: f if f["finished"] == 2 else None)(a.get(f"/v1/campaigns/{mine}/forecast")[1]), 30)
+    t.ok("campaigns_left_out" not in f["campaign"], "beside 200 none is left out", f)
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def absurd(t, pg):
     """Counts, times and amounts near the end of what 64 bits hold are refused with what would fit; nothing that is taken overflows."""
     a = Api(pg)
@@ -787,7 +812,7 @@ def audit(t, pg):
 
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, streams_of_droverd, bodies, reserve, secrets, canary, forecasts, large, absurd, sessions, tokens, audit, keys, dear):
+    for check in (start_alone, start_settings, start_waits, streams, streams_of_droverd, bodies, reserve, secrets, canary, forecasts, large, crowd, absurd, sessions, tokens, audit, keys, dear):
         if only in check.__name__:
             check(t, pg)
 
