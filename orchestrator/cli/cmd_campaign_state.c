@@ -87,8 +87,36 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
     return status;
 }
 
+static int64_t parts_running(const json_t *campaign)
+{
+    int64_t n = 0;
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(campaign, "stages"), i, s)
+    {
+        n += jint(json_object_get(s, "parts"), "active");
+    }
+    return n;
+}
+
+/* Jobs that are stopped were paid for, and what they had not kept is lost: it asks while some run. */
 int cmd_pause(struct cli *cli)
 {
+    int status = EXIT_OK;
+    struct ref ref;
+    CLEANUP(reply_done)
+    struct client_reply now = {0};
+    if (!ref_read(cli, cli->args[0], &ref, &status) ||
+        !client_get(cli, &now, &status, "/v1/campaigns/%s", ref.campaign)) {
+        return status;
+    }
+    int64_t n = parts_running(now.json);
+    AUTO_FREE char *question =
+        xasprintf("Stop %lld running part%s? What %s not kept is paid for and lost.", (long long)n,
+                  n == 1 ? "" : "s", n == 1 ? "it has" : "they have");
+    if (n > 0 && !confirm(cli, question)) {
+        return declined(cli, "pause", "not paused");
+    }
     return want(cli, "pause", "paused", "pausing, running parts are stopped", true);
 }
 

@@ -64,6 +64,9 @@ int cmd_unpark(struct cli *cli)
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
+    if (!confirm(cli, "Try it again? It may start jobs that cost money.")) {
+        return declined(cli, "try it again", "not tried again");
+    }
     CLEANUP(reply_done)
     struct client_reply r = {0};
     if (!client_post(cli, &r, &status, "/v1/campaigns/%s:unpark", ref.campaign)) {

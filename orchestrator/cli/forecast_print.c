@@ -148,6 +148,10 @@ void forecast_preview_print(const struct cli *cli, const json_t *answer, const c
         AUTO_FREE char *why = text_clean(jstr(answer, "reason"));
         text_print(cli, "Forecast ", why);
     }
+    if (jint(now, "campaigns_left_out") > 0) {
+        (void)printf("  without %lld other campaigns of lower priority\n",
+                     (long long)jint(now, "campaigns_left_out"));
+    }
     deadline_print(cli, deadline, both ? then : now);
     if (!both) {
         binds_print("  ", now);

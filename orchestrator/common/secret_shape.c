@@ -128,20 +128,37 @@ static struct key_range url_password_at(struct str s, size_t at)
     return (struct key_range){0};
 }
 
+/* By its first letter, since millions of addresses of parts are looked through. */
+static struct key_range key_at(struct str s, size_t at)
+{
+    switch (s.p[at]) {
+    case 'A':
+    case 'd':
+    case 'g':
+    case 'h':
+    case 'n':
+    case 'p':
+    case 's':
+    case 'x':
+        return shape_at(s, at);
+    case 'e':
+        return jwt_at(s, at);
+    case 'P':
+        return private_key_at(s, at);
+    case ':':
+        return url_password_at(s, at);
+    default:
+        return (struct key_range){0};
+    }
+}
+
 /* The first key at or after `from` whose own letters say so. */
 static struct key_range next_key(struct str s, size_t from)
 {
     for (size_t at = from; at < s.n; at++) {
-        struct key_range (*const looks[])(struct str, size_t) = {shape_at, jwt_at, private_key_at,
-                                                                 url_password_at};
-        if (strchr("AghxsnpdePP:", s.p[at]) == NULL) {
-            continue;
-        }
-        for (size_t k = 0; k < ARRAY_LEN(looks); k++) {
-            struct key_range r = looks[k](s, at);
-            if (r.n > 0) {
-                return r;
-            }
+        struct key_range r = key_at(s, at);
+        if (r.n > 0) {
+            return r;
         }
     }
     return (struct key_range){0};

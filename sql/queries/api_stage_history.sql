@@ -18,6 +18,13 @@ LEFT JOIN task t ON t.campaign_id = $1 AND t.id = a.task_id;
 SELECT size, seq FROM task WHERE campaign_id = $1 AND stage_id = $2 AND seq = ANY ($3::int[]) ORDER BY size DESC, seq;
 
 -- One part that waits. Relies on the primary keys of task and task_run.
+-- Other campaigns that take slots now, the $2 that go first, in order of their ids; and how many there are of all.
+-- name: api_others_running
+-- $1 campaign bigint, $2 rows bigint
+SELECT x.id, x.n FROM (SELECT c.id, count(*) OVER () AS n FROM campaign_run r JOIN campaign c ON c.id = r.campaign_id
+    WHERE r.state = 'running' AND c.wanted = 'run' AND c.id <> $1 ORDER BY c.priority DESC, c.id LIMIT $2) x
+ORDER BY x.id;
+
 -- name: api_part_waiting
 -- $1 campaign bigint, $2 task bigint
 SELECT r.stage_id, t.seq, t.size, r.not_before_us

@@ -11,7 +11,7 @@
 #include "store/rows/view.h"
 
 #define AHEAD_ARENA_MAX     (256 * 1024 * 1024)
-#define AHEAD_CAMPAIGNS_MAX 200 /* maximum of live campaigns considered */
+#define AHEAD_CAMPAIGNS_MAX 200 /* other running campaigns considered; the answer counts the rest */
 #define MB                  (INT64_C(1024) * 1024)
 #define COLD_START_S        180 /* until the stage's own starts are known */
 #define RETRY_WAIT_S        30
@@ -41,12 +41,18 @@ struct forecast_facts {
     bool retry;                    /* ended stages of the target may run again */
     struct apidb_part_waiting why; /* in.why_task_id, if it waits */
     size_t parts_n;                /* entries in all stages */
+    int64_t left_out;              /* other running campaigns that are not here */
     int64_t cpu_until_us;          /* of the thread that loaded it */
 };
 
 struct forecast_input *forecast_facts_input(struct forecast_facts *a)
 {
     return &a->in;
+}
+
+int64_t forecast_facts_left_out(const struct forecast_facts *a)
+{
+    return a->left_out;
 }
 
 const char *forecast_facts_type(const struct forecast_facts *a, int slots_i)
@@ -343,17 +349,23 @@ static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaig
                      bool *ret_ended, struct err *err)
 {
     AUTO_FREE struct campaign_version *live = NULL;
-    size_t n = 0;
+    AUTO_FREE int64_t *others = NULL;
+    size_t n = 0, others_n = 0, next = 0;
     bool found = campaign_id == 0;
     if (!forecast_slots_load(&a->slots, db, err) || !load_projects(a, db, err) ||
         !view_versions(db, &live, &n, err) ||
+        !apidb_others_running(db, campaign_id, AHEAD_CAMPAIGNS_MAX, &others, &others_n,
+                              &a->left_out, err) ||
         (a->in.why_task_id != 0 &&
          !apidb_part_waiting(db, campaign_id, a->in.why_task_id, &a->why, err))) {
         return false;
     }
-    for (size_t i = 0, looked = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) { /* both by id */
         bool target = live[i].id == campaign_id;
-        if (!target && looked++ >= AHEAD_CAMPAIGNS_MAX) {
+        while (next < others_n && others[next] < live[i].id) {
+            next++;
+        }
+        if (!target && (next == others_n || others[next] != live[i].id)) {
             continue;
         }
         if (!load_campaign(a, db, live[i].id, target, err)) {

@@ -54,6 +54,9 @@ void forecast_out(struct json_out *w, const struct forecast_facts *a, const stru
 {
     json_out_bool(w, "known", f->known);
     json_out_i64(w, "runs", f->runs);
+    if (a != NULL && forecast_facts_left_out(a) > 0) {
+        json_out_i64(w, "campaigns_left_out", forecast_facts_left_out(a));
+    }
     json_out_str(w, "binding", bindings[f->binding]);
     json_out_str(w, "binding_instance_type",
                  f->binding_slots_i >= 0 ? forecast_facts_type(a, f->binding_slots_i) : NULL);

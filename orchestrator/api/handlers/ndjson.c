@@ -1,6 +1,7 @@
 /* See ndjson.h. */
 #include "ndjson.h"
 #include "common/json.h"
+#include "common/secret_shape.h"
 
 bool ndjson_next(struct str *text, struct str *ret_line)
 {
@@ -222,7 +223,19 @@ static bool parse_any(struct str line, struct arena *a, struct ndjson_part *ret,
     return true;
 }
 
-bool ndjson_part_parse(struct str line, struct arena *a, struct ndjson_part *ret,
+/* Everybody who may see the campaign sees the addresses and the variables of its parts. */
+static bool no_secrets(const struct ndjson_part *part, const char **ret_pointer, struct err *err)
+{
+    const char *uri = secret_shape(part->uri);
+    const char *what = uri != NULL ? uri : part->vars.n > 0 ? secret_shape(part->vars) : NULL;
+    *ret_pointer = uri != NULL ? "uri" : "vars";
+    return what == NULL || err_set(err, ERR_INVALID,
+                                   "it has what looks like %s: parts are shown; let the job's role "
+                                   "read it from Secrets Manager",
+                                   what);
+}
+
+static bool part_parse(struct str line, struct arena *a, struct ndjson_part *ret,
                        const char **ret_pointer, struct err *err)
 {
     *ret = (struct ndjson_part){0};
@@ -235,4 +248,10 @@ bool ndjson_part_parse(struct str line, struct arena *a, struct ndjson_part *ret
         return err_set(err, ERR_INVALID, "a line has at most %d bytes", NDJSON_LINE_MAX);
     }
     return parse_any(line, a, ret, ret_pointer, err);
+}
+
+bool ndjson_part_parse(struct str line, struct arena *a, struct ndjson_part *ret,
+                       const char **ret_pointer, struct err *err)
+{
+    return part_parse(line, a, ret, ret_pointer, err) && no_secrets(ret, ret_pointer, err);
 }

@@ -1,6 +1,7 @@
 /* Answers of handlers: JSON, problem+json (RFC 9457), ETags. */
 #include "reply.h"
 #include "common/hash.h"
+#include "common/secret_shape.h"
 #include "request.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -139,6 +140,24 @@ static void problem_faults(struct json_out *w, const struct faults *f)
     }
 }
 
+/* What is refused is repeated in part, so that people find it. A key is not: the answer stands on
+ * terminals, in logs of proxies and of programs. */
+static const char *without_keys(struct api_req *r, const char *text)
+{
+    char *copy = arena_strndup(&r->arena, text, strlen(text));
+    secret_mask(copy);
+    return copy;
+}
+
+static void mask_faults(struct faults *f)
+{
+    for (int i = 0; i < f->n; i++) {
+        secret_mask(f->at[i].pointer);
+        secret_mask(f->at[i].message);
+        secret_mask(f->at[i].hint);
+    }
+}
+
 static void problem(struct api_req *r, int status, const char *code, const char *detail,
                     bool retryable)
 {
@@ -152,8 +171,8 @@ static void problem(struct api_req *r, int status, const char *code, const char 
     json_out_str(&w, "title", status_title(status));
     json_out_i64(&w, "status", status);
     json_out_str(&w, "code", code);
-    json_out_str(&w, "detail", detail);
-    json_out_str(&w, "instance", str_is_utf8(str_of(r->path)) ? r->path : "");
+    json_out_str(&w, "detail", without_keys(r, detail));
+    json_out_str(&w, "instance", str_is_utf8(str_of(r->path)) ? without_keys(r, r->path) : "");
     json_out_str(&w, "request_id", r->request_id);
     json_out_bool(&w, "retryable", retryable);
     if (r->other_campaign > 0) {
@@ -161,6 +180,7 @@ static void problem(struct api_req *r, int status, const char *code, const char 
                      arena_printf(&r->arena, "c-%lld", (long long)r->other_campaign));
     }
     if (r->faults != NULL && r->faults->n > 0) {
+        mask_faults(r->faults);
         problem_faults(&w, r->faults);
     }
     json_out_end_object(&w);

@@ -2,6 +2,7 @@
  * function. */
 #include "schemas.h"
 #include "common/cleanup.h"
+#include "common/secret_shape.h"
 #include "text_rules.h"
 #include <stdio.h>
 
@@ -473,6 +474,32 @@ static void check(const struct checker *c, const struct value_place *at, const j
     }
 }
 
+/* A name, a tag or a selector that is a key would be kept and shown. Members whose values are
+ * secrets by their nature are read by admins only, or by nobody: the address of a webhook, the
+ * token of a login. */
+static void check_secrets(const struct checker *c, const struct value_place *at, const json_t *v)
+{
+    size_t i;
+    const char *key;
+    json_t *one;
+    const char *what = json_is_string(v) ? secret_shape(text_of(v)) : NULL;
+    if (what != NULL) {
+        fault(c, at, NULL, "secret", "the value looks like %s", what);
+    }
+    json_array_foreach((json_t *)(uintptr_t)v, i, one)
+    {
+        const struct value_place item = {.up = at, .i = i};
+        check_secrets(c, &item, one);
+    }
+    json_object_foreach((json_t *)(uintptr_t)v, key, one)
+    {
+        const struct value_place member = {.up = at, .key = key};
+        if (strcmp(key, "url") != 0 && strcmp(key, "token") != 0) {
+            check_secrets(c, &member, one);
+        }
+    }
+}
+
 bool schema_check(const json_t *schemas, const char *name, const json_t *v, struct faults *f)
 {
     const struct checker c = {schemas, f};
@@ -480,5 +507,6 @@ bool schema_check(const json_t *schemas, const char *name, const json_t *v, stru
     const json_t *schema = json_object_get(schemas, name);
     ASSERT(schema != NULL);
     check(&c, &top, schema, v);
+    check_secrets(&c, &top, v);
     return f->n == 0;
 }

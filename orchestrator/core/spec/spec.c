@@ -587,6 +587,7 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
     struct read_campaign *c = xcalloc(1, sizeof *c);
     c->spec = s;
     read_campaign(&r, &top, c);
+    spec_no_secrets_below(&r, &top);
     free(c);
     if (faults->n > before) {
         qsort(faults->at + before, (size_t)(faults->n - before), sizeof faults->at[0], by_position);

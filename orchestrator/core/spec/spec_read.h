@@ -229,6 +229,11 @@ void spec_check_type(struct spec_reader *r, const struct spec_node *p, const cha
                      bool hosting);
 /* `image` at p. */
 bool spec_image(struct spec_reader *r, const struct spec_node *p, const char **ret);
+#define SPEC_SECRET_HINT                                                                           \
+    "use a secret reference: keep it in Secrets Manager, give its ARN, and let the job's role "    \
+    "read it"
+/* Refuses whatever text or key below p looks like a secret and was not refused yet. */
+void spec_no_secrets_below(struct spec_reader *r, const struct spec_node *p);
 /* Refuses values that look like secrets: they would be in the database, in SageMaker's answers and
  * in backups. by_name: the names count, too. The fault does not repeat the value. */
 void spec_no_secrets(struct spec_reader *r, const struct spec_node *map,

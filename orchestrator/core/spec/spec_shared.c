@@ -502,10 +502,7 @@ void spec_no_secrets(struct spec_reader *r, const struct spec_node *map,
             if (strcmp(map->node->keys[k], pairs[i].key) == 0) {
                 const struct spec_node at = {map, pairs[i].key, map->node->items[k],
                                              map->node->key_pos[k]};
-                spec_fault(r, &at, "secret",
-                           "use a secret reference: keep it in Secrets Manager, give its ARN, and "
-                           "let the job's role read it",
-                           "the value looks like %s", what);
+                spec_fault(r, &at, "secret", SPEC_SECRET_HINT, "the value looks like %s", what);
                 break;
             }
         }

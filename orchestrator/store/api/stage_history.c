@@ -45,6 +45,26 @@ bool apidb_part_sizes(struct store *s, int64_t campaign_id, int64_t stage_id, co
     return true;
 }
 
+bool apidb_others_running(struct store *s, int64_t campaign_id, int64_t most, int64_t **ret,
+                          size_t *ret_n, int64_t *ret_left_out, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, most);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_OTHERS_RUNNING), &p, &res, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(res);
+    *ret = xcalloc(n + 1, sizeof **ret);
+    for (size_t i = 0; i < n; i++) {
+        (*ret)[i] = row_i64(res, (int)i, 0);
+    }
+    *ret_n = n;
+    *ret_left_out = n > 0 ? row_i64(res, 0, 1) - (int64_t)n : 0;
+    return true;
+}
+
 bool apidb_part_waiting(struct store *s, int64_t campaign_id, int64_t task_id,
                         struct apidb_part_waiting *ret, struct err *err)
 {

@@ -25,6 +25,10 @@ struct apidb_part_size {
 bool apidb_part_sizes(struct store *s, int64_t campaign_id, int64_t stage_id, const int32_t *seqs,
                       size_t n, struct apidb_part_size *ret, size_t *ret_n,
                       struct err *err) MUST_CHECK;
+/* Other campaigns that run, at most `most`: those of the highest priority, in order of their ids.
+ * The caller frees *ret. *ret_left_out: how many more there are. */
+bool apidb_others_running(struct store *s, int64_t campaign_id, int64_t most, int64_t **ret,
+                          size_t *ret_n, int64_t *ret_left_out, struct err *err) MUST_CHECK;
 struct apidb_part_waiting {
     int64_t stage_id; /* 0: it does not wait, or is not there */
     struct apidb_part_size part;

@@ -335,6 +335,80 @@ def secrets(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+CANARY = "ghp_" + "a1B2c3D4e" * 4
+FILE = """version: 1
+name: base
+stages:
+  - name: one
+    image: user/x:1
+    fan_out: {from: api}
+    instance_type: ml.c5.xlarge
+    max_runtime: 1h
+"""
+# Places of a campaign file: what stands there, and with the canary.
+IN_FILE = {"name": ("name: base", "name: KEY"), "project": ("name: base", "name: base\nproject: KEY"), "tags": ("name: base", "name: base\ntags: {a: KEY}"), "tags, a name": ("name: base", "name: base\ntags: {KEY: a}"),
+           "vars": ("name: base", "name: base\nvars: {a: KEY}"), "stage": ("name: one", "name: KEY"), "image": ("user/x:1", "user/KEY:1"), "a link": ("user/x:1", "https://me:KEY@host/x"), "run time": ("1h", "KEY"),
+           "type": ("ml.c5.xlarge", "ml.KEY"), "fan_out": ("from: api", "from: \"s3://b/KEY/*.x\""), "fan_out.vars": ("from: api", "from: api, vars: [KEY]"), "an unknown key": ("max_runtime", "KEY"), "no YAML": ("1h", "[KEY"),
+           **{x.split(":")[0] + " " + str(i): ("    max_runtime", f"    {x}\n    max_runtime") for i, x in enumerate((
+               'command: ["--token=KEY"]', 'entrypoint: ["KEY"]', "tags: {a: KEY}", "hyperparameters: {a: KEY}", "hyperparameters: {KEY: a}", "environment: {A: KEY}", "environment: {KEY: a}",
+               'metrics: [{name: loss, regex: "KEY=([0-9.]+)"}]', "output: s3://b/KEY/", "inputs: {train: s3://b/KEY/}", "checkpoint: s3://b/KEY/", "done_if: s3://b/KEY", "needs: KEY", "role: arn:aws:iam::111122223333:role/KEY"))}}
+# Bodies of requests: method, path, body.
+IN_BODY = (("POST", "/v1/tokens", {"name": CANARY, "role": "viewer"}), ("POST", "/v1/tokens", {"name": "x", "role": CANARY}), ("POST", "/v1/tokens", {"name": "x", "role": "viewer", "projects": [CANARY]}),
+           ("POST", "/v1/tokens", {"name": "x", CANARY: 1}), ("POST", "/v1/webhooks", {"name": CANARY, "url": "https://hooks.example.com/x"}), ("POST", "/v1/webhooks", {"name": "h", "url": f"ftp://me:{CANARY}@h/{CANARY}"}),
+           ("POST", "/v1/webhooks", {"name": "h", "url": f"https://me:{CANARY}@h.example.com/"}), ("PATCH", "/v1/campaigns/CID", {CANARY: 1}), ("PATCH", "/v1/campaigns/CID", {"budget": CANARY}), ("PATCH", "/v1/campaigns/CID", {"deadline": CANARY}),
+           ("POST", "/v1/campaigns/CID:retry", {"selector": {"cause": CANARY}}), ("POST", "/v1/campaigns/CID:retry", {"selector": {"stage": CANARY}}), ("POST", "/v1/campaigns/CID:skip", {"selector": {"parts": CANARY}}),
+           ("POST", "/v1/campaigns/CID:retry", {"selector": {"state": "failed"}, "changes": {"instance_type": CANARY}}), ("POST", "/v1/campaigns/CID:override", {"stage": CANARY}), ("POST", "/v1/campaigns/CID:archive", {"to": "s3://b/" + CANARY}),
+           ("POST", f"/v1/quotas/{CANARY}:request", {"value": 3}), ("POST", f"/v1/pools/{CANARY}:end", {}), ("POST", f"/v1/strays/{CANARY}:stop", {}), ("DELETE", f"/v1/endpoints/{CANARY}", {}), ("POST", "/v1/login", {"token": CANARY}))
+IN_PART = ('{"uri":"s3://b/KEY"}', '{"uri":"s3://b/1","vars":{"a":"KEY"}}', '{"uri":"s3://b/1","vars":{"KEY":"a"}}', '{"uri":"s3://b/1","vars":{"a":"\\u0067%s"}}' % CANARY[1:], '{"uri":"s3://b/1","KEY":1}', '{"uri":"s3://b/1","size":"KEY"}', "KEY")
+
+
+def canary_queries(a, cid):
+    """Every query parameter of every GET, and every place in its path."""
+    document = a.get("/openapi.json")[1]
+    for pattern, methods in document["paths"].items():
+        if "get" not in methods or pattern.endswith("/events"):
+            continue
+        path = re.sub(r"\{(\w+)\}", lambda m: {"campaign": cid, "part": "0"}.get(m[1], "one"), pattern)
+        yield f"{path}?{CANARY}=1"
+        for p in methods["get"]["parameters"]:
+            p = document["components"]["parameters"][p["$ref"].split("/")[-1]] if "$ref" in p else p
+            yield from (f"{path}?{p['name']}={x}" for x in (CANARY, f"text%3D%22{CANARY}%22") if p["in"] == "query" and p["name"] != "tag")
+            yield from ([re.sub(r"\{(\w+)\}", CANARY, pattern)] if p["in"] == "path" else [])
+
+
+def canary(t, pg):
+    """A key in every input: what would be kept is refused, and no answer repeats it."""
+    a = Api(pg)
+    viewer, operator = token(a, "viewer"), token(a, "operator", "operator")
+    cid = a.submit(FILE.replace("base", "fine"))[1]["id"]
+    for where, (before, after) in IN_FILE.items():
+        s, text, _ = a.raw("POST", "/v1/campaigns", FILE.replace(before, after.replace("KEY", CANARY)), {"Content-Type": "application/yaml", "Idempotency-Key": str(uuid.uuid4())})
+        b = json.loads(text)
+        t.ok(s == 422 and CANARY.encode() not in text and (where == "no YAML" or any(e["code"] == "secret" for e in b["errors"])), f"{where} of a campaign file: a key is refused and not repeated", (s, text))
+    for text in IN_PART:
+        s, got, _ = a.raw("POST", f"/v1/campaigns/{cid}/parts", text.replace("KEY", CANARY) + "\n", {"Content-Type": "application/x-ndjson", "Idempotency-Key": str(uuid.uuid4())})
+        t.ok(s == 422 and CANARY.encode() not in got, f"a part {text}: refused and not repeated", (s, got))
+    for method, path, body in IN_BODY:
+        s, got, _ = a.raw(method, path.replace("CID", cid), json.dumps(body), {"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4()), "If-Match": "*"}, token=operator if "campaigns" in path else True)
+        t.ok(400 <= s < 500 and CANARY.encode() not in got, f"{method} {path[:40]} {json.dumps(body)[:40]}: refused and not repeated".replace(CANARY, "KEY"), (s, got))
+    asked = list(canary_queries(a, cid))
+    seen = [(p, s, got[:200]) for p in asked for s, got, _ in [a.raw("GET", p, token=viewer)] if CANARY.encode() in got or s >= 500]
+    t.ok(not seen and len(asked) > 200, f"no answer to {len(asked)} queries and paths with it repeats it", seen)
+    hook = a.post("/v1/webhooks", {"name": "mine", "url": "https://hooks.example.com/" + CANARY})[1]["id"]
+    for headers in ({"Idempotency-Key": CANARY}, {"If-Match": CANARY, "Idempotency-Key": "x1"}, {"traceparent": CANARY, "User-Agent": CANARY, "Idempotency-Key": "x2"}):
+        a.raw("POST", f"/v1/campaigns/{cid}:drain", "{}", {"Content-Type": "application/json", **headers})
+    with open(TOP + "/orchestrator/api/server/routes.def", encoding="utf-8") as f:
+        paths = {filled(p, cid).replace("invalid", hook) for p in re.findall(r'X\("GET", "(/[^"]+)"', f.read()) if not p.endswith("/events")}
+    seen = [p for tok in (viewer, operator) for p in sorted(paths) if CANARY.encode() in a.raw("GET", p, token=tok)[1]]
+    t.ok(not seen and len(paths) > 50, f"no page of a viewer or an operator shows it ({len(paths)} routes)", seen)
+    t.ok(CANARY in json.dumps(a.get("/v1/webhooks")[1]), "the address of a webhook is an admin's, who gave it")
+    tables = a.sql("SELECT string_agg(quote_ident(tablename), ' ') FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('webhook', 'idempotency_key')").split()
+    kept = [x for x in tables if CANARY in a.sql(f"SELECT coalesce(string_agg(x::text, ' '), '') FROM {x} x")]
+    code, log = a.close()
+    t.ok(kept == [] and CANARY not in log, "it is in no other row (an answer that is kept for its key is its sender's) and no line of the log", (kept, [x for x in log.splitlines() if CANARY in x]))
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def forecasts(t, pg):
     """A forecast takes the controller's rate of Creates; what cannot run is not shown as running with an ETA."""
     text = spec("quick", "{from: api}", "    expect: {duration: 10s}")
@@ -408,6 +482,31 @@ OF_A_STAGE = ((f"instance_count: {BIG}", "from 1 to 256"), ("instance_count: 1e3
               ("max_runtime: 2000000000h", "not within 1 to 2419200 seconds"), (f"min_runtime: {BIG}s", "not within 1 to 2419200 seconds"), (f"expect: {{duration: {BIG}h}}", "a duration with its unit"),
               (f"warm_pool: {{keep_alive: {BIG}h}}", "from 1s to 60m"), (f"warm_pool: {{max_idle_cost: {BIG} USD}}", "an amount like"))
 OF_LIMITS = ({"parts": BIG}, {"instances": {"ml.c5.xlarge": BIG}}, {"parts": 2**64}, {"budget": {"total": f"{BIG} USD"}})
+
+
+def crowd(t, pg):
+    """Beside more campaigns than a forecast looks at, the first ones count and the rest is told."""
+    a = Api(pg)
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 1)")
+    text = spec("NAME", "{from: api}", "    expect: {duration: 70s}")
+    ids = [a.submit(text.replace("NAME", f"n{i}"))[1]["id"] for i in range(206)]
+    mine, last = ids[0], ids[-1]
+    for cid, n in ((mine, 2), (last, 20)):
+        a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", "".join('{"uri":"s3://b/%d"}\n' % i for i in range(n)).encode())
+        leader_takes(a, int(cid[2:]))
+    a.sql("UPDATE campaign_run SET state = 'running'; UPDATE campaign SET wanted = 'pause' WHERE id IN (2, 3)")
+    alone = a.get(f"/v1/campaigns/{mine}/forecast")[1]["campaign"]
+    a.sql(f"UPDATE campaign SET priority = 90 WHERE id = {last[2:]}; UPDATE stage_run SET waiting = waiting - 1, done = done + 1 WHERE campaign_id = {mine[2:]}")
+    f = wait_for(lambda: (lambda f: f if f["finished"] == 1 else None)(a.get(f"/v1/campaigns/{mine}/forecast")[1]), 30)
+    t.eq((alone.get("campaigns_left_out"), f["campaign"].get("campaigns_left_out")), (3, 3), "203 others run: 3 are left out, and the answer says so; paused ones take no place")
+    t.ok(alone["end"]["p50_seconds"] < 2000 and f["ends_in_seconds"] > 4000, "the one that starts first is looked at, however new it is", (alone["end"], f["ends_in_seconds"]))
+    said = a.drover("priority", mine, "50", "--dry-run").stdout
+    t.ok("without 3 other campaigns of lower priority" in said, "and the command line says it", said)
+    a.sql("UPDATE campaign SET wanted = 'pause' WHERE id IN (4, 5, 6); UPDATE stage_run SET waiting = waiting - 1, done = done + 1 WHERE campaign_id = " + mine[2:])
+    f = wait_for(lambda: (lambda f: f if f["finished"] == 2 else None)(a.get(f"/v1/campaigns/{mine}/forecast")[1]), 30)
+    t.ok("campaigns_left_out" not in f["campaign"], "beside 200 none is left out", f)
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
 def absurd(t, pg):
@@ -713,7 +812,7 @@ def audit(t, pg):
 
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, streams_of_droverd, bodies, reserve, secrets, forecasts, large, absurd, sessions, tokens, audit, keys, dear):
+    for check in (start_alone, start_settings, start_waits, streams, streams_of_droverd, bodies, reserve, secrets, canary, forecasts, large, crowd, absurd, sessions, tokens, audit, keys, dear):
         if only in check.__name__:
             check(t, pg)
 

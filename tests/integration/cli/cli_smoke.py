@@ -59,6 +59,8 @@ def check_lacking(s, tap):
     wait_for(lambda: any(q["price_micro_usd_per_hour"] for q in s.api("GET", "/quotas")["quotas"]), 60, "the prices", step=0.1)
     r = s.smoke()
     tap.ok(r.returncode == 2 and "at worst 0.0782 USD" in r.stdout and "add -y" in r.stderr, "without an answer it shows the price and does nothing", r)
+    silent = {o: s.smoke("-o", o) for o in ("wide", "json", "yaml", "jsonl", "name")}
+    tap.ok(all(r.returncode == 2 and "add -y" in r.stderr for r in silent.values()), "nor does it whatever -o is", silent)
     r = s.smoke("--dry-run", "-o", "json")
     tap.ok(r.returncode == 0 and json.loads(r.stdout)["worst_case_micro_usd"] <= 100000, "--dry-run prints the plan", r)
     r = s.smoke("-y", "--instance-type", "ml.p4d.24xlarge")

@@ -89,7 +89,7 @@ def still_leads(s, before, what="the same leader leads"):
 
 
 def unparked(s, cid):
-    r = drover(s, "unpark", cid)
+    r = drover(s, "unpark", cid, "-y")
     tap.ok(r.returncode == 0 and "tried again" in r.stdout, f"{s.what}drover unpark", r)
 
 

@@ -357,7 +357,7 @@ def moves(s, tap):
     cid = s.submit(s.job("moves", "user/long", parts=8, top="limits: {parts: 2}"))
     running = lambda n: len([j for j in s.jobs_of(cid, live=True) if j["status"] == "InProgress"]) == n  # noqa: E731
     wait_for(lambda: running(2), 20, "two jobs")
-    r = s.drover("pause", cid, "--wait")
+    r = s.drover("pause", cid, "-y", "--wait")
     c = s.api("GET", f"/campaigns/{cid}")
     tap.ok(r.returncode == 0 and c["state"] == "paused" and not s.jobs_of(cid, live=True), "pause --wait: paused, its jobs stopped", (r.returncode, r.stderr, c["state"]))
     tap.ok({p["wait_reason"] for p in s.parts_of(cid, state="waiting")} == {"paused"} and c["parts"]["waiting"] == 8, "every part waits: paused", c["parts"])
