@@ -98,6 +98,7 @@ static void world_begin(uint64_t seed, const char *conninfo, const struct option
     restores_start();
     listing_draw();
     lies_draw();
+    outputs_draw();
     people_start();
     faults_start();
     poison_start();

@@ -56,6 +56,7 @@ static const struct move {
     MOVE("figures", "figures", 0.04, figures), MOVE("locks", "locks", 0.08, locks),
     MOVE("secrets", "secrets", 0.04, secrets), MOVE("lies", "lies", 0.1, lies),
     MOVE("clocks", "clocks", 0.1, clocks),     MOVE("restores", "restores", 0.08, restores),
+    MOVE("outputs", "outputs", 0.08, outputs),
 };
 
 static bool *has_move(struct world *w, const struct move *m)
