@@ -5,16 +5,17 @@
  * Modules: deep_time (events, virtual clock, droverd processes as coroutines), deep_loop (their
  * loop), deep_store (faults of the database's connections), deep_sql (what the world asks it),
  * deep_calls and deep_requests (requests on their way to AWS and back), deep_aws and deep_jobs
- * (SageMaker and its invoice), deep_s3, deep_people (their campaigns and verbs, through
- * store/api), deep_campaign (their files), deep_wishes (those of file systems and endpoints),
- * deep_poison (rows that cannot be read), deep_figures (figures that nobody wrote), deep_locks
- * (sessions of others), deep_outputs (what was there before), deep_secrets (what nobody may see), deep_listing (inputs that are listed),
- * deep_lies (refusals that lie), deep_clocks (clocks that are apart), deep_restore (commits that
- * are lost), deep_pipeline (campaigns of copies, matrices, gates and models), deep_judge (what must
- * hold), deep_lease (what must hold of leadership), deep_fsx, deep_hosting, deep_logs (other
- * services), deep_things (what must hold of file systems and endpoints), deep_gates (what must
- * hold of needs and gates), deep_process (what the kernel tells of processes), deep_days (a
- * month of operation), deep (options, workers, seeds). */
+ * (SageMaker and its invoice), deep_s3, deep_people (their campaigns and verbs, through store/api),
+ * deep_campaign (their files), deep_wishes (those of file systems and endpoints), deep_poison (rows
+ * that cannot be read), deep_figures (figures that nobody wrote), deep_locks (sessions of others),
+ * deep_verbs (people who ask anything), deep_outputs (what was there before), deep_secrets (what
+ * nobody may see), deep_listing (inputs that are listed), deep_lies (refusals that lie),
+ * deep_clocks (clocks that are apart), deep_restore (commits that are lost), deep_pipeline
+ * (campaigns of copies, matrices, gates and models), deep_judge (what must hold), deep_lease (what
+ * must hold of leadership), deep_fsx, deep_hosting, deep_logs (other services), deep_things (what
+ * must hold of file systems and endpoints), deep_gates (what must hold of needs and gates),
+ * deep_process (what the kernel tells of processes), deep_days (a month of operation), deep
+ * (options, workers, seeds). */
 #pragma once
 #include "aws/fsx.h"
 #include "aws/hosting.h"
@@ -144,6 +145,7 @@ struct job {
     bool written;    /* its output is in S3 */
     bool our_stop;   /* a stop of ours has ended it */
     bool lost;       /* its campaign is lost */
+    bool let_end;    /* people have stopped it as a stray */
     bool lied;       /* its Create was answered with a refusal */
     int64_t twin_us; /* another job of its task lives since then */
     /* what its log shows, when its stage has metrics */
@@ -208,15 +210,15 @@ struct campaign {
     char project[16];
     bool open_stage;
     int prods;
-    bool stopped;        /* paused, drained or cancelled by people */
-    int64_t attempts_n;  /* when that was committed */
-    int64_t last_job_us; /* its newest job was accepted */
-    int lost_n;          /* so often its commit was lost */
-    int64_t over_musd;   /* use above its budget when that was set last */
+    bool stopped, cancelled; /* paused, drained or cancelled by people */
+    int64_t attempts_n;      /* when that was committed */
+    int64_t last_job_us;     /* its newest job was accepted */
+    int lost_n;              /* so often its commit was lost */
+    int64_t over_musd;       /* use above its budget when that was set last */
     char *yaml;
     int parts, stages;
     char open_name[16];
-    bool pipeline;
+    bool pipeline, skips; /* skips: people have skipped parts of it */
     struct told_stage told[STAGES_MAX];
     int told_n;
 };
@@ -264,7 +266,7 @@ struct world {
     bool tell, calm;
     struct rng rng_time, rng_aws, rng_people, rng_poisons, rng_listings, rng_holds, rng_late_bills,
         rng_figures, rng_locks, rng_secrets, rng_lies, rng_clocks, rng_restores, rng_outputs,
-        rng_fault[FAULT_N];
+        rng_operators, rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
@@ -299,7 +301,7 @@ struct world {
     int64_t verbs, verbs_refused;
     struct use_limit limits[TYPES];
     struct poison poison[POISONS_MAX];
-    bool poisons, listings, holds, late_bills, lies, clocks, restores, outputs;
+    bool poisons, listings, holds, late_bills, lies, clocks, restores, outputs, operators;
     double output_strength;
     int64_t restores_n, restored_us, kept_us;
     int64_t epoch_ahead_us; /* of the world's wall clock */

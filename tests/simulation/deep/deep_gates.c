@@ -34,7 +34,7 @@ static int complete(const struct campaign *c, const struct told_stage *t, int64_
 
 static void check_need(const struct campaign *c, const struct told_stage *t, const char *what)
 {
-    for (int64_t part = 0; part < t->parts && t->all_good; part++) {
+    for (int64_t part = 0; part < t->parts && t->all_good && !c->skips; part++) {
         int good;
         bool before = t->asks_before && outputs_there(c->id, t->name, part);
         if (complete(c, t, part, &good) == 0 && !before) {
