@@ -40,8 +40,9 @@ static void on_checked(void *ctx, struct output_verdict *v)
     struct skip_done_call *call = ctx;
     call->check = NULL;
     call->answer = skip_done_answer_of(v);
-    (void)snprintf(call->said, sizeof call->said, "%s", v->checked ? "" : v->text);
-    if (!v->checked) {
+    bool unchecked = call->answer == SKIP_DONE_UNCHECKED;
+    (void)snprintf(call->said, sizeof call->said, "%s", unchecked ? v->text : "");
+    if (unchecked) {
         log_event(LOG_WARN, "done_if_unchecked", LF_I("campaign", call->ask.campaign_id),
                   LF_I("part", (int64_t)call->ask.task.seq));
     }

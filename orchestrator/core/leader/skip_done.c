@@ -46,7 +46,10 @@ size_t skip_done_next(struct leader_state *s, usec_t now_us, struct skip_done_as
 
 enum skip_done_answer skip_done_answer_of(const struct output_verdict *v)
 {
-    return !v->checked ? SKIP_DONE_UNCHECKED : v->good ? SKIP_DONE_THERE : SKIP_DONE_MISSING;
+    /* Nobody has looked at what may not be read; and S3 says so of what is not there, too, to those
+     * who may not list. */
+    bool seen = v->checked && v->cause != CAUSE_ACCESS_DENIED;
+    return !seen ? SKIP_DONE_UNCHECKED : v->good ? SKIP_DONE_THERE : SKIP_DONE_MISSING;
 }
 
 static struct live_stage *stage_of(struct leader_state *s, const struct skip_done_ask *ask,

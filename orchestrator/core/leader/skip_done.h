@@ -17,7 +17,7 @@ struct skip_done_ask { /* value */
 enum skip_done_answer {
     SKIP_DONE_THERE,
     SKIP_DONE_MISSING,
-    SKIP_DONE_UNCHECKED, /* S3 could not be asked */
+    SKIP_DONE_UNCHECKED, /* S3 could not be asked, or may not say */
 };
 enum skip_done_then {
     SKIP_DONE_FORGET, /* its campaign is gone */

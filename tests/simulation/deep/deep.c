@@ -2,12 +2,13 @@
  * seeds.
  *
  *     deep [--first N] [--seeds N] [--jobs N] [--twice N] [--tell] [--dir DIR] [--until-wrong]
+ *          [--cells]: which of the operation table nobody has met
  *          [--with MOVE]: only worlds that have it (deep_swarm.c names them)
  *     deep --days N --clock CLOCK_SHIFT_SO: each seed is N days of operation
  *
  * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */
-#include "deep.h"
 #include "common/log.h"
+#include "deep_verbs.h"
 #include "store/pg/migrate.h"
 #include "store/pg/private_cluster.h"
 #include <errno.h>
@@ -30,7 +31,7 @@
 struct options {
     uint64_t first, seeds, twice; /* so many of the first ones run twice */
     int jobs, days;
-    bool tell, until_wrong;
+    bool tell, until_wrong, cells;
     const char *dir, *with, *clock; /* with: only worlds that have such; NULL: all */
 };
 struct result {
@@ -40,6 +41,7 @@ struct result {
     bool late;
     int64_t campaigns, tasks, jobs, lustres, endpoints, crashes, cuts, takeovers, verbs, statements,
         virtual_s, poisons, listings, lies, restores;
+    struct verb_cells cells;
 };
 
 static void look(void *ctx, int64_t arg)
@@ -98,7 +100,9 @@ static void world_begin(uint64_t seed, const char *conninfo, const struct option
     restores_start();
     listing_draw();
     lies_draw();
+    outputs_draw();
     people_start();
+    verbs_start();
     faults_start();
     poison_start();
     figures_start();
@@ -159,6 +163,7 @@ static void run_world(uint64_t seed, const char *conninfo, const struct options 
                            .virtual_s = deep->now_us / SEC,
                            .tasks = sql_i64(0, "SELECT count(*) FROM task"),
                            .takeovers = sql_i64(0, "SELECT epoch FROM lease")};
+    verbs_take(&ret->cells);
     (void)snprintf(ret->verdict, sizeof ret->verdict, "%s", deep->verdict);
     free(deep);
 }
@@ -468,6 +473,7 @@ static int run_all(const struct options *o)
     while (read(fds[0], &r, sizeof r) == (ssize_t)sizeof r) {
         n++;
         add(&sum, &r);
+        verbs_add(&sum.cells, &r.cells);
         tell_result(o, &r, &failed);
         if (r.wrong && !r.late && o->until_wrong) {
             for (int w = 0; w < o->jobs; w++) {
@@ -505,6 +511,7 @@ static int run_all(const struct options *o)
         (long long)sum.cuts, (long long)sum.takeovers, (long long)sum.verbs, (long long)sum.poisons,
         (long long)sum.listings, (long long)sum.lies, (long long)sum.restores,
         (long long)sum.statements, (unsigned long long)sum.hash);
+    verbs_tell(&sum.cells, o->cells);
     printf("# %.1f CPU s (%.1f of them PostgreSQL): %.0f campaigns a CPU minute\n", cpu, cpu - own,
            (double)sum.campaigns * 60 / MAX(cpu, 0.001));
     return failed == 0 && (all || o->until_wrong) ? 0 : 1;
@@ -517,7 +524,7 @@ int main(int argc, char **argv)
         {"first", ARG, NULL, 'f'},     {"seeds", ARG, NULL, 's'}, {"jobs", ARG, NULL, 'j'},
         {"twice", ARG, NULL, '2'},     {"dir", ARG, NULL, 'd'},   {"days", ARG, NULL, 'D'},
         {"clock", ARG, NULL, 'c'},     {"with", ARG, NULL, 'w'},  {"tell", 0, NULL, 't'},
-        {"until-wrong", 0, NULL, 'u'}, {NULL, 0, NULL, 0}};
+        {"until-wrong", 0, NULL, 'u'}, {"cells", 0, NULL, 'C'},   {NULL, 0, NULL, 0}};
     struct options o = {.first = 1,
                         .seeds = 200,
                         .jobs = 2,
@@ -550,6 +557,9 @@ int main(int argc, char **argv)
             break;
         case 't':
             o.tell = true;
+            break;
+        case 'C':
+            o.cells = true;
             break;
         case 'u':
             o.until_wrong = true;

@@ -5,16 +5,17 @@
  * Modules: deep_time (events, virtual clock, droverd processes as coroutines), deep_loop (their
  * loop), deep_store (faults of the database's connections), deep_sql (what the world asks it),
  * deep_calls and deep_requests (requests on their way to AWS and back), deep_aws and deep_jobs
- * (SageMaker and its invoice), deep_s3, deep_people (their campaigns and verbs, through
- * store/api), deep_campaign (their files), deep_wishes (those of file systems and endpoints),
- * deep_poison (rows that cannot be read), deep_figures (figures that nobody wrote), deep_locks
- * (sessions of others), deep_secrets (what nobody may see), deep_listing (inputs that are listed),
- * deep_lies (refusals that lie), deep_clocks (clocks that are apart), deep_restore (commits that
- * are lost), deep_pipeline (campaigns of copies, matrices, gates and models), deep_judge (what must
- * hold), deep_lease (what must hold of leadership), deep_fsx, deep_hosting, deep_logs (other
- * services), deep_things (what must hold of file systems and endpoints), deep_gates (what must
- * hold of needs and gates), deep_process (what the kernel tells of processes), deep_days (a
- * month of operation), deep (options, workers, seeds). */
+ * (SageMaker and its invoice), deep_s3, deep_people (their campaigns and verbs, through store/api),
+ * deep_campaign (their files), deep_wishes (those of file systems and endpoints), deep_poison (rows
+ * that cannot be read), deep_figures (figures that nobody wrote), deep_locks (sessions of others),
+ * deep_verbs (people who ask anything), deep_outputs (what was there before), deep_secrets (what
+ * nobody may see), deep_listing (inputs that are listed), deep_lies (refusals that lie),
+ * deep_clocks (clocks that are apart), deep_restore (commits that are lost), deep_pipeline
+ * (campaigns of copies, matrices, gates and models), deep_judge (what must hold), deep_lease (what
+ * must hold of leadership), deep_fsx, deep_hosting, deep_logs (other services), deep_things (what
+ * must hold of file systems and endpoints), deep_gates (what must hold of needs and gates),
+ * deep_process (what the kernel tells of processes), deep_days (a month of operation), deep
+ * (options, workers, seeds). */
 #pragma once
 #include "aws/fsx.h"
 #include "aws/hosting.h"
@@ -144,6 +145,7 @@ struct job {
     bool written;    /* its output is in S3 */
     bool our_stop;   /* a stop of ours has ended it */
     bool lost;       /* its campaign is lost */
+    bool let_end;    /* people have stopped it as a stray */
     bool lied;       /* its Create was answered with a refusal */
     int64_t twin_us; /* another job of its task lives since then */
     /* what its log shows, when its stage has metrics */
@@ -199,6 +201,7 @@ struct told_stage {
     uint32_t needs; /* a bit for each stage */
     bool all_good;  /* it succeeds when every part does */
     bool gated, overridden;
+    bool asks_before;         /* by done_if, for what deep_outputs has of its parts */
     int64_t held_us, over_us; /* seen held by its gate so, since then; 0: not so */
 };
 struct campaign {
@@ -207,15 +210,15 @@ struct campaign {
     char project[16];
     bool open_stage;
     int prods;
-    bool stopped;        /* paused, drained or cancelled by people */
-    int64_t attempts_n;  /* when that was committed */
-    int64_t last_job_us; /* its newest job was accepted */
-    int lost_n;          /* so often its commit was lost */
-    int64_t over_musd;   /* use above its budget when that was set last */
+    bool stopped, cancelled; /* paused, drained or cancelled by people */
+    int64_t attempts_n;      /* when that was committed */
+    int64_t last_job_us;     /* its newest job was accepted */
+    int lost_n;              /* so often its commit was lost */
+    int64_t over_musd;       /* use above its budget when that was set last */
     char *yaml;
     int parts, stages;
     char open_name[16];
-    bool pipeline;
+    bool pipeline, skips; /* skips: people have skipped parts of it */
     struct told_stage told[STAGES_MAX];
     int told_n;
 };
@@ -262,7 +265,8 @@ struct world {
     uint64_t seed;
     bool tell, calm;
     struct rng rng_time, rng_aws, rng_people, rng_poisons, rng_listings, rng_holds, rng_late_bills,
-        rng_figures, rng_locks, rng_secrets, rng_lies, rng_clocks, rng_restores, rng_fault[FAULT_N];
+        rng_figures, rng_locks, rng_secrets, rng_lies, rng_clocks, rng_restores, rng_outputs,
+        rng_operators, rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
@@ -297,7 +301,8 @@ struct world {
     int64_t verbs, verbs_refused;
     struct use_limit limits[TYPES];
     struct poison poison[POISONS_MAX];
-    bool poisons, listings, holds, late_bills, lies, clocks, restores;
+    bool poisons, listings, holds, late_bills, lies, clocks, restores, outputs, operators;
+    double output_strength;
     int64_t restores_n, restored_us, kept_us;
     int64_t epoch_ahead_us; /* of the world's wall clock */
     struct clock_step aws_steps[CLOCK_STEPS_MAX];
@@ -482,6 +487,13 @@ bool clocks_date_refused(usec_t dated); /* AWS does not take a request of that d
 /* What a client learns from an answer, in the loop of its droverd. */
 void clocks_learn(int64_t *skew_us, usec_t date, bool refused);
 void lies_draw(void);
+void outputs_draw(void);
+bool outputs_done_if(struct buf *b, bool manifest); /* of a stage, in its file. False: not this */
+bool outputs_asked(const char *key);                /* a key of what was there before */
+bool outputs_refuse(const char *key);               /* S3 does not say */
+bool outputs_there(int64_t campaign_id, const char *stage, int64_t part);
+void outputs_judge_job(const struct campaign *c, const struct job *j); /* it is made */
+void outputs_end(void);
 /* aws_create, whose answer may be a refusal although the job was made. */
 bool lies_create(struct str body, usec_t signed_us, char ret_arn[static 257],
                  struct aws_failure *f);

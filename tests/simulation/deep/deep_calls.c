@@ -167,6 +167,8 @@ static bool refused_outright(struct sagemaker_call *k)
     if (is_s3(k)) {
         if (fault(FAULT_S3_BROKEN)) {
             fail(k, AWS_UNKNOWN, 503, "ServiceUnavailable");
+        } else if (outputs_refuse(k->uri.key)) {
+            fail(k, AWS_REFUSED, 403, "AccessDenied");
         } else if (k->kind == S3_PAGE && listing_happens(0.6)) {
             fail(k, AWS_THROTTLED, 503, "SlowDown");
         }

@@ -37,6 +37,7 @@ static void write_user(struct buf *b, struct rng *r)
     if (rng_chance(r, 0.2)) {
         buf_add_cstr(b, "    instance_count: 2\n");
     }
+    (void)outputs_done_if(b, false);
     secrets_environment(b);
 }
 
@@ -45,9 +46,10 @@ static void write_download(struct buf *b, struct rng *r)
     buf_add_cstr(b, "    worker: download\n    image: \"" DEEP_IMAGE
                     "\"\n    hyperparameters: {url_list: "
                     "\"{uri}\", output_folder: \"" PLACE "\"}\n    verify: manifest\n");
-    if (rng_chance(r, 0.2)) {
+    if (rng_chance(r, 0.2) && !deep->outputs) {
         buf_add_cstr(b, "    done_if: {manifest: \"" PLACE "\"}\n");
     }
+    (void)outputs_done_if(b, true);
 }
 
 static void write_guards(struct buf *b, struct rng *r)

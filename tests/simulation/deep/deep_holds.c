@@ -2,7 +2,7 @@
  * api/handlers do. Only some worlds have such people. In the calm they release what is held. What
  * must hold: no job of a held part begins, and no part is held of a campaign that was cancelled. */
 #include "core/leader/operations.h"
-#include "deep.h"
+#include "deep_verbs.h"
 #include "store/api/campaigns.h"
 #include "store/api/operations.h"
 #include "store/pg/tx.h"
@@ -40,9 +40,9 @@ static bool ask(struct campaign *c, enum verb verb, const struct chosen_parts *w
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, c->id, &now, err)) {
         return false;
     }
-    enum verb_answer a = verb_answer_any(verb, now.state, now.wanted);
-    if (verb_refused(a)) {
-        return err_set(err, ERR_CONFLICT, "%s", verb_refusal(a));
+    verbs_met(c, verb, &now, 0);
+    if (!verbs_allow(verb, &now, err)) {
+        return false;
     }
     bool ok = apidb_hold_count(tx, &sel, verb_parts_from(verb), &m, err) &&
               apidb_operation_insert(tx, c->id, verb_name(verb), which->json, "{}", m.parts,

@@ -213,6 +213,7 @@ void judge_job_created(struct job *j)
     check_budget(c);
     judge_needs(c, j->stage, j->name);
     judge_listed(j);
+    outputs_judge_job(c, j);
     check_others(j);
     int64_t used = aws_used(j->type, j->spot) - lies_unknown(j->type, j->spot);
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -581,6 +582,7 @@ void judge_end(void)
     check_rows();
     check_done();
     check_failed();
+    outputs_end();
     judge_gates();
     judge_listings();
     check_invoice();

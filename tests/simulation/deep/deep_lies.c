@@ -157,7 +157,7 @@ void lies_stopped(const struct job *j)
     if (row_count(r) > 0 && !row_bool(r, 0, 0)) {
         wrong("I2", "%s is stopped, and no row says that it is a stray", j->name);
     }
-    if (row_count(r) > 0 && row_bool(r, 0, 1) && quiet_since() < made_us) {
+    if (row_count(r) > 0 && row_bool(r, 0, 1) && quiet_since() < made_us && !j->let_end) {
         wrong("I1", "%s is stopped, though nothing has replaced it", j->name);
     }
 }

@@ -4,7 +4,7 @@
 #include "common/cleanup.h"
 #include "core/spec/spec_json.h"
 #include "core/spec/spec_parse.h"
-#include "deep.h"
+#include "deep_verbs.h"
 #include "store/api/campaigns.h"
 #include "store/api/input_listings.h"
 #include "store/api/limits.h"
@@ -150,6 +150,7 @@ static void submit(void *ctx, int64_t arg)
         event_at(deep->now_us + 5 * SEC, submit, ctx, arg);
     } else {
         listing_begin();
+        verbs_soon(c);
         trace("campaign c-%lld is submitted: %d stages, %d parts", (long long)c->id, c->stages,
               c->parts);
     }
@@ -187,18 +188,25 @@ void people_start(void)
     }
 }
 
-static bool want_in_tx(struct campaign *c, enum wanted wanted, struct err *err)
+static enum wanted wanted_by(enum verb verb)
 {
+    return verb == VERB_PAUSE    ? WANTED_PAUSE
+           : verb == VERB_DRAIN  ? WANTED_DRAIN
+           : verb == VERB_CANCEL ? WANTED_CANCEL
+                                 : WANTED_RUN;
+}
+
+static bool want_in_tx(struct campaign *c, enum verb verb, struct err *err)
+{
+    enum wanted wanted = wanted_by(verb);
     AUTO_TX struct store *tx = deep->api;
     struct apidb_wish now;
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, c->id, &now, err)) {
         return false;
     }
-    if (campaign_state_terminal(now.state) && now.wanted != wanted) {
-        return err_set(err, ERR_CONFLICT, "it has ended: %s", campaign_state_name(now.state));
-    }
-    if (now.wanted == WANTED_CANCEL && wanted != WANTED_CANCEL) {
-        return err_set(err, ERR_CONFLICT, "it is being cancelled");
+    verbs_met(c, verb, &now, 0);
+    if (!verbs_allow(verb, &now, err)) {
+        return false;
     }
     bool again = wanted == WANTED_RUN && now.state == CAMPAIGN_HELD;
     return (!(now.wanted != wanted || again) || apidb_campaign_want(tx, c->id, wanted, err)) &&
@@ -206,11 +214,12 @@ static bool want_in_tx(struct campaign *c, enum wanted wanted, struct err *err)
            tx_commit(tx, err);
 }
 
-static bool want(struct campaign *c, enum wanted wanted, struct err *err)
+bool people_want(struct campaign *c, enum verb verb, struct err *err)
 {
-    bool ok = want_in_tx(c, wanted, err);
+    bool ok = want_in_tx(c, verb, err);
     if (ok) {
-        wanted == WANTED_RUN ? judge_wanted(c) : judge_stopped(c);
+        c->cancelled |= verb == VERB_CANCEL; /* for good */
+        verb == VERB_RESUME && !c->cancelled ? judge_wanted(c) : judge_stopped(c);
     }
     return ok;
 }
@@ -226,8 +235,9 @@ static bool retry(struct campaign *c, struct err *err)
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, c->id, &now, err)) {
         return false;
     }
-    if (now.wanted == WANTED_CANCEL || now.state == CAMPAIGN_CANCELLED) {
-        return err_set(err, ERR_CONFLICT, "it was cancelled");
+    verbs_met(c, VERB_RETRY, &now, 0);
+    if (!verbs_allow(VERB_RETRY, &now, err)) {
+        return false;
     }
     bool ok =
         apidb_retry_count(tx, &sel, &m, err) &&
@@ -296,15 +306,15 @@ static bool act(struct campaign *c, int verb, struct err *err)
     struct rng *r = &deep->rng_people;
     switch (verb) {
     case 0:
-        return want(c, WANTED_PAUSE, err);
+        return people_want(c, VERB_PAUSE, err);
     case 1:
     case 2:
-        return want(c, WANTED_RUN, err) &&
+        return people_want(c, VERB_RESUME, err) &&
                (!c->pipeline || rng_chance(r, 0.5) || pipeline_override(c, err));
     case 3:
-        return want(c, WANTED_DRAIN, err);
+        return people_want(c, VERB_DRAIN, err);
     case 4:
-        return rng_chance(r, 0.4) ? want(c, WANTED_CANCEL, err) : true;
+        return rng_chance(r, 0.4) ? people_want(c, VERB_CANCEL, err) : true;
     case 5:
     case 6:
         return retry(c, err);
@@ -342,7 +352,7 @@ static void verb_on(struct campaign *c, int verb)
 void people_verb(void)
 {
     struct rng *r = &deep->rng_people;
-    if (holds_verb()) {
+    if (verbs_verb() || holds_verb()) {
         return;
     }
     struct campaign *c = &deep->campaigns[rng_below(r, (uint64_t)deep->campaigns_n)];
@@ -356,7 +366,7 @@ void people_cancel(struct campaign *c)
 {
     struct err err = ERR_INIT;
     if (c->id > 0 && deep->now_us >= deep->db_down_until_us) {
-        bool ok = want(c, WANTED_CANCEL, &err);
+        bool ok = people_want(c, VERB_CANCEL, &err);
         trace("people cancel c-%lld%s%s", (long long)c->id, ok ? "" : ": ", ok ? "" : err.message);
     }
 }
@@ -467,11 +477,11 @@ static void care(struct campaign *c)
         judge_gives_up(c);
     }
     bool ok = c->prods > PRODS_MAX
-                  ? want(c, WANTED_CANCEL, &err)
-                  : (c->prods > 1 || patch(c, &free_it, &err)) && want(c, WANTED_RUN, &err);
+                  ? people_want(c, VERB_CANCEL, &err)
+                  : (c->prods > 1 || patch(c, &free_it, &err)) && people_want(c, VERB_RESUME, &err);
     if (ok && c->pipeline && c->prods <= PRODS_MAX && rng_chance(&deep->rng_people, 0.35)) {
         ok = rng_chance(&deep->rng_people, 0.9) ? pipeline_override(c, &err)
-                                                : want(c, WANTED_CANCEL, &err);
+                                                : people_want(c, VERB_CANCEL, &err);
     }
     if (ok && c->open_stage && c->prods == 1) {
         ok = add_parts(c, true, &err);

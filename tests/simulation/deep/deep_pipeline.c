@@ -111,11 +111,12 @@ void pipeline_tell(struct campaign *c, const struct spec *s)
     for (int i = 0; i < s->stages_n; i++) {
         const struct spec_stage *sp = s->stages[i];
         struct told_stage *t = &c->told[i];
-        *t =
-            (struct told_stage){.needs = needs_of(s, sp),
-                                .all_good = sp->kind == SPEC_KIND_JOBS &&
-                                            sp->allow_failed_ppm == 0 && sp->fan_out != FAN_OUT_API,
-                                .gated = sp->gate.metric != NULL};
+        *t = (struct told_stage){
+            .needs = needs_of(s, sp),
+            .all_good = sp->kind == SPEC_KIND_JOBS && sp->allow_failed_ppm == 0 &&
+                        sp->fan_out != FAN_OUT_API,
+            .gated = sp->gate.metric != NULL,
+            .asks_before = sp->done_if != NULL && strstr(sp->done_if, "/before/") != NULL};
         (void)snprintf(t->name, sizeof t->name, "%s", sp->name);
         if (sp->endpoint != NULL && sp->endpoint->model_stage != NULL) {
             (void)snprintf(t->model_of, sizeof t->model_of, "%s", sp->endpoint->model_stage);

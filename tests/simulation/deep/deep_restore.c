@@ -74,7 +74,7 @@ static void tell_judge(void)
     }
     for (int i = 0; i < deep->campaigns_n; i++) {
         struct campaign *c = &deep->campaigns[i];
-        c->stopped = false;
+        c->stopped = c->cancelled = false;
         if (c->id > 0 &&
             sql_i64(0, "SELECT count(*) FROM campaign WHERE id = %lld", (long long)c->id) == 0) {
             forget(c);

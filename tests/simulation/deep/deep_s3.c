@@ -8,16 +8,25 @@
 #define ROWS  100
 #define BYTES 4096
 
+/* Of what was there before. */
+static const struct job earlier = {.worker = true, .task_id = 1, .attempt_id = 7};
+
 /* The job that wrote this key; *ret_rest: the key below its folder. */
 static const struct job *writer(const char *key, bool progress, const char **ret_rest)
 {
     long long campaign, part;
     char stage[64];
     int n = 0;
-    if (sscanf(key, "out/%lld/%63[^/]/%lld/%n", &campaign, stage, &part, &n) < 3 || n == 0) {
+    bool before = outputs_asked(key);
+    if (sscanf(key, before ? "before/%lld/%63[^/]/%lld/%n" : "out/%lld/%63[^/]/%lld/%n", &campaign,
+               stage, &part, &n) < 3 ||
+        n == 0) {
         return NULL;
     }
     *ret_rest = key + n;
+    if (before) {
+        return outputs_there(campaign, stage, part) ? &earlier : NULL;
+    }
     for (size_t i = deep->jobs_n; i-- > 0;) {
         const struct job *j = &deep->jobs[i];
         bool there = progress ? j->started != 0 : j->written;

@@ -56,6 +56,7 @@ static const struct move {
     MOVE("figures", "figures", 0.04, figures), MOVE("locks", "locks", 0.08, locks),
     MOVE("secrets", "secrets", 0.04, secrets), MOVE("lies", "lies", 0.1, lies),
     MOVE("clocks", "clocks", 0.1, clocks),     MOVE("restores", "restores", 0.08, restores),
+    MOVE("outputs", "outputs", 0.08, outputs), MOVE("verbs", "operators", 0.08, operators),
 };
 
 static bool *has_move(struct world *w, const struct move *m)
@@ -73,6 +74,7 @@ static void moves_draw(struct world *w, uint64_t seed)
         *has_move(w, &moves[i]) = rng_chance(r, moves[i].chance);
     }
     w->restores = w->restores && !w->poisons && !w->listings && !w->figures && !w->locks;
+    w->holds = w->holds || w->operators;
     w->lies = w->lies || (w->clocks && rng_chance(&w->rng_clocks, 0.4));
 }
 

@@ -237,13 +237,16 @@ static void test_skip_done__only_a_checked_output_says_anything(void **state)
     (void)state;
     static const struct {
         bool checked, good;
+        enum cause cause;
         enum skip_done_answer answer;
-    } rows[] = {{true, true, SKIP_DONE_THERE},
-                {true, false, SKIP_DONE_MISSING},
-                {false, true, SKIP_DONE_UNCHECKED},
-                {false, false, SKIP_DONE_UNCHECKED}};
+    } rows[] = {{true, true, CAUSE_NONE, SKIP_DONE_THERE},
+                {true, false, CAUSE_SHORT_OUTPUT, SKIP_DONE_MISSING},
+                {true, false, CAUSE_ACCESS_DENIED, SKIP_DONE_UNCHECKED}, /* S3 did not say */
+                {false, true, CAUSE_NONE, SKIP_DONE_UNCHECKED},
+                {false, false, CAUSE_NONE, SKIP_DONE_UNCHECKED}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct output_verdict v = {.checked = rows[i].checked, .good = rows[i].good};
+        const struct output_verdict v = {
+            .checked = rows[i].checked, .good = rows[i].good, .cause = rows[i].cause};
         assert_int_equal(skip_done_answer_of(&v), rows[i].answer);
     }
 }

@@ -1,0 +1,29 @@
+/* Verbs of people in every state, and the cells of operation_table.def that they have met. */
+#pragma once
+#include "core/leader/verbs.h"
+#include "deep.h"
+#include "store/api/campaigns.h"
+
+/* Beside the states themselves: CANCELLING, GATED, ARCHIVED. */
+#define VERBS_CAMPAIGNS (CAMPAIGN_STATE_COUNT + 3)
+
+struct verb_cells { /* value */
+    bool met[VERB_COUNT][VERBS_CAMPAIGNS][STAGE_STATE_COUNT];
+};
+
+/* In worlds that have such people: something is asked, maybe at a time when it is refused. */
+bool verbs_verb(void);
+/* `verb` is asked of the stage of that number, 0: of all, in the transaction that has locked the
+ * campaign's row. */
+void verbs_met(const struct campaign *c, enum verb verb, const struct apidb_wish *now,
+               int64_t stage_id);
+/* As api/handlers decide: false with the refusal's words. */
+bool verbs_allow(enum verb verb, const struct apidb_wish *now, struct err *err);
+void verbs_start(void);
+void verbs_soon(struct campaign *c);     /* it was submitted just now */
+void verbs_take(struct verb_cells *ret); /* what the world that ends has met */
+void verbs_add(struct verb_cells *sum, const struct verb_cells *one);
+void verbs_tell(const struct verb_cells *sum, bool all); /* all: those that nobody has met, too */
+
+/* deep_people.c: in one transaction, as api/handlers/campaigns.c does. */
+bool people_want(struct campaign *c, enum verb verb, struct err *err);
