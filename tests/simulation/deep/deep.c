@@ -102,6 +102,7 @@ static void world_begin(uint64_t seed, const char *conninfo, const struct option
     lies_draw();
     outputs_draw();
     people_start();
+    crowds_start();
     verbs_start();
     faults_start();
     poison_start();

@@ -431,6 +431,36 @@ static void stranger(struct rng *r)
     trace("a stranger's job appears: %s", j->name);
 }
 
+/* Others who name their jobs as we do, by the hundred at once; most have ended. */
+static void crowd(void *ctx, int64_t left)
+{
+    struct rng *r = &deep->rng_crowds;
+    size_t most = deep->jobs_n + (size_t)between(r, 100, 500);
+    if (deep->calm) {
+        return;
+    }
+    while (deep->jobs_n < most && deep->jobs_n < JOBS_MAX / 2) {
+        stranger(r);
+        struct job *j = &deep->jobs[deep->jobs_n - 1];
+        if (rng_chance(r, 0.9)) {
+            j->over = true;
+            j->status = j->secondary = "Completed";
+            j->life = LIFE_ENDED;
+            j->ended = j->modified;
+        }
+    }
+    if (left > 0) {
+        event_at(deep->now_us + between(r, 1, 8) * MINUTE, crowd, ctx, left - 1);
+    }
+}
+
+void crowds_start(void)
+{
+    if (deep->crowds) {
+        event_at(between(&deep->rng_crowds, 0, 5) * MINUTE, crowd, NULL, 9);
+    }
+}
+
 static void lose_pool(struct rng *r)
 {
     size_t from = rng_below(r, deep->jobs_n + 1);

@@ -57,6 +57,7 @@ static const struct move {
     MOVE("secrets", "secrets", 0.04, secrets), MOVE("lies", "lies", 0.1, lies),
     MOVE("clocks", "clocks", 0.1, clocks),     MOVE("restores", "restores", 0.08, restores),
     MOVE("outputs", "outputs", 0.08, outputs), MOVE("verbs", "operators", 0.08, operators),
+    MOVE("crowds", "crowds", 0.03, crowds),
 };
 
 static bool *has_move(struct world *w, const struct move *m)
