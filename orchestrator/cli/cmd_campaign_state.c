@@ -99,7 +99,7 @@ static int64_t parts_running(const json_t *campaign)
     return n;
 }
 
-/* Jobs that are stopped were paid for, and what they had not kept is lost: it asks while some run. */
+/* Jobs that it stops were paid for, and what they had not kept is lost: it asks while some run. */
 int cmd_pause(struct cli *cli)
 {
     int status = EXIT_OK;
