@@ -498,7 +498,7 @@ def case_private(s):
 def main():
     only = os.environ.get("ONLY", "")
     receiver, other = Receiver(), Receiver()
-    env = {"DROVER_NOTICE_COLLECT_US": str(COLLECT_US), "DROVER_NOTICE_STUCK_US": "2000000", "DROVER_WEBHOOK_TIMEOUT_US": "2000000", "DROVER_WEBHOOK_RETRY_US": "1000",
+    env = {"DROVER_NOTICE_COLLECT_US": str(COLLECT_US), "DROVER_NOTICE_STUCK_US": "2000000", "DROVER_WEBHOOK_TIMEOUT_US": str(int(min(patience(2), 8) * 1000000)), "DROVER_WEBHOOK_RETRY_US": "1000",
            "DROVER_WEBHOOK_ALLOW_NET": f"127.0.0.1/32:{receiver.port}", "http_proxy": "http://127.0.0.1:1"}
     with Stack("notices", parts=7, quotas={"ml.c5.xlarge": 8, "ml.m5.large": 0}, env=env, images={"drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]}) as s:
         s.receiver, s.other, s.hung, s.what = receiver, other, 0, ""
