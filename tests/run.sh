@@ -93,10 +93,11 @@ next() {
     done
     return 1
 }
-# core_for NAME LANE: the one with the least to do; -: any, for what has the machine to itself, and where races are looked for
+# core_for NAME LANE: the one with the least to do; -: any, for what has the machine to itself, for builds, which others wait
+# for, and where races are looked for
 core_for() {
     local core least=${CPUS[0]}
-    if [ "$2" = alone ] || [[ $1 = tsan-* ]]; then
+    if [ "$2" = alone ] || [[ $1 = tsan-* || $1 = build-* ]]; then
         echo -
         return
     fi
