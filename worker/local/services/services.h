@@ -2,6 +2,8 @@
 #pragma once
 #include "local/http/request.h"
 
+#include <limits.h>
+
 /* sts_local.c: GetCallerIdentity, AssumeRole, AssumeRoleWithWebIdentity. The operation is "" when
  * the body names another. */
 const char *sts_operation(const struct request *r);
