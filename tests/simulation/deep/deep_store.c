@@ -17,7 +17,7 @@
 #define IDLE_IN_TX_US   (2 * SEC) /* as session_set gives the leader */
 #define NOTIFY_DELAY_US 3000
 #define SPARES_MAX      8
-#define STATEMENTS_MAX  40000 /* a seed needs at most some 12,000 */
+#define STATEMENTS_MAX  100000 /* a seed needs some 12,000, one that storms for two hours 52,000 */
 bool __real_store_open(const char *conninfo, enum store_role role, struct store **ret,
                        struct err *err);
 bool __wrap_store_open(const char *conninfo, enum store_role role, struct store **ret,
