@@ -61,7 +61,7 @@ rows() {
         { row(NR, $2, $1, $3, $4, $6)
           n = split($5, also, ",")
           for (i = 1; i <= n; i++) if (also[i] != "-") {
-              tier = also[i] ~ /:long$/ ? "long" : $2 == "long" ? "long" : "test"
+              tier = also[i] ~ /:long$/ ? "long" : $2 == "check" ? "test" : $2
               variant = also[i]; sub(/:long$/, "", variant)
               # Some rows later: the variant is built meanwhile. In the long tier they are the short ones.
               row(NR + (tier == "long" ? 1000 : $2 == "check" ? 34 : 8), tier, variant "-" $1, $3, $4 + 600, "bash tests/sanitize.sh " variant " " $6)
@@ -69,8 +69,8 @@ rows() {
         while IFS=$'\t' read -r name tier lane limit command; do
             case $want in
             check) [ "$tier" = check ] || continue ;;
-            test) [ "$tier" != long ] || continue ;;
-            long) [ "$tier" = long ] || [ "$name" = build ] || continue ;;
+            test) [[ $tier = check || $tier = test ]] || continue ;;
+            long) [[ $tier = area || $tier = long || $name = build ]] || continue ;;
             *)
                 # shellcheck disable=SC2053 # a glob is meant
                 if [ "$name" != build ] && [ "$name" != "$want" ]; then
