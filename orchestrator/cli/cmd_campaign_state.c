@@ -99,15 +99,21 @@ static int64_t parts_running(const json_t *campaign)
     return n;
 }
 
+/* The campaign of the first argument, which a question to the person is made of. */
+static bool campaign_as_it_is(struct cli *cli, struct client_reply *ret, int *ret_status)
+{
+    struct ref ref;
+    return ref_read(cli, cli->args[0], &ref, ret_status) &&
+           client_get(cli, ret, ret_status, "/v1/campaigns/%s", ref.campaign);
+}
+
 /* Jobs that it stops were paid for, and what they had not kept is lost: it asks while some run. */
 int cmd_pause(struct cli *cli)
 {
     int status = EXIT_OK;
-    struct ref ref;
     CLEANUP(reply_done)
     struct client_reply now = {0};
-    if (!ref_read(cli, cli->args[0], &ref, &status) ||
-        !client_get(cli, &now, &status, "/v1/campaigns/%s", ref.campaign)) {
+    if (!campaign_as_it_is(cli, &now, &status)) {
         return status;
     }
     int64_t n = parts_running(now.json);
@@ -164,11 +170,9 @@ static void resume_print(struct cli *cli, const json_t *campaign)
 int cmd_resume(struct cli *cli)
 {
     int status = EXIT_OK;
-    struct ref ref;
     CLEANUP(reply_done)
     struct client_reply now = {0};
-    if (!ref_read(cli, cli->args[0], &ref, &status) ||
-        !client_get(cli, &now, &status, "/v1/campaigns/%s", ref.campaign)) {
+    if (!campaign_as_it_is(cli, &now, &status)) {
         return status;
     }
     bool over = ended(jstr(now.json, "state")); /* it is refused with the reason */
