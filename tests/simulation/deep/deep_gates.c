@@ -77,9 +77,15 @@ void judge_model(const struct hosted *h)
     }
 }
 
-static void check_open(const struct campaign *c, const struct told_stage *t)
+/* skipped: some of its runs have no value that counts, since they were done before or people have
+ * given them up. */
+static void check_open(const struct campaign *c, const struct told_stage *t, bool skipped)
 {
     int good;
+    if (skipped && t->all_good && !t->overridden) {
+        wrong("I21", "the gate of c-%lld/%s is open, and a part of it was skipped",
+              (long long)c->id, t->name);
+    }
     for (int64_t part = 0; part < t->parts && t->all_good && !t->overridden; part++) {
         if (complete(c, t, part, &good) > 0 && good == 0) {
             wrong("I21", "the gate of c-%lld/%s is open, and part %lld is not good",
@@ -88,7 +94,7 @@ static void check_open(const struct campaign *c, const struct told_stage *t)
     }
 }
 
-/* It holds although all its runs are good and their logs were read to the end. */
+/* It holds although all its runs are good and count, and their logs were read to the end. */
 static void check_reason(const struct campaign *c, const struct told_stage *t)
 {
     int good, bad = 0;
@@ -101,7 +107,8 @@ static void check_reason(const struct campaign *c, const struct told_stage *t)
     }
 }
 
-/* For how long it has been so, looked at now and then in the calm. */
+/* For how long it has been so, looked at now and then in the calm: a look sees nothing of what was
+ * between it and the last one. */
 static bool lasts(bool so, int64_t *since_us)
 {
     *since_us = !so || !deep->calm ? 0 : *since_us != 0 ? *since_us : deep->now_us;
@@ -119,7 +126,8 @@ static void check_gate(struct campaign *c, struct told_stage *t)
         "SELECT g.gate_override, EXISTS (SELECT FROM metric_source m JOIN attempt a ON a.id = "
         "m.attempt_id WHERE a.stage_id = g.id AND m.note <> ''), k.wanted = 'run' AND c.state <> "
         "'held' AND NOT EXISTS (SELECT FROM stage_run o WHERE o.campaign_id = g.campaign_id AND "
-        "o.state = 'running'), n.state = 'held' FROM stage g JOIN stage_run n ON n.stage_id = g.id "
+        "o.state = 'running'), n.state = 'held', EXISTS (SELECT FROM task_run t WHERE t.stage_id = "
+        "g.id AND t.state = 5) FROM stage g JOIN stage_run n ON n.stage_id = g.id "
         "JOIN campaign k "
         "ON k.id = g.campaign_id JOIN campaign_run c ON c.campaign_id = g.campaign_id WHERE "
         "g.campaign_id = $1 AND g.name = $2 AND (n.state = 'succeeded' OR n.state = 'held' AND "
@@ -127,9 +135,9 @@ static void check_gate(struct campaign *c, struct told_stage *t)
         &p);
     bool held = row_count(r) > 0 && row_bool(r, 0, 3);
     if (row_count(r) > 0 && !held) {
-        check_open(c, t);
+        check_open(c, t, row_bool(r, 0, 4));
     }
-    if (held && !row_bool(r, 0, 1)) {
+    if (held && !row_bool(r, 0, 1) && !row_bool(r, 0, 4)) {
         check_reason(c, t);
     }
     if (lasts(read && held && row_bool(r, 0, 0), &t->over_us)) {
@@ -137,6 +145,15 @@ static void check_gate(struct campaign *c, struct told_stage *t)
     }
     if (lasts(read && held && !row_bool(r, 0, 0) && row_bool(r, 0, 2), &t->held_us)) {
         wrong("I21", "c-%lld does not say that the gate of %s holds it", (long long)c->id, t->name);
+    }
+}
+
+/* People stop it: it need not say what holds it, and when they resume it, it has as long again. Else
+ * those who stop and resume it between any two looks are seen as one long wait. */
+void judge_gates_stopped(struct campaign *c)
+{
+    for (int k = 0; k < c->told_n; k++) {
+        c->told[k].held_us = 0;
     }
 }
 

@@ -106,6 +106,7 @@ void judge_stopped(struct campaign *c)
     check_stopped(c);
     c->stopped = true;
     c->attempts_n = attempts_of(c);
+    judge_gates_stopped(c);
 }
 
 /* One of higher priority may take the slots of c for many hours. */
