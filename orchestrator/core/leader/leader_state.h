@@ -47,7 +47,8 @@ struct live_stage {
     struct reservation gang;
     struct promise_row promise; /* as written; task_id 0: none */
     enum stage_gate_verdict { GATE_NOT_JUDGED, GATE_PASSED, GATE_HOLDS } gate; /* stage_gate.h */
-    char gate_why[300]; /* HOLDS: why, for people */
+    int64_t gate_skipped; /* of its runs were skipped when it was judged */
+    char gate_why[300];   /* HOLDS: why, for people */
     /* Of kind endpoint (endpoint_intent.h): what its endpoint has come to, and why it gave up. Of
      * kind lustre (filesystem_intent.h) the same of its file system. */
     enum endpoint_verdict { ENDPOINT_NOT_YET, ENDPOINT_SERVES, ENDPOINT_GAVE_UP } endpoint;

@@ -20,11 +20,10 @@ bool stage_gate_asks(const struct live_campaign *lc, struct live_stage *ls)
     if (!has_gate(ls)) {
         return false;
     }
-    if (!runs_ended(ls)) {
+    if (!runs_ended(ls) || ls->gate_skipped != ls->row.counts[TASK_SKIPPED]) {
         ls->gate = GATE_NOT_JUDGED;
-        return false;
     }
-    return alive && ls->gate == GATE_NOT_JUDGED && !ls->row.gate_override &&
+    return runs_ended(ls) && alive && ls->gate == GATE_NOT_JUDGED && !ls->row.gate_override &&
            lc->row.wanted != WANTED_CANCEL;
 }
 
@@ -35,8 +34,8 @@ void stage_gate_judge(const struct live_campaign *lc, struct live_stage *ls,
     if (!complete) {
         return;
     }
-    bool good =
-        gate_passes(&ls->spec->gate, runs, n, ls->row.counts[TASK_SKIPPED], why, sizeof why);
+    ls->gate_skipped = ls->row.counts[TASK_SKIPPED];
+    bool good = gate_passes(&ls->spec->gate, runs, n, ls->gate_skipped, why, sizeof why);
     ls->gate = good ? GATE_PASSED : GATE_HOLDS;
     if (!good) {
         (void)snprintf(ls->gate_why, sizeof ls->gate_why, "gate: %s: drover override c-%lld/%s",

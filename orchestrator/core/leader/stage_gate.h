@@ -6,7 +6,7 @@
 #include "leader_state.h"
 
 /* Its gate waits to be judged: the values of its runs are to be read. What was judged before its
- * runs ran once more is forgotten. */
+ * runs ran once more, or before people gave some of them up, is forgotten. */
 bool stage_gate_asks(const struct live_campaign *lc, struct live_stage *ls);
 /* complete: no log of a run is still being read; else it asks again. */
 void stage_gate_judge(const struct live_campaign *lc, struct live_stage *ls,

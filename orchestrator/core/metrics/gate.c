@@ -44,7 +44,7 @@ bool gate_passes(const struct spec_gate *g, const struct gate_run *runs, size_t 
         }
     }
     if (skipped > 0) {
-        (void)snprintf(ret_text, text_n, "%lld of its runs %s done before: %.64s is not known",
+        (void)snprintf(ret_text, text_n, "%lld of its runs %s skipped: %.64s is not known",
                        (long long)skipped, skipped == 1 ? "was" : "were", g->metric);
         return false;
     }

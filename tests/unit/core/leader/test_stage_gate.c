@@ -120,6 +120,33 @@ static void test_gate__runs_that_are_tried_again_are_judged_again(void **state)
     life_world_done(&l);
 }
 
+/* Nine runs are good and the tenth fails: so does the stage. Its gate, judged by the nine, does not
+ * let it succeed once people give the tenth up, whether this leader goes on or a new one. */
+static void test_gate__a_run_that_people_skip_holds_it_as_it_holds_a_new_leader(void **state)
+{
+    (void)state;
+    for (int anew = 0; anew < 2; anew++) {
+        struct life_world l;
+        struct campaign_life_writes w;
+        with_gate(&l);
+        life_stage_ended(&l.st[0], 1);
+        if (!anew && stage_gate_asks(l.lc, &l.st[0])) {
+            stage_gate_judge(l.lc, &l.st[0], &good, 1, true);
+            assert_string_equal(plan(&l), "s0 running>failed");
+        }
+        task_counts_move(l.lc, &l.st[0], TASK_FAILED, TASK_SKIPPED, 1);
+        assert_true(stage_gate_asks(l.lc, &l.st[0]));
+        stage_gate_judge(l.lc, &l.st[0], &good, 1, true);
+        assert_string_equal(plan(&l), "s0 running>held");
+        campaign_life_plan(l.lc, &w);
+        assert_string_equal(
+            w.moves[0].reason,
+            "gate: 1 of its runs was skipped: loss is not known: drover override c-9/s0");
+        assert_false(stage_gate_asks(l.lc, &l.st[0])); /* once */
+        life_world_done(&l);
+    }
+}
+
 static void test_gate__a_stage_that_failed_or_is_cancelled_has_no_gate(void **state)
 {
     (void)state;
@@ -144,6 +171,7 @@ int main(void)
         cmocka_unit_test(test_gate__a_person_overrides_it),
         cmocka_unit_test(test_gate__a_new_leader_judges_a_held_one_again),
         cmocka_unit_test(test_gate__runs_that_are_tried_again_are_judged_again),
+        cmocka_unit_test(test_gate__a_run_that_people_skip_holds_it_as_it_holds_a_new_leader),
         cmocka_unit_test(test_gate__a_stage_that_failed_or_is_cancelled_has_no_gate),
     };
     return cmocka_run_group_tests_name("stage_gate", tests, NULL, NULL);
