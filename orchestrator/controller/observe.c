@@ -142,7 +142,7 @@ static bool write_quotas(struct controller *c, void *arg, struct err *err)
             return false;
         }
     }
-    return true;
+    return store_create_rate_put(c->store, call_pace_rate_u(&c->pace, r->create_rate), err);
 }
 
 static struct quota_value *values_dup(const struct quota_value *v, size_t n)

@@ -4,6 +4,10 @@ INSERT INTO quota (instance_type, market, limit_n) VALUES ($1::text, $2::text, $
 ON CONFLICT (instance_type, market) DO UPDATE SET limit_n = excluded.limit_n,
     source = excluded.source, read_at = clock_timestamp()
 
+-- name: create_rate_put
+-- $1 millionths of a Create a second bigint
+UPDATE lease SET creates_per_s_u = $1::bigint WHERE creates_per_s_u IS DISTINCT FROM $1::bigint
+
 -- name: price_put
 -- $1 instance type text, $2 micro-USD an hour bigint, $3 source text
 INSERT INTO price (instance_type, musd_per_hour, source)

@@ -1,5 +1,6 @@
 /* See forecast_history.h. */
 #include "forecast_history.h"
+#include "core/failure/retry_policy.h"
 #include "core/model.h"
 #include "store/api/stage_history.h"
 
@@ -29,10 +30,12 @@ bool forecast_history_load(struct store *db, struct arena *a, struct forecast_st
     if (!apidb_history(db, st->campaign_id, st->stage_id, causes, causes_n, h, err)) {
         return false;
     }
+    int64_t seen[CAUSE_COUNT] = {0};
     for (size_t i = h->n; i-- > 0;) { /* newest first; learn the oldest first */
         const struct apidb_past *p = &h->at[i];
         st->tries += p->end != END_OTHER;
         st->failed_tries += p->end == END_LOST;
+        seen[p->cause] += p->end == END_LOST;
         if (p->end == END_DONE && p->run_us > 0) {
             duration_learn(&st->duration, size_mb_of(p->size), p->run_us);
         }
@@ -40,5 +43,6 @@ bool forecast_history_load(struct store *db, struct arena *a, struct forecast_st
             duration_learn(&st->start, 0, p->start_us);
         }
     }
+    st->retry_wait_s = retry_wait_expected_s(st->stage, seen);
     return true;
 }

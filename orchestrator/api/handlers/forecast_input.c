@@ -14,7 +14,6 @@
 #define AHEAD_CAMPAIGNS_MAX 200 /* other running campaigns considered; the answer counts the rest */
 #define MB                  (INT64_C(1024) * 1024)
 #define COLD_START_S        180 /* until the stage's own starts are known */
-#define RETRY_WAIT_S        30
 #define RETRY_PARTS_MAX     300000
 #define CREATES_PER_S       1.0 /* SageMaker's default rate */
 #define CREATES_PER_S_MAX   1e6
@@ -158,7 +157,6 @@ static void stage_defaults(struct forecast_stage *st)
 {
     st->parts_limit = st->stage->parts_limit;
     st->cold_start_s = COLD_START_S;
-    st->retry_wait_s = RETRY_WAIT_S;
     duration_init(&st->duration, st->stage->expect_s * USEC_PER_SEC);
     duration_init(&st->start, 0);
 }
@@ -390,11 +388,18 @@ static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaig
     return load_jobs(a, db, err);
 }
 
-double forecast_creates_per_s(const struct api_req *r)
+bool forecast_creates_per_s(struct api_req *r, double *ret, struct err *err)
 {
     const struct api_status *s = req_config(r)->status;
-    int64_t u = s != NULL ? atomic_load(&s->creates_per_s_u) : 0;
-    return u > 0 ? MIN((double)u / 1e6, CREATES_PER_S_MAX) : CREATES_PER_S;
+    int64_t own_u = s != NULL ? atomic_load(&s->creates_per_s_u) : 0, u = 0;
+    if (own_u > 0 && atomic_load(&s->leading)) {
+        u = own_u;
+    } else if (!apidb_create_rate(r->db, &u, err)) {
+        return false;
+    }
+    u = u > 0 ? u : own_u;
+    *ret = u > 0 ? MIN((double)u / 1e6, CREATES_PER_S_MAX) : CREATES_PER_S;
+    return true;
 }
 
 static bool expired(void *ctx)
@@ -411,7 +416,6 @@ static bool facts_load(struct api_req *r, int64_t campaign_id, int64_t why_task_
     a->slots.account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     a->in = (struct forecast_input){.now_us = clock_wall_us(),
                                     .seed = (uint64_t)campaign_id + 1,
-                                    .creates_per_s = forecast_creates_per_s(r),
                                     .parts_limit = -1,
                                     .left_musd = INT64_MAX,
                                     .target_i = -1,
@@ -419,8 +423,8 @@ static bool facts_load(struct api_req *r, int64_t campaign_id, int64_t why_task_
     a->target_id = campaign_id;
     a->retry = retry;
     AUTO_TX struct store *tx = r->db;
-    if (!tx_begin(tx, TX_SNAPSHOT, err) || !load_all(a, tx, campaign_id, ret_ended, err) ||
-        !tx_commit(tx, err)) {
+    if (!tx_begin(tx, TX_SNAPSHOT, err) || !forecast_creates_per_s(r, &a->in.creates_per_s, err) ||
+        !load_all(a, tx, campaign_id, ret_ended, err) || !tx_commit(tx, err)) {
         return false;
     }
     settle_pointers(a);

@@ -6,9 +6,9 @@
 #include "submit.h"
 
 struct forecast_facts;
-/* Creates a second: the rate that this process's controller sends at; SageMaker's default of one
- * when it is not known. */
-double forecast_creates_per_s(const struct api_req *r);
+/* Creates a second: the rate that the leader sends at; one that has not said it is taken to have
+ * this process's, and SageMaker's default of one when that is not known, either. */
+bool forecast_creates_per_s(struct api_req *r, double *ret, struct err *err) MUST_CHECK;
 /* Load everything in a read transaction of its own. campaign_id: the target; 0: none yet (call
  * forecast_facts_add_plan). why_task_id: the part whose start is asked for; 0: none. The caller
  * owns *ret. ERR_NOT_FOUND: no such campaign. An ended campaign sets *ret_ended instead. */

@@ -205,9 +205,13 @@ static void plan_file(const struct submit *s, double creates_per_s, struct json_
 bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out, struct err *err)
 {
     struct json_out w;
+    double creates_per_s;
+    if (!forecast_creates_per_s(r, &creates_per_s, err)) {
+        return false;
+    }
     json_out_init(&w, out);
     json_out_object(&w, NULL);
-    plan_file(s, forecast_creates_per_s(r), &w);
+    plan_file(s, creates_per_s, &w);
     response_cache_turn(req_answers(r));
     bool ok = plan_forecast(r, s, &w, err);
     response_cache_turn_end(req_answers(r));

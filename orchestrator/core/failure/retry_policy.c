@@ -51,6 +51,19 @@ static int64_t wait_us(const struct spec_retry *row, int failures, struct rng *r
     return retry_delay_us(&policy, failures, rng);
 }
 
+int64_t retry_wait_expected_s(const struct spec_stage *stage, const int64_t seen[CAUSE_COUNT])
+{
+    int64_t n = 0, sum_s = 0;
+    for (int c = CAUSE_NONE + 1; c < CAUSE_COUNT; c++) {
+        const struct spec_retry *row = retry_row(stage, (enum cause)c);
+        if (row->times != 0) {
+            n += seen[c];
+            sum_s += seen[c] * row->wait_from_s;
+        }
+    }
+    return n > 0 ? sum_s / n : retry_row(stage, CAUSE_UNKNOWN)->wait_from_s;
+}
+
 /* now * x100 / 100, rounded up, at most max. */
 static int64_t times(int64_t now, int x100, int64_t max)
 {

@@ -32,5 +32,8 @@ bool retry_counts(enum cause cause);
 /* True when the attempt that ended counts: its job ran and failed, or the row of its cause (the
  * spec's before cause.def's) counts it. */
 bool retry_counts_in(const struct spec_stage *stage, enum cause cause, bool ran);
+/* Seconds from a failed try to the next: the first wait of each cause, by how often it was seen
+ * (seen[cause]) and is tried again at all; with none such, the wait after an unknown one. */
+int64_t retry_wait_expected_s(const struct spec_stage *stage, const int64_t seen[CAUSE_COUNT]);
 void retry_decide(const struct spec_stage *stage, enum cause cause, const struct retry_state *now,
                   struct rng *rng, struct retry_decision *ret);

@@ -19,6 +19,12 @@ void call_pace_lead(struct call_pace *p, int64_t mono_us)
     retry_budget_init(&p->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US, mono_us);
 }
 
+int64_t call_pace_rate_u(const struct call_pace *p, double create_rate)
+{
+    return create_rate > 0 && !p->unlimited ? (int64_t)(create_rate * 1e6)
+                                            : p->creates.rate_per_s_u;
+}
+
 void call_pace_rate_read(struct call_pace *p, double create_rate, int64_t mono_us)
 {
     if (create_rate > 0 && !p->unlimited) {

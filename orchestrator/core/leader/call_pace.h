@@ -16,6 +16,8 @@ struct call_pace {
 void call_pace_init(struct call_pace *p, double create_rate, double burst, int64_t mono_us);
 /* A new leader may retry at once. */
 void call_pace_lead(struct call_pace *p, int64_t mono_us);
+/* Micro-Creates a second, once Service Quotas has said create_rate. */
+int64_t call_pace_rate_u(const struct call_pace *p, double create_rate);
 /* Service Quotas says how many Creates a second the account may make; <= 0: it does not say. What
  * was set to be unlimited stays so. */
 void call_pace_rate_read(struct call_pace *p, double create_rate, int64_t mono_us);

@@ -19,10 +19,13 @@ bool apidb_history(struct store *s, int64_t campaign_id, int64_t stage_id, const
     ret->n = (size_t)row_count(res);
     ASSERT(ret->n <= HISTORY_MAX);
     for (size_t i = 0; i < ret->n; i++) {
-        ret->at[i] = (struct apidb_past){.end = (enum apidb_end)row_i64(res, (int)i, 0),
-                                         .size = row_i64(res, (int)i, 1),
-                                         .run_us = row_i64_or(res, (int)i, 2, -1),
-                                         .start_us = row_i64_or(res, (int)i, 3, -1)};
+        int64_t cause = row_i64(res, (int)i, 4);
+        ret->at[i] = (struct apidb_past){
+            .end = (enum apidb_end)row_i64(res, (int)i, 0),
+            .size = row_i64(res, (int)i, 1),
+            .run_us = row_i64_or(res, (int)i, 2, -1),
+            .start_us = row_i64_or(res, (int)i, 3, -1),
+            .cause = cause >= 0 && cause < CAUSE_COUNT ? (enum cause)cause : CAUSE_UNKNOWN};
     }
     return true;
 }
@@ -62,6 +65,16 @@ bool apidb_others_running(struct store *s, int64_t campaign_id, int64_t most, in
     }
     *ret_n = n;
     *ret_left_out = n > 0 ? row_i64(res, 0, 1) - (int64_t)n : 0;
+    return true;
+}
+
+bool apidb_create_rate(struct store *s, int64_t *ret_per_s_u, struct err *err)
+{
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_CREATE_RATE), NULL, &res, err)) {
+        return false;
+    }
+    *ret_per_s_u = row_count(res) > 0 ? row_i64(res, 0, 0) : 0;
     return true;
 }
 

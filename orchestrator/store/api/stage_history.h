@@ -9,6 +9,7 @@ struct apidb_past {
     enum apidb_end end;
     int64_t size;
     int64_t run_us, start_us; /* start_us: from intent to start; both -1: it never ran */
+    enum cause cause;
 };
 struct apidb_history {
     struct apidb_past at[HISTORY_MAX];
@@ -29,6 +30,8 @@ bool apidb_part_sizes(struct store *s, int64_t campaign_id, int64_t stage_id, co
  * The caller frees *ret. *ret_left_out: how many more there are. */
 bool apidb_others_running(struct store *s, int64_t campaign_id, int64_t most, int64_t **ret,
                           size_t *ret_n, int64_t *ret_left_out, struct err *err) MUST_CHECK;
+/* At which rate the leader sends Creates, in millionths a second; 0: it has not said. */
+bool apidb_create_rate(struct store *s, int64_t *ret_per_s_u, struct err *err) MUST_CHECK;
 struct apidb_part_waiting {
     int64_t stage_id; /* 0: it does not wait, or is not there */
     struct apidb_part_size part;

@@ -97,6 +97,8 @@ bool store_stage_unchecked(struct store *s, int64_t stage_id, enum wait_reason r
 /* Store a quota. warm: of warm pools, otherwise of on-demand jobs. */
 bool store_quota_put(struct store *s, const char *instance_type, enum market market, bool warm,
                      int64_t limit, struct err *err) MUST_CHECK;
+/* Store at which rate this leader sends Creates, for forecasts of those that do not lead. */
+bool store_create_rate_put(struct store *s, int64_t per_s_u, struct err *err) MUST_CHECK;
 bool store_price_put(struct store *s, const char *instance_type, musd_t musd_per_hour,
                      const char *source, struct err *err) MUST_CHECK;
 /* Store what AWS Pricing lists: {"ml.m5.large": 115000}, micro-USD. */

@@ -16,6 +16,14 @@ bool store_quota_put(struct store *s, const char *instance_type, enum market mar
     return store_run(s, QUERY(QUOTA_PUT), &p, NULL, err);
 }
 
+bool store_create_rate_put(struct store *s, int64_t per_s_u, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, per_s_u);
+    return store_run(s, QUERY(CREATE_RATE_PUT), &p, NULL, err);
+}
+
 bool store_price_put(struct store *s, const char *instance_type, musd_t musd_per_hour,
                      const char *source, struct err *err)
 {

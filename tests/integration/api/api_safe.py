@@ -16,7 +16,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import BIN, TOP, VARIANT, free_port, patience, wait_for
-from kit.api import PSQL, Api, filled, leader_takes, main, spec
+from kit.api import PSQL, Api, filled, leader_fails, leader_takes, main, spec
 
 
 class Droverd:
@@ -410,7 +410,7 @@ def canary(t, pg):
 
 
 def forecasts(t, pg):
-    """A forecast takes the controller's rate of Creates; what cannot run is not shown as running with an ETA."""
+    """A forecast takes the controller's rate of Creates and the waits after failures; what cannot run is not shown as running with an ETA."""
     text = spec("quick", "{from: api}", "    expect: {duration: 10s}")
     lines = "".join('{"uri":"s3://b/%d"}\n' % i for i in range(3600)).encode()
     ends = {}
@@ -445,6 +445,15 @@ def forecasts(t, pg):
         a.sql(change + f"; UPDATE stage_run SET wait_reason = 'new', done = done + 1, waiting = waiting - 1 WHERE campaign_id = {n}")
         f = wait_for(lambda: (lambda f: f if f["finished"] == done else None)(a.get(f"/v1/campaigns/{cid}/forecast")[1]), 30)  # not one made before
         t.ok(f["ends_in_seconds"] is None and f["campaign"]["end"]["p50_seconds"] is None, f"{what}: no ETA from the forecast itself", f)
+    ends = {}
+    for wait in ("10s..10s", "3h..4h"):
+        cid = a.submit(spec("again", "{from: api}", "    expect: {duration: 10s}") + f"retry: [{{cause: network, times: 5, wait: {wait}}}]\n")[1]["id"]
+        a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", b"".join(b'{"uri":"s3://b/%d"}\n' % i for i in range(20)))
+        leader_takes(a, int(cid[2:]))
+        leader_fails(a, int(cid[2:]), range(10), 6, "connection reset")
+        ends[wait] = a.get(f"/v1/campaigns/{cid}/forecast")[1]["campaign"]["end"]["p50_seconds"]
+        a.sql(f"UPDATE campaign_run SET state = 'succeeded' WHERE campaign_id = {cid[2:]}; UPDATE stage_run SET state = 'succeeded' WHERE campaign_id = {cid[2:]}")
+    t.ok(ends["10s..10s"] < 3600 and ends["3h..4h"] > 3 * 3600, "where ten of ten tries failed, the next wait as long as their cause's row says", ends)
     code, log = a.close()
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 

@@ -223,6 +223,12 @@ def paces(tap, s):
         s.start_droverd(0, env={"DROVER_CREATE_RATE_PER_MINUTE": str(rate), "DROVER_CREATE_BURST": "1"})
         wait_for(lambda: s.leader() is not None, 20, "a leader")
         said[rate] = s.api("POST", "/campaigns?dry_run=true", text, {"Content-Type": "application/yaml"})["forecast"]
+        if rate == 30:
+            s.start_droverd(1)  # set to 3,000
+            wait_for(lambda: s.sql("SELECT creates_per_s_u FROM lease") == "500000", 20, "the leader's rate")
+            other = s.api("POST", "/campaigns?dry_run=true", text, {"Content-Type": "application/yaml"}, i=1)["forecast"]
+            tap.ok(other["end"]["p50_seconds"] == said[30]["end"]["p50_seconds"] and other["binding"] == "rate", "one that does not lead plans with the leader's rate, not with its own", (said[30], other))
+            s.kill("droverd1", signal.SIGTERM)
     longer_by, want = said[30]["end"]["p50_seconds"] - said[120]["end"]["p50_seconds"], (NAPS - 1) * (60 / 30 - 60 / 120)
     tap.ok(0.9 * want <= longer_by <= 1.1 * want and said[30]["binding"] == "rate", f"{NAPS} parts at 30 and 120 Creates a minute: {longer_by} s longer, {want} wanted", said)
     cid = s.submit(text)

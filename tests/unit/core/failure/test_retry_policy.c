@@ -167,6 +167,25 @@ static void test_retry_policy__a_specs_row_stands_over_the_default(void **state)
     assert_false(decide(&s, CAUSE_INTERNAL, &now).retry);
 }
 
+/* A forecast takes the waits of what the stage has seen, by the rows that hold in it. */
+static void test_retry_policy__the_wait_to_expect_is_that_of_the_causes_seen(void **state)
+{
+    (void)state;
+    struct spec_stage s = stage_of(1);
+    int64_t seen[CAUSE_COUNT] = {0};
+    assert_int_equal(retry_wait_expected_s(&s, seen), 60); /* as after an unknown one */
+    seen[CAUSE_USER_CODE] = 1000;                          /* not tried again: no wait */
+    assert_int_equal(retry_wait_expected_s(&s, seen), 60);
+    seen[CAUSE_NETWORK] = 3;
+    assert_int_equal(retry_wait_expected_s(&s, seen), 30);
+    seen[CAUSE_DISK_FULL] = 2;
+    assert_int_equal(retry_wait_expected_s(&s, seen), (3 * 30 + 2 * 5) / 5);
+    s.retry[CAUSE_NETWORK] = row(5, 600, 3600, true);
+    assert_int_equal(retry_wait_expected_s(&s, seen), (3 * 600 + 2 * 5) / 5);
+    s.retry[CAUSE_UNKNOWN] = row(2, 7, 7, true);
+    assert_int_equal(retry_wait_expected_s(&s, (int64_t[CAUSE_COUNT]){0}), 7);
+}
+
 static void test_retry_policy__a_specs_change_stands_over_the_causes(void **state)
 {
     (void)state;
@@ -292,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_retry_policy__oom_takes_the_next_type_capacity_any_other),
         cmocka_unit_test(test_retry_policy__timeout_extends_the_run_time_to_what_aws_allows),
         cmocka_unit_test(test_retry_policy__a_specs_row_stands_over_the_default),
+        cmocka_unit_test(test_retry_policy__the_wait_to_expect_is_that_of_the_causes_seen),
         cmocka_unit_test(test_retry_policy__a_specs_change_stands_over_the_causes),
         cmocka_unit_test(test_retry_policy__changes_are_bounded_for_every_cause_and_number),
         cmocka_unit_test(test_retry_policy__what_counts_is_the_causes_not_the_specs),

@@ -46,6 +46,7 @@ static void test_call_pace__no_rate_is_no_limit(void **state)
         assert_true(call_pace_take_create(&p, MONO));
     }
     assert_int_equal(call_pace_intents(&p, 5000, MONO), SCHED_LAUNCHES_MAX);
+    assert_true(call_pace_rate_u(&p, 0.5) > 1000000);
     call_pace_rate_read(&p, 0.5, MONO); /* the operator's word stands */
     assert_int_equal(call_pace_intents(&p, 5000, MONO), SCHED_LAUNCHES_MAX);
     assert_true(call_pace_take_create(&p, MONO));
@@ -60,8 +61,11 @@ static void test_call_pace__no_more_is_intended_than_can_be_sent(void **state)
     assert_int_equal(call_pace_intents(&p, 0, MONO), 16); /* ten saved, two seconds of three */
     assert_int_equal(call_pace_intents(&p, 4, MONO), 12);
     assert_int_equal(call_pace_intents(&p, 40, MONO), 0);
+    assert_int_equal(call_pace_rate_u(&p, 5), 5000000); /* what others are told, before it is so */
+    assert_int_equal(call_pace_rate_u(&p, -1), 3000000);
     call_pace_rate_read(&p, 5, MONO);
     assert_int_equal(call_pace_intents(&p, 0, MONO), 20);
+    assert_int_equal(call_pace_rate_u(&p, -1), 5000000);
     call_pace_rate_read(&p, -1, MONO); /* not listed: as before */
     assert_int_equal(call_pace_intents(&p, 0, MONO), 20);
 }
