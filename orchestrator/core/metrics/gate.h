@@ -13,6 +13,7 @@ struct gate_run {     /* of a stage, by its newest good attempt */
     bool partly_read; /* its log was not read to its end: a value is SageMaker's */
 };
 /* skipped: runs of the stage that were done before, or that people gave up: what they would have
- * printed is not known. Writes why it holds, as "loss is 3.21 at step 500 of run 0, not below 3". */
+ * printed is not known. Writes why it holds, as "loss is 3.21 at step 500 of run 0, not below
+ * 3". */
 bool gate_passes(const struct spec_gate *g, const struct gate_run *runs, size_t n, int64_t skipped,
                  char *ret_text, size_t text_n);

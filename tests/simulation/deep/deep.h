@@ -562,9 +562,8 @@ bool job_is_good(const struct job *j);                    /* by the gates that p
 void judge_needs(const struct campaign *c, const char *stage, const char *what);
 void judge_model(const struct hosted *h); /* it is what its stage has made */
 void judge_gates(void);
-void judge_gates_stopped(struct campaign *c); /* people have just paused, drained or cancelled it */
-bool judge_things_quiet(void);                /* no file system and nothing of hosting is at AWS */
-int64_t judge_things(void); /* checks their lines of the ledger; what the invoice has */
+bool judge_things_quiet(void); /* no file system and nothing of hosting is at AWS */
+int64_t judge_things(void);    /* checks their lines of the ledger; what the invoice has */
 bool judge_over(void);
 void judge_end(void);
 

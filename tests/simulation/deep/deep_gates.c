@@ -148,15 +148,6 @@ static void check_gate(struct campaign *c, struct told_stage *t)
     }
 }
 
-/* People stop it: it need not say what holds it, and when they resume it, it has as long again. Else
- * those who stop and resume it between any two looks are seen as one long wait. */
-void judge_gates_stopped(struct campaign *c)
-{
-    for (int k = 0; k < c->told_n; k++) {
-        c->told[k].held_us = 0;
-    }
-}
-
 /* What its job still prints decides the gate. */
 static void check_logs(void)
 {

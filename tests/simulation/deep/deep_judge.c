@@ -106,7 +106,11 @@ void judge_stopped(struct campaign *c)
     check_stopped(c);
     c->stopped = true;
     c->attempts_n = attempts_of(c);
-    judge_gates_stopped(c);
+    for (int k = 0; k < c->told_n; k++) {
+        /* Resumed it has as long again to say what holds it (deep_gates.c), else people who stop
+         * and resume it between any two looks are seen as one long wait. */
+        c->told[k].held_us = 0;
+    }
 }
 
 /* One of higher priority may take the slots of c for many hours. */
