@@ -318,6 +318,8 @@ def case_a_gang_gets_its_promise(s):
     wait_for(lambda: s.sql("SELECT count(*) FROM promise") == "0", 20, "the end of the promise")
     tap.ok([j["instance_count"] for j in jobs(s, gang)] == [3], f"{s.what}one job of three")
     ends(s, parts)
+    at, last = jobs(s, gang)[0]["created"], max(j["created"] for j in jobs(s, parts))
+    tap.ok(at < last, f"{s.what}it came before the rest of the parts", (at, last))
     counters(s)
 
 
