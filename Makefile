@@ -188,11 +188,11 @@ $(O)/tests/%: $(O)/tests/%.o $(TEST_HELP) $(GEN_OBJS) $(LIB_DAEMON)
 
 check: ## build and run the quick suites: two minutes on two cores
 	$(Q)bash tests/run.sh check
-test: ## install what tests need, build, run every suite, the quick ones first; T=GLOB: those of that name
+test: ## install what tests need, build, run what CI runs, the quick ones first; T=GLOB: those of that name
 	$(if $(T),,$(Q)$(MAKE) --no-print-directory deps deps-test)
 	$(Q)bash tests/run.sh '$(or $(T),test)'
 cov: ; $(Q)bash tests/cov.sh ## coverage of core by its unit tests and simulations, with its floor; build/cov/report.html
-test-long: ## the long suites: wide storms, every failpoint, soak, long fuzz
+test-long: ## what make test leaves out: wide storms, every failpoint, soak, long fuzz
 	$(Q)$(MAKE) --no-print-directory deps deps-test
 	$(Q)bash tests/run.sh long
 reproducible: ; $(Q)bash tests/reproducible.sh ## two builds in two folders give the same programs
