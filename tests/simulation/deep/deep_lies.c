@@ -70,11 +70,18 @@ int64_t quiet_since(void)
     return us;
 }
 
+/* How long two whole Lists take beyond their first pages, at 8 pages in 3 intervals: a job may be
+ * made just behind the place that one has come to. */
+static int64_t crowd_us(void)
+{
+    return (int64_t)(deep->jobs_n / JOB_LIST_PAGE) * 2 * deep->observe_us * 3 / 8;
+}
+
 /* Two jobs of one task live, and one of them is of a void attempt. */
 static void look(void *ctx, int64_t arg)
 {
     const struct job *j = ctx;
-    int64_t most_us = deep->observe_us + ACT_US;
+    int64_t most_us = deep->observe_us + ACT_US + crowd_us();
     const struct campaign *c = campaign_find(j->campaign_id);
     if (j->over || j->stop_asked || c == NULL) {
         return;
