@@ -13,14 +13,13 @@
 #include <stdlib.h>
 
 struct bill_answer {
-    int64_t attempt_id;
     char job_name[64];
     bool there, failed, not_found;
     struct job_description job;
 };
 
 struct bill_write {
-    int64_t attempt_id;
+    struct bill_row row;
     enum bill_fate fate;
     struct bill_correction correction;
 };
@@ -41,7 +40,7 @@ static bool write_bill(struct controller *c, void *arg, struct err *err)
     struct bill_write *w = arg;
     bool done = true;
     if (w->fate == BILL_NEVER) {
-        return store_bill_give_up(c->store, w->attempt_id, err);
+        return store_bill_give_up(c->store, &w->row, err);
     }
     if (!store_bill_correct(c->store, &w->correction, &done, err)) {
         return false;
@@ -50,16 +49,25 @@ static bool write_bill(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
-static void tell(const char *job, const struct bill_write *w)
+/* A stray has nothing that could be set aside: it is tried again. */
+static bool written(struct controller *c, struct bill_write *w)
 {
+    return w->row.attempt_id == 0
+               ? leader_tx(c, write_bill, w)
+               : parking_tx(c, PARKING_ATTEMPT(w->row.campaign_id, w->row.attempt_id), write_bill,
+                            w);
+}
+
+static void tell(const struct bill_write *w)
+{
+    const char *job = w->row.job.s;
     if (w->fate == BILL_CAME) {
         log_event(LOG_INFO, "bill_corrected", LF_S("job", job),
                   LF_I("estimated_micro_usd", w->correction.was_musd),
                   LF_I("cost_micro_usd", w->correction.cost_musd));
     } else {
-        log_event(
-            LOG_WARN, "bill_not_corrected", LF_S("job", job),
-            LF_S("why", w->fate == BILL_NEVER ? "it never came" : "its attempt has moved on"));
+        log_event(LOG_WARN, "bill_not_corrected", LF_S("job", job),
+                  LF_S("why", w->fate == BILL_NEVER ? "it never came" : "its row has moved on"));
     }
 }
 
@@ -67,23 +75,23 @@ static void take_answer(struct controller *c)
 {
     struct bill_answer *a = c->bill;
     const struct live_bill *b =
-        a != NULL && a->there ? leader_bill_of(&c->state, a->attempt_id) : NULL;
+        a != NULL && a->there ? leader_bill_of(&c->state, a->job_name) : NULL;
     if (b == NULL) {
         return;
     }
     a->there = false;
-    struct bill_write w = {.attempt_id = a->attempt_id};
+    struct bill_write w = {.row = b->row};
     w.fate = leader_plan_bill(b, a->failed || a->not_found ? NULL : &a->job, a->not_found,
                               clock_boot_us(), &w.correction);
     if (w.fate == BILL_CAME || w.fate == BILL_NEVER) {
-        if (parking_tx(c, PARKING_ATTEMPT(b->row.campaign_id, a->attempt_id), write_bill, &w)) {
-            tell(a->job_name, &w);
+        if (written(c, &w)) {
+            tell(&w);
         } else {
             w.fate = BILL_UNANSWERED; /* written later */
         }
     }
     if (c->leading) {
-        leader_apply_bill(&c->state, a->attempt_id, w.fate, &w.correction, clock_boot_us());
+        leader_apply_bill(&c->state, w.row.job.s, w.fate, &w.correction, clock_boot_us());
     }
 }
 
@@ -122,7 +130,6 @@ void bills_tick(struct controller *c, int64_t *wake_us)
         return;
     }
     c->bill = c->bill != NULL ? c->bill : xcalloc(1, sizeof *c->bill);
-    c->bill->attempt_id = b->row.attempt_id;
     (void)snprintf(c->bill->job_name, sizeof c->bill->job_name, "%s", b->row.job.s);
     metric_add(METRIC_AWS_REQUESTS, 1);
     c->bill_call = sagemaker_describe(c->aws, lease_gate(c), c->bill->job_name, on_describe, c);

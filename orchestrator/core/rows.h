@@ -294,19 +294,20 @@ struct pool_end {
 };
 
 struct bill_row { /* an ended job that is settled by an estimate: its bill has not come */
-    int64_t attempt_id, campaign_id, project_id, stage_id, task_id;
+    int64_t attempt_id, campaign_id, project_id, stage_id, task_id; /* all 0: of a stray */
     struct job_name job;
     int instances;
     musd_t price_musd_per_hour;
-    int64_t billable_s; /* instance-seconds that are booked */
+    int64_t billable_s; /* instance-seconds that are booked; of a stray with its idle pool */
     musd_t cost_musd;   /* for them */
     bool has_phases;
     int64_t phases[PHASE_FIGURES_N]; /* as stored */
 };
-#define BILLS_MAX 1000 /* asked for at a time; the others wait for those */
+#define BILLS_MAX 1000 /* of attempts, and of strays, asked for at a time; others wait for those */
 
 struct bill_correction { /* the bill has come */
-    int64_t attempt_id;
+    int64_t attempt_id;  /* 0: of a stray */
+    struct job_name job;
     int64_t was_billable_s, billable_s;
     musd_t was_musd, cost_musd;
     struct ledger_entry entry; /* the difference */

@@ -1,11 +1,16 @@
 -- Bills of ended jobs that were settled by an estimate. See orchestrator/core/leader/bills.h.
 
 -- name: view_bills
--- Those that are still asked for, by attempt. Index attempt_bill. $1 how many bigint
-SELECT a.id, a.campaign_id, c.project_id, a.stage_id, a.task_id, a.name, a.instances, a.price_musd_per_hour,
+-- Those that are still asked for: attempts, by id, and strays (0), by name. Indexes attempt_bill, stray_bill.
+-- $1 how many of each bigint
+(SELECT a.id, a.campaign_id, c.project_id, a.stage_id, a.task_id, a.name, a.instances, a.price_musd_per_hour,
     a.billable_s, a.cost_musd, a.phases
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
-WHERE a.estimated AND NOT a.bill_given_up AND a.settled ORDER BY a.id LIMIT $1::bigint
+WHERE a.estimated AND NOT a.bill_given_up AND a.settled ORDER BY a.id LIMIT $1::bigint)
+UNION ALL
+(SELECT 0, 0, 0, 0, 0, x.name, x.instances, x.price_musd_per_hour, x.billable_s, x.cost_musd, '{}'::bigint[]
+FROM stray x
+WHERE x.estimated AND NOT x.bill_given_up AND x.kind = 'job' AND NOT x.holds ORDER BY x.name LIMIT $1::bigint)
 
 -- name: bill_correct
 -- The bill has come: its difference to what is booked is booked, once, at every level; a failure that stands has cost as
@@ -42,3 +47,24 @@ SELECT count(*) FROM old
 -- name: bill_give_up
 -- It stays an estimate. $1 attempt bigint
 UPDATE attempt SET bill_given_up = true WHERE id = $1::bigint AND estimated
+
+-- name: stray_bill_correct
+-- The same of a stray, which counts in the sum of everything alone. $1 name text, $2 seconds and $3 cost that are booked
+-- bigint, $4 billable_s bigint, $5 cost bigint, the entry: $6 from text, $7 to text, $8 amount bigint, $9 seconds bigint
+WITH old AS MATERIALIZED (
+    SELECT name, CASE WHEN $7::text = 'spent' THEN 1 ELSE -1 END AS sign FROM stray
+    WHERE name = $1::text AND kind = 'job' AND NOT holds AND estimated AND NOT bill_given_up
+      AND billable_s = $2::bigint AND cost_musd = $3::bigint FOR UPDATE),
+new_money AS (
+    UPDATE money m SET spent_musd = m.spent_musd + old.sign * $8::bigint, seconds = m.seconds + old.sign * $9::bigint
+    FROM old WHERE m.level = 'global' AND m.ref_id = 0),
+new_stray AS (
+    UPDATE stray x SET billable_s = $4::bigint, cost_musd = $5::bigint, estimated = false FROM old WHERE x.name = old.name),
+new_entry AS (
+    INSERT INTO ledger (campaign_id, stage_id, task_id, stray, entry, from_account, to_account, amount_musd, seconds)
+    SELECT 0, 0, 0, name, 'correct', $6::text, $7::text, $8::bigint, $9::bigint FROM old)
+SELECT count(*) FROM old
+
+-- name: stray_bill_give_up
+-- $1 name text
+UPDATE stray SET bill_given_up = true WHERE name = $1::text AND estimated AND NOT holds

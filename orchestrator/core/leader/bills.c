@@ -4,6 +4,7 @@
 #include "budget_state.h"
 #include "common/retry.h"
 #include "core/money/cost.h"
+#include "strays.h"
 #include <stdlib.h>
 
 #define PACE_US      USEC_PER_SEC /* between two Describes, the least urgent of all calls */
@@ -14,14 +15,26 @@
 static const int64_t asked_after_s[] = {10, 60, 180, 600, 1800, 7200, 21600};
 #define LAST_S asked_after_s[ARRAY_LEN(asked_after_s) - 1]
 
-struct live_bill *leader_bill_of(struct leader_state *s, int64_t attempt_id)
+struct live_bill *leader_bill_of(struct leader_state *s, const char *job)
 {
     for (size_t i = 0; i < s->bills_n; i++) {
-        if (s->bills[i].row.attempt_id == attempt_id) {
+        if (strcmp(s->bills[i].row.job.s, job) == 0) {
             return &s->bills[i];
         }
     }
     return NULL;
+}
+
+static bool known(const struct leader_state *s, const struct bill_row *row)
+{
+    for (size_t i = 0; i < s->bills_n; i++) {
+        const struct bill_row *b = &s->bills[i].row;
+        if (b->attempt_id == row->attempt_id &&
+            (row->attempt_id != 0 || strcmp(b->job.s, row->job.s) == 0)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The first of its times after boot_us, which is before the last. */
@@ -41,7 +54,7 @@ void leader_take_bills(struct leader_state *s, const struct bill_row *rows, size
     s->bills_unread = false;
     s->bills_more = n >= BILLS_MAX;
     for (size_t i = 0; i < n; i++) {
-        if (leader_bill_of(s, rows[i].attempt_id) == NULL) {
+        if (!known(s, &rows[i])) {
             s->bills = xrealloc(s->bills, (s->bills_n + 1) * sizeof *s->bills);
             struct live_bill *b = &s->bills[s->bills_n++];
             *b = (struct live_bill){.row = rows[i], .since_us = boot_us};
@@ -71,17 +84,31 @@ struct live_bill *leader_bill_next(struct leader_state *s, int64_t boot_us, int6
     return first;
 }
 
-/* False: it cannot be booked. */
-static bool correct(const struct bill_row *row, int64_t reported_s, struct bill_correction *ret)
+/* What the bill says that the row has booked: of a stray with its idle pool. */
+static bool billed(const struct bill_row *row, const struct job_description *job,
+                   struct bill_correction *ret)
 {
     struct err err = ERR_INIT;
     bool estimated;
+    if (row->attempt_id == 0) {
+        return leader_stray_cost(job, row->instances, row->price_musd_per_hour, &ret->billable_s,
+                                 &ret->cost_musd, &estimated);
+    }
+    ret->billable_s = cost_billable_s(job->billable_s, 0, 0, row->instances, &estimated);
+    return cost_of_seconds(row->price_musd_per_hour, ret->billable_s, &ret->cost_musd, &err);
+}
+
+/* False: it cannot be booked. */
+static bool correct(const struct bill_row *row, const struct job_description *job,
+                    struct bill_correction *ret)
+{
+    struct err err = ERR_INIT;
     *ret = (struct bill_correction){.attempt_id = row->attempt_id,
+                                    .job = row->job,
                                     .was_billable_s = row->billable_s,
                                     .was_musd = row->cost_musd,
                                     .has_phases = row->has_phases};
-    ret->billable_s = cost_billable_s(reported_s, 0, 0, row->instances, &estimated);
-    if (!cost_of_seconds(row->price_musd_per_hour, ret->billable_s, &ret->cost_musd, &err) ||
+    if (!billed(row, job, ret) ||
         !ledger_correct(row->attempt_id, row->cost_musd, row->billable_s, ret->cost_musd,
                         ret->billable_s, &ret->entry, &err)) {
         return false;
@@ -93,6 +120,14 @@ static bool correct(const struct bill_row *row, int64_t reported_s, struct bill_
     return true;
 }
 
+/* What the pool of a stray idles is not told before it is over. */
+static bool idle_told(const struct bill_row *row, const struct job_description *job)
+{
+    enum warm_pool_status pool = job->pool.status;
+    return row->attempt_id != 0 || pool == WARM_POOL_NONE || pool == WARM_POOL_REUSED ||
+           pool == WARM_POOL_TERMINATED;
+}
+
 enum bill_fate leader_plan_bill(const struct live_bill *b, const struct job_description *job,
                                 bool not_found, int64_t boot_us, struct bill_correction *ret)
 {
@@ -100,8 +135,8 @@ enum bill_fate leader_plan_bill(const struct live_bill *b, const struct job_desc
     if (job == NULL && !not_found) {
         return BILL_UNANSWERED;
     }
-    if (job != NULL && job->billable_s > 0) {
-        return correct(&b->row, job->billable_s, ret) ? BILL_CAME : BILL_NEVER;
+    if (job != NULL && job->billable_s > 0 && idle_told(&b->row, job)) {
+        return correct(&b->row, job, ret) ? BILL_CAME : BILL_NEVER;
     }
     if (job != NULL && !leader_job_over(job)) {
         return BILL_UNANSWERED;
@@ -114,6 +149,12 @@ static void corrected(struct leader_state *s, const struct bill_row *row,
                       const struct bill_correction *c)
 {
     musd_t musd = budget_state_spent_by(&c->entry, 1);
+    s->decide = s->look_at_db = true;
+    if (row->attempt_id == 0) {
+        leader_state_project(s, 0)->spent_musd += musd;
+        budget_state_freed(s, NULL);
+        return;
+    }
     struct live_attempt *a = leader_state_attempt(s, row->attempt_id);
     struct task_change_row *change = leader_state_change(s, row->task_id, false);
     struct live_campaign *lc = leader_state_campaign(s, row->campaign_id);
@@ -131,7 +172,6 @@ static void corrected(struct leader_state *s, const struct bill_row *row,
     if (lc != NULL) {
         budget_state_freed(s, lc);
     }
-    s->decide = s->look_at_db = true;
 }
 
 static void forget(struct leader_state *s, struct live_bill *b)
@@ -140,10 +180,10 @@ static void forget(struct leader_state *s, struct live_bill *b)
     s->bills_unread |= s->bills_more;
 }
 
-void leader_apply_bill(struct leader_state *s, int64_t attempt_id, enum bill_fate fate,
+void leader_apply_bill(struct leader_state *s, const char *job, enum bill_fate fate,
                        const struct bill_correction *correction, int64_t boot_us)
 {
-    struct live_bill *b = leader_bill_of(s, attempt_id);
+    struct live_bill *b = leader_bill_of(s, job);
     ASSERT(b != NULL);
     switch (fate) {
     case BILL_UNANSWERED:

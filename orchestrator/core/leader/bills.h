@@ -2,7 +2,8 @@
  * at once by what it costs at most (cost_billable_s), so that slots, parts and stages wait for
  * nothing and no cap is passed by a bill that is too low. Its row says so, and it is described
  * again until its bill is there: then the difference is booked, whether its campaign goes on, has
- * ended or has left memory. After the last time it stays an estimate.
+ * ended or has left memory. After the last time it stays an estimate. A stray (strays.h) is booked
+ * by an estimate, with its idle pool, when its bill has not come for minutes; it is corrected, too.
  *
  * The times count from when this leader has read the row: another leader begins anew, so a bill is
  * given up only by one that has asked in vain for hours. Pure; boot_us is CLOCK_BOOTTIME. */
@@ -15,7 +16,7 @@ void leader_take_bills(struct leader_state *s, const struct bill_row *rows, size
                        int64_t boot_us);
 /* Whose job is described next; NULL: none yet, and *wake_us is lowered to when to ask again. */
 struct live_bill *leader_bill_next(struct leader_state *s, int64_t boot_us, int64_t *wake_us);
-struct live_bill *leader_bill_of(struct leader_state *s, int64_t attempt_id);
+struct live_bill *leader_bill_of(struct leader_state *s, const char *job);
 
 enum bill_fate {
     BILL_UNANSWERED, /* the call failed, or told of an older time: asked again after a back-off */
@@ -28,5 +29,5 @@ enum bill_fate {
 enum bill_fate leader_plan_bill(const struct live_bill *b, const struct job_description *job,
                                 bool not_found, int64_t boot_us, struct bill_correction *ret);
 /* It is committed, or needed no commit. correction: of CAME, else not looked at. */
-void leader_apply_bill(struct leader_state *s, int64_t attempt_id, enum bill_fate fate,
+void leader_apply_bill(struct leader_state *s, const char *job, enum bill_fate fate,
                        const struct bill_correction *correction, int64_t boot_us);

@@ -10,7 +10,8 @@ void budget_state_move(struct leader_state *s, struct live_campaign *lc, struct 
 /* The same, of a thing whose campaign may have left memory. */
 void budget_state_move_of(struct leader_state *s, int64_t project_id, int64_t campaign_id,
                           int64_t stage_id, musd_t reserved_musd, musd_t spent_musd);
-/* A campaign gave money back: it, and each campaign below a cap that it shares, may start again. */
+/* A campaign gave money back: it, and each campaign below a cap that it shares, may start again.
+ * lc NULL: what gave it back counts in the sum of everything alone. */
 void budget_state_freed(struct leader_state *s, const struct live_campaign *lc);
 /* Its parts wait for money no longer, as far as is known. */
 void budget_state_not_short(struct live_campaign *lc);

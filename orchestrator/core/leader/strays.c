@@ -10,7 +10,7 @@
 #define AGAIN_US           USEC_PER_SEC
 #define AGAIN_MAX_US       (60 * USEC_PER_SEC)
 #define POOL_UNTOLD_US     (60 * USEC_PER_SEC)  /* after the end a pool is told of by then */
-#define BILL_UNTOLD_US     (600 * USEC_PER_SEC) /* nor is a bill waited for any longer */
+#define BILL_UNTOLD_US     (600 * USEC_PER_SEC) /* its slots wait no longer for a bill */
 #define RUNTIME_UNTOLD_MAX (5 * 86400) /* of a job that does not say: SageMaker's default */
 
 bool leader_plan_stray(struct leader_state *s, const struct job_description *job, const char *arn,
@@ -141,23 +141,29 @@ static bool pool_over(struct live_stray *st, const struct job_description *job, 
     return false;
 }
 
-/* Job and idle pool are one line of the ledger, two of the bill: each is rounded by itself. */
+bool leader_stray_cost(const struct job_description *job, int instances, musd_t price_musd_per_hour,
+                       int64_t *ret_s, musd_t *ret_musd, bool *ret_estimated)
+{
+    struct err err = ERR_INIT;
+    musd_t idle_musd = 0;
+    int64_t idle_s = MAX(0, job->pool.retained_s) * instances;
+    int64_t ran_s =
+        cost_billable_s(job->billable_s, job->started, job->ended, instances, ret_estimated);
+    return cost_of_seconds(price_musd_per_hour, ran_s, ret_musd, &err) &&
+           cost_of_seconds(price_musd_per_hour, idle_s, &idle_musd, &err) &&
+           add_i64(*ret_musd, idle_musd, ret_musd) && add_i64(ran_s, idle_s, ret_s);
+}
+
 static bool book(const struct live_stray *st, const struct job_description *job,
                  struct stray_end *ret)
 {
     struct err err = ERR_INIT;
     struct ledger_account_of_attempt account = st->account;
     int n = 0;
-    musd_t idle_musd = 0;
-    int64_t idle_s = MAX(0, job->pool.retained_s) * st->row.instances;
-    ret->billable_s = cost_billable_s(job->billable_s, job->started, job->ended, st->row.instances,
-                                      &ret->estimated);
-    if (!cost_of_seconds(st->row.price_musd_per_hour, ret->billable_s, &ret->cost_musd, &err) ||
-        !cost_of_seconds(st->row.price_musd_per_hour, idle_s, &idle_musd, &err) ||
-        !add_i64(ret->cost_musd, idle_musd, &ret->cost_musd)) {
+    if (!leader_stray_cost(job, st->row.instances, st->row.price_musd_per_hour, &ret->billable_s,
+                           &ret->cost_musd, &ret->estimated)) {
         return false;
     }
-    ret->billable_s += idle_s;
     if (!ledger_settle_job(&account, 0, ret->cost_musd, ret->billable_s, ret->estimated, 0,
                            ret->entries, &ret->entries_n, &err)) {
         return false;
@@ -167,7 +173,7 @@ static bool book(const struct live_stray *st, const struct job_description *job,
     return ok;
 }
 
-/* Nobody would correct what is booked: its bill is waited for, unless none comes. */
+/* Its bill is waited for a while; one that comes later corrects what is booked (bills.h). */
 static bool billed(const struct live_stray *st, const struct job_description *job, int64_t boot_us)
 {
     return job->billable_s > 0 || job->started == 0 || boot_us >= st->ended_us + BILL_UNTOLD_US;
@@ -207,5 +213,7 @@ void leader_apply_stray_end(struct leader_state *s, const struct stray_end *e)
     all->reserved_musd += budget_state_reserved_by(e->entries, e->entries_n);
     all->spent_musd += budget_state_spent_by(e->entries, e->entries_n);
     *st = s->strays[--s->strays_n];
-    s->decide = s->act = true;
+    budget_state_freed(s, NULL);
+    s->bills_unread |= e->estimated;
+    s->decide = s->look_at_db = s->act = true;
 }

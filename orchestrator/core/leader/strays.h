@@ -26,6 +26,10 @@ enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us
  * looked at. A job that is not found is asked about again: it was there. */
 bool leader_stray_answered(struct live_stray *st, enum stray_action action, bool failed,
                            bool not_found, int64_t boot_us);
+/* What job and idle pool of a stray cost together, as a Describe of the ended job tells: one line
+ * of the ledger, two of the bill, each rounded by itself. False: more than can be booked. */
+bool leader_stray_cost(const struct job_description *job, int instances, musd_t price_musd_per_hour,
+                       int64_t *ret_s, musd_t *ret_musd, bool *ret_estimated);
 enum stray_seen {
     STRAY_AS_BEFORE,
     STRAY_NEWS, /* its row is to say so */

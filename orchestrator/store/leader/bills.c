@@ -41,10 +41,40 @@ bool view_bills(struct store *s, struct bill_row **ret, size_t *ret_n, struct er
     return true;
 }
 
+static bool corrected(struct store *s, const char *name, const char *sql, struct params *p,
+                      bool *ret_done, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, name, sql, p, &r, err)) {
+        return false;
+    }
+    *ret_done = row_i64(r, 0, 0) == 1;
+    return true;
+}
+
+static bool correct_stray(struct store *s, const struct bill_correction *c, bool *ret_done,
+                          struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, c->job.s);
+    param_i64(&p, c->was_billable_s);
+    param_i64(&p, c->was_musd);
+    param_i64(&p, c->billable_s);
+    param_i64(&p, c->cost_musd);
+    param_text(&p, ledger_account_name(c->entry.from));
+    param_text(&p, ledger_account_name(c->entry.to));
+    param_i64(&p, c->entry.amount_musd);
+    param_i64(&p, c->entry.seconds);
+    return corrected(s, QUERY(STRAY_BILL_CORRECT), &p, ret_done, err);
+}
+
 bool store_bill_correct(struct store *s, const struct bill_correction *c, bool *ret_done,
                         struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    if (c->attempt_id == 0) {
+        return correct_stray(s, c, ret_done, err);
+    }
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(PARAM(&p, BILL_CORRECT, ATTEMPT), c->attempt_id);
     param_i64(PARAM(&p, BILL_CORRECT, WAS_S), c->was_billable_s);
@@ -57,18 +87,17 @@ bool store_bill_correct(struct store *s, const struct bill_correction *c, bool *
     param_i64(PARAM(&p, BILL_CORRECT, SECONDS), c->entry.seconds);
     param_i64_array(PARAM(&p, BILL_CORRECT, PHASES), c->phases,
                     c->has_phases ? PHASE_FIGURES_N : 0);
-    AUTO_RESULT PGresult *r = NULL;
-    if (!store_exec(s, QUERY(BILL_CORRECT), &p, &r, err)) {
-        return false;
-    }
-    *ret_done = row_i64(r, 0, 0) == 1;
-    return true;
+    return corrected(s, QUERY(BILL_CORRECT), &p, ret_done, err);
 }
 
-bool store_bill_give_up(struct store *s, int64_t attempt_id, struct err *err)
+bool store_bill_give_up(struct store *s, const struct bill_row *row, struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_i64(&p, attempt_id);
+    if (row->attempt_id == 0) {
+        param_text(&p, row->job.s);
+        return store_run(s, QUERY(STRAY_BILL_GIVE_UP), &p, NULL, err);
+    }
+    param_i64(&p, row->attempt_id);
     return store_run(s, QUERY(BILL_GIVE_UP), &p, NULL, err);
 }

@@ -3,12 +3,12 @@
 #pragma once
 #include "leader.h"
 
-/* At most BILLS_MAX of those whose bill is asked for, by attempt. Malloc'd, the caller frees them.
- */
+/* At most BILLS_MAX attempts whose bill is asked for, by id, then as many strays, by name.
+ * Malloc'd, the caller frees them. */
 bool view_bills(struct store *s, struct bill_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
-/* Books the difference at every level. *ret_done false: nothing is written, the attempt is not what
- * was_.. say any more, or is archived. */
+/* Books the difference at every level, of a stray at that of everything. *ret_done false: nothing
+ * is written, the row is not what was_.. say any more, or the attempt is archived. */
 bool store_bill_correct(struct store *s, const struct bill_correction *c, bool *ret_done,
                         struct err *err) MUST_CHECK;
 /* It stays an estimate. */
-bool store_bill_give_up(struct store *s, int64_t attempt_id, struct err *err) MUST_CHECK;
+bool store_bill_give_up(struct store *s, const struct bill_row *row, struct err *err) MUST_CHECK;

@@ -1,8 +1,10 @@
 /* Aim: a bill that comes late is booked once, as the difference to the estimate, in every sum that
  * counts it, also when its campaign has ended; when its row has moved on or is gone nothing is
- * written. Method: a fresh database a test in a real cluster; attempts settled by the store's own
- * records, SQL reads what the correction left, check_counters() counts again. */
+ * written; a stray counts in the sum of everything alone. Method: a fresh database a test in a real
+ * cluster; attempts settled by the store's own records, strays by its ends, SQL reads what the
+ * correction left, check_counters() counts again. */
 #include "store/leader/bills.h"
+#include "store/leader/strays.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,6 +63,7 @@ static bool come(struct world *w, const struct bill_row *row, int64_t seconds)
 {
     struct err err = ERR_INIT;
     struct bill_correction c = {.attempt_id = row->attempt_id,
+                                .job = row->job,
                                 .was_billable_s = row->billable_s,
                                 .was_musd = row->cost_musd,
                                 .billable_s = seconds,
@@ -168,7 +171,8 @@ static void test_bills__given_up_it_stays_an_estimate(void **state)
     int64_t id = fails(w, 3, 1, 5000, true, false);
     AUTO_FREE struct bill_row *rows = bills(w, &n);
     pg_good(leader_begin(w->s, w->epoch, &err), &err);
-    pg_good(store_bill_give_up(w->s, id, &err), &err);
+    assert_int_equal(rows[0].attempt_id, id);
+    pg_good(store_bill_give_up(w->s, &rows[0], &err), &err);
     pg_good(leader_commit(w->s, &err), &err);
     AUTO_FREE struct bill_row *left = bills(w, &n);
     assert_int_equal(n, 0);
@@ -191,6 +195,92 @@ static void test_bills__of_an_archived_attempt_nothing_is_written(void **state)
     assert_booked(w, 5000, 50);
 }
 
+/* A stray on two instances has ended; it costs 100 micro-USD a second. */
+static void strays(struct world *w, const char *name, int64_t seconds, bool estimated)
+{
+    struct err err = ERR_INIT;
+    struct stray_row row = {.why = "lost",
+                            .instance_type = "ml.m5.large",
+                            .instances = 2,
+                            .price_musd_per_hour = 360000,
+                            .reserved_musd = 90000};
+    (void)snprintf(row.name, sizeof row.name, "%s", name);
+    bool is_new = false;
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_stray_put(w->s, &row, &is_new, &err), &err);
+    assert_true(is_new);
+    pg_good(leader_commit(w->s, &err), &err);
+    struct stray_end e = {.name = name,
+                          .status = "Completed",
+                          .billable_s = seconds,
+                          .cost_musd = 100 * seconds,
+                          .estimated = estimated};
+    struct ledger_account_of_attempt a = {.reserved_musd = row.reserved_musd, .reserved = true};
+    pg_good(
+        ledger_settle_job(&a, 0, e.cost_musd, seconds, estimated, 0, e.entries, &e.entries_n, &err),
+        &err);
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_stray_end(w->s, &e, &err), &err);
+    pg_good(leader_commit(w->s, &err), &err);
+    pg_check_counters(w->db);
+}
+
+static void assert_stray(struct world *w, const char *name, const char *want)
+{
+    AUTO_FREE char *row = pg_text(
+        w->db,
+        "SELECT concat_ws(' ', s.billable_s, s.cost_musd, s.estimated, s.bill_given_up, "
+        "(SELECT string_agg(concat_ws(' ', l.from_account, l.to_account, l.amount_musd, l.seconds, "
+        "l.campaign_id), ', ') FROM ledger l WHERE l.stray = s.name AND l.entry = 'correct')) "
+        "FROM stray s WHERE s.name = '%s'",
+        name);
+    assert_string_equal(row, want);
+}
+
+static void test_bills__of_strays_are_booked_once_in_the_sum_of_everything(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    size_t n;
+    int64_t id = fails(w, 3, 1, 5000, true, false);
+    strays(w, "d-9-s-0-a1-less", 120, true);
+    strays(w, "d-9-s-1-a1-more", 50, true);
+    strays(w, "d-9-s-2-a1-told", 7, false);
+    strays(w, "d-9-s-3-a1-never", 9, true);
+    pg_sql(w->db, "INSERT INTO stray (name, why, kind, holds, estimated, instance_type, instances, "
+                  "price_musd_per_hour, reserved_musd) VALUES ('fs-1', 'lost', 'file_system', "
+                  "false, true, '', 1, 1, 0)");
+    AUTO_FREE struct bill_row *rows = bills(w, &n);
+    assert_int_equal(n, 4);
+    assert_int_equal(rows[0].attempt_id, id);
+    assert_string_equal(rows[1].job.s, "d-9-s-0-a1-less");
+    assert_string_equal(rows[2].job.s, "d-9-s-1-a1-more");
+    assert_string_equal(rows[3].job.s, "d-9-s-3-a1-never");
+    assert_true(rows[1].attempt_id == 0 && rows[1].campaign_id == 0 && rows[1].task_id == 0);
+    assert_true(rows[1].instances == 2 && rows[1].price_musd_per_hour == 360000);
+    assert_true(rows[1].billable_s == 120 && rows[1].cost_musd == 12000 && !rows[1].has_phases);
+    struct bill_row old = rows[1];
+    old.billable_s = 119;
+    assert_false(come(w, &old, 66));
+    assert_true(come(w, &rows[1], 66) && come(w, &rows[2], 60));
+    assert_stray(w, "d-9-s-0-a1-less", "66 6600 f f spent budget 5400 54 0");
+    assert_stray(w, "d-9-s-1-a1-more", "60 6000 f f budget spent 1000 10 0");
+    assert_false(come(w, &rows[1], 66)); /* once */
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_bill_give_up(w->s, &rows[3], &err), &err);
+    pg_good(leader_commit(w->s, &err), &err);
+    assert_false(come(w, &rows[3], 1));
+    assert_stray(w, "d-9-s-3-a1-never", "9 900 t t");
+    assert_stray(w, "d-9-s-2-a1-told", "7 700 f f");
+    AUTO_FREE char *money = pg_text(w->db, "SELECT concat_ws(' ', spent_musd, seconds) FROM money "
+                                           "WHERE level = 'global'");
+    assert_string_equal(money, "19200 192");
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM money WHERE spent_musd = 5000"), 3);
+    AUTO_FREE struct bill_row *left = bills(w, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(left[0].attempt_id, id);
+}
+
 int main(void)
 {
     pg_fixture_start();
@@ -204,6 +294,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_bills__of_an_archived_attempt_nothing_is_written,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_bills__of_strays_are_booked_once_in_the_sum_of_everything, set_up, tear_down),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -255,7 +255,7 @@ static void test_schema__every_query_prepares_and_none_must_scan_a_big_table(voi
     PQfinish(conn);
 }
 
-static void fill_failures(const char *db)
+static void fill_failures_and_strays(const char *db)
 {
     pg_sql(
         db,
@@ -265,6 +265,9 @@ static void fill_failures(const char *db)
     pg_sql(db, "INSERT INTO task_retried SELECT id, campaign_id, stage_id, 1 + seq / 100, names, "
                "1, NULL, 7, '', "
                "'', 0, now(), false, 0, 0, 0, '{}', 0, 0 FROM task_run WHERE seq < 9000");
+    pg_sql(db, "INSERT INTO stray (name, why, holds, instance_type, instances, "
+               "price_musd_per_hour, reserved_musd) SELECT 's-' || n, 'lost', false, 't', 1, 1, 1 "
+               "FROM generate_series(1, 5000) n");
 }
 
 static void test_schema__hot_queries_choose_their_index_when_tables_are_full(void **state)
@@ -285,6 +288,7 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         {"view_operations", "operation_open"},
         {"view_pools", "pool_open"},
         {"view_bills", "attempt_bill"},
+        {"view_bills", "stray_bill"},
         {"view_durations", "attempt_stage"},
         {"view_breaker", "attempt_stage"},
         {"stage_last_attempt", "attempt_stage"},
@@ -324,7 +328,7 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         "generate_series(1, 5000);"
         "INSERT INTO campaign_run (campaign_id, state) SELECT id, 'succeeded' FROM campaign WHERE "
         "name = 'old'");
-    fill_failures(db);
+    fill_failures_and_strays(db);
     pg_sql(db, "ANALYZE");
     PGconn *conn = connect_and_prepare(db);
     for (size_t i = 0; i < ARRAY_LEN(hot); i++) {

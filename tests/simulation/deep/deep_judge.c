@@ -505,7 +505,8 @@ bool judge_over(void)
         "judge_over",
         "SELECT (SELECT count(*) FROM campaign_run WHERE state NOT IN ('succeeded', 'failed', "
         "'cancelled')), (SELECT count(*) FROM attempt WHERE state < 8 OR holds OR open_musd <> 0 "
-        "OR (estimated AND NOT bill_given_up)) + (SELECT count(*) FROM stray WHERE holds) + "
+        "OR (estimated AND NOT bill_given_up)) + (SELECT count(*) FROM stray WHERE holds "
+        "OR (estimated AND NOT bill_given_up AND kind = 'job')) + "
         "(SELECT "
         "count(*) FROM pool WHERE ended_at IS "
         "NULL) + (SELECT count(*) FROM operation "

@@ -6,6 +6,13 @@
 #include "core/leader/budget_state.h"
 #include "leader_world.h"
 
+static const char *job_of(int64_t attempt_id)
+{
+    static char name[64];
+    (void)snprintf(name, sizeof name, "d-7-shards-%lld-a1-00000000", (long long)attempt_id);
+    return name;
+}
+
 /* An hour on two instances, of 3.60 USD an hour, was booked: 7.20 USD. */
 static struct bill_row row_of(const struct leader_world *w, int64_t attempt_id)
 {
@@ -18,8 +25,7 @@ static struct bill_row row_of(const struct leader_world *w, int64_t attempt_id)
                            .price_musd_per_hour = 3600000,
                            .billable_s = 7200,
                            .cost_musd = 7200000};
-    (void)snprintf(row.job.s, sizeof row.job.s, "d-7-shards-%lld-a1-00000000",
-                   (long long)attempt_id);
+    (void)snprintf(row.job.s, sizeof row.job.s, "%s", job_of(attempt_id));
     return row;
 }
 
@@ -33,7 +39,7 @@ static struct live_bill *taken(struct leader_world *w, int64_t attempt_id)
 {
     struct bill_row row = row_of(w, attempt_id);
     leader_take_bills(&w->s, &row, 1, BOOT);
-    return leader_bill_of(&w->s, attempt_id);
+    return leader_bill_of(&w->s, job_of(attempt_id));
 }
 
 /* Seconds after BOOT of each Describe, while its bill does not come. */
@@ -42,7 +48,7 @@ static size_t asked(struct leader_world *w, int64_t attempt_id, int64_t *ret, si
     const struct job_description job = ended(0);
     size_t n = 0;
     int64_t at_us = BOOT;
-    while (leader_bill_of(&w->s, attempt_id) != NULL && n < most) {
+    while (leader_bill_of(&w->s, job_of(attempt_id)) != NULL && n < most) {
         int64_t wake_us = INT64_MAX;
         const struct live_bill *b = leader_bill_next(&w->s, at_us, &wake_us);
         if (b == NULL) {
@@ -54,7 +60,7 @@ static size_t asked(struct leader_world *w, int64_t attempt_id, int64_t *ret, si
         ret[n++] = (at_us - BOOT) / SEC;
         struct bill_correction c;
         enum bill_fate fate = leader_plan_bill(b, &job, false, at_us, &c);
-        leader_apply_bill(&w->s, attempt_id, fate, &c, at_us);
+        leader_apply_bill(&w->s, job_of(attempt_id), fate, &c, at_us);
         at_us += SEC / 10; /* an answer takes its time */
     }
     return n;
@@ -95,6 +101,7 @@ static void test_bills__what_a_describe_says(void **state)
     job = ended(1200);
     assert_int_equal(leader_plan_bill(b, &job, false, late_us, &c), BILL_CAME);
     assert_int_equal(c.attempt_id, 1);
+    assert_string_equal(c.job.s, job_of(1));
     assert_true(c.was_billable_s == 7200 && c.was_musd == 7200000);
     assert_true(c.billable_s == 2400 && c.cost_musd == 2400000); /* of both instances */
     assert_true(c.entry.from == LEDGER_SPENT && c.entry.to == LEDGER_BUDGET);
@@ -121,7 +128,8 @@ static void test_bills__phases_share_what_is_billed(void **state)
     row.phases[3 * COST_PHASE_TRAINING + 2] = 5400000;
     leader_take_bills(&w.s, &row, 1, BOOT);
     const struct job_description job = ended(400);
-    assert_int_equal(leader_plan_bill(leader_bill_of(&w.s, 1), &job, false, BOOT, &c), BILL_CAME);
+    assert_int_equal(leader_plan_bill(leader_bill_of(&w.s, job_of(1)), &job, false, BOOT, &c),
+                     BILL_CAME);
     assert_true(c.has_phases);
     assert_int_equal(c.phases[3 * COST_PHASE_WAIT], 9000); /* time is as it was */
     assert_int_equal(c.phases[3 * COST_PHASE_DATA + 1], 200);
@@ -136,9 +144,10 @@ static void come(struct leader_world *w, int64_t billable_s)
 {
     struct bill_correction c;
     const struct job_description job = ended(billable_s);
-    assert_int_equal(leader_plan_bill(leader_bill_of(&w->s, 1), &job, false, BOOT, &c), BILL_CAME);
-    leader_apply_bill(&w->s, 1, BILL_CAME, &c, BOOT);
-    assert_null(leader_bill_of(&w->s, 1));
+    assert_int_equal(leader_plan_bill(leader_bill_of(&w->s, job_of(1)), &job, false, BOOT, &c),
+                     BILL_CAME);
+    leader_apply_bill(&w->s, job_of(1), BILL_CAME, &c, BOOT);
+    assert_null(leader_bill_of(&w->s, job_of(1)));
 }
 
 static void test_bills__every_sum_follows(void **state)
@@ -208,12 +217,12 @@ static void test_bills__one_call_a_second_the_oldest_first(void **state)
     }
     leader_take_bills(&w.s, rows, 2, BOOT);
     assert_true(w.s.act);
-    leader_bill_of(&w.s, 4)->next_us = BOOT + 11 * SEC;
+    leader_bill_of(&w.s, job_of(4))->next_us = BOOT + 11 * SEC;
     assert_null(leader_bill_next(&w.s, BOOT + 10 * SEC - 1, &wake_us));
     assert_int_equal(wake_us, BOOT + 10 * SEC);
     assert_int_equal(leader_bill_next(&w.s, BOOT + 20 * SEC, &wake_us)->row.attempt_id, 5);
     struct bill_correction c;
-    leader_apply_bill(&w.s, 5, BILL_AWAITED, &c, BOOT + 20 * SEC);
+    leader_apply_bill(&w.s, job_of(5), BILL_AWAITED, &c, BOOT + 20 * SEC);
     wake_us = INT64_MAX;
     assert_null(leader_bill_next(&w.s, BOOT + 21 * SEC - 1, &wake_us));
     assert_int_equal(wake_us, BOOT + 21 * SEC);
@@ -230,12 +239,12 @@ static void test_bills__a_call_that_fails_backs_off(void **state)
     const struct live_bill *b = taken(&w, 1);
     static const int64_t waits_s[] = {5, 10, 20, 40, 80, 160, 320, 600, 600};
     for (size_t i = 0; i < ARRAY_LEN(waits_s); i++) {
-        leader_apply_bill(&w.s, 1, BILL_UNANSWERED, &c, BOOT);
+        leader_apply_bill(&w.s, job_of(1), BILL_UNANSWERED, &c, BOOT);
         assert_int_equal(b->next_us, BOOT + waits_s[i] * SEC);
     }
-    leader_apply_bill(&w.s, 1, BILL_AWAITED, &c, BOOT + 700 * SEC);
+    leader_apply_bill(&w.s, job_of(1), BILL_AWAITED, &c, BOOT + 700 * SEC);
     assert_int_equal(b->next_us, BOOT + 1800 * SEC);
-    leader_apply_bill(&w.s, 1, BILL_UNANSWERED, &c, BOOT + 1800 * SEC);
+    leader_apply_bill(&w.s, job_of(1), BILL_UNANSWERED, &c, BOOT + 1800 * SEC);
     assert_int_equal(b->next_us, BOOT + 1805 * SEC);
     leader_world_done(&w);
 }
@@ -250,12 +259,12 @@ static void test_bills__rows_are_taken_once_and_read_again_when_more_wait(void *
     w.s.bills_unread = true;
     (void)taken(&w, 1);
     assert_false(w.s.bills_unread);
-    leader_bill_of(&w.s, 1)->failures = 3;
+    leader_bill_of(&w.s, job_of(1))->failures = 3;
     struct bill_row row = row_of(&w, 1);
     leader_take_bills(&w.s, &row, 1, BOOT + 99 * SEC);
     assert_int_equal(w.s.bills_n, 1);
     assert_true(w.s.bills[0].failures == 3 && w.s.bills[0].since_us == BOOT);
-    leader_apply_bill(&w.s, 1, BILL_GONE, &c, BOOT); /* it is not what we thought */
+    leader_apply_bill(&w.s, job_of(1), BILL_GONE, &c, BOOT); /* it is not what we thought */
     assert_int_equal(w.s.bills_n, 0);
     assert_true(w.s.bills_unread);
     for (int i = 0; i < BILLS_MAX; i++) {
@@ -263,8 +272,95 @@ static void test_bills__rows_are_taken_once_and_read_again_when_more_wait(void *
     }
     leader_take_bills(&w.s, rows, BILLS_MAX, BOOT);
     assert_false(w.s.bills_unread);
-    leader_apply_bill(&w.s, 7, BILL_NEVER, &c, BOOT);
+    leader_apply_bill(&w.s, job_of(7), BILL_NEVER, &c, BOOT);
     assert_true(w.s.bills_unread); /* there is room for one more */
+    leader_world_done(&w);
+}
+
+/* The bill of what was booked for it: 50 s and no idle time on two instances. */
+static struct bill_row stray_row(void)
+{
+    struct bill_row row = {
+        .instances = 2, .price_musd_per_hour = 3600000, .billable_s = 100, .cost_musd = 100000};
+    (void)snprintf(row.job.s, sizeof row.job.s, "d-9-s-0-a1-0a1b2c3d");
+    return row;
+}
+
+static const struct live_bill *stray_taken(struct leader_world *w, const struct bill_row *row)
+{
+    leader_take_bills(&w->s, row, 1, BOOT);
+    return leader_bill_of(&w->s, row->job.s);
+}
+
+static void test_bills__of_a_stray_are_of_its_idle_pool_too(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct bill_correction c;
+    leader_world_init(&w);
+    struct bill_row row = stray_row();
+    const struct live_bill *b = stray_taken(&w, &row);
+    struct job_description job = ended(0);
+    job.pool.retained_s = -1;
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_AWAITED);
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT + 21600 * SEC, &c), BILL_NEVER);
+    job.billable_s = 20;
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_CAME);
+    assert_int_equal(c.attempt_id, 0);
+    assert_string_equal(c.job.s, row.job.s);
+    assert_true(c.was_billable_s == 100 && c.was_musd == 100000);
+    assert_true(c.billable_s == 40 && c.cost_musd == 40000);
+    assert_true(c.entry.from == LEDGER_SPENT && c.entry.to == LEDGER_BUDGET);
+    assert_true(c.entry.amount_musd == 60000 && c.entry.seconds == 60);
+    static const enum warm_pool_status lives[] = {WARM_POOL_AVAILABLE, WARM_POOL_IN_USE,
+                                                  WARM_POOL_UNKNOWN};
+    for (size_t i = 0; i < ARRAY_LEN(lives); i++) {
+        job.pool = (struct warm_pool_report){.status = lives[i], .retained_s = 3};
+        assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_AWAITED);
+        assert_int_equal(leader_plan_bill(b, &job, false, BOOT + 21600 * SEC, &c), BILL_NEVER);
+    }
+    job.pool = (struct warm_pool_report){.status = WARM_POOL_TERMINATED, .retained_s = 7};
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_CAME);
+    assert_true(c.billable_s == 54 && c.cost_musd == 54000);
+    job.pool.status = WARM_POOL_REUSED;
+    row.price_musd_per_hour = 140; /* 1.6 and 0.5 micro-USD: each is rounded */
+    row.cost_musd = 4;
+    (void)snprintf(row.job.s, sizeof row.job.s, "d-9-s-1-a1-0a1b2c3d");
+    assert_int_equal(leader_plan_bill(stray_taken(&w, &row), &job, false, BOOT, &c), BILL_CAME);
+    assert_true(c.billable_s == 54 && c.cost_musd == 2 + 1);
+    leader_world_done(&w);
+}
+
+static void test_bills__of_strays_count_in_the_sum_of_everything_alone(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct bill_correction c;
+    leader_world_init(&w);
+    struct bill_row rows[2] = {stray_row(), stray_row()};
+    (void)snprintf(rows[1].job.s, sizeof rows[1].job.s, "d-9-s-1-a1-0a1b2c3d");
+    leader_take_bills(&w.s, rows, 2, BOOT);
+    leader_take_bills(&w.s, rows, 2, BOOT);
+    assert_int_equal(w.s.bills_n, 2); /* each is known by its name */
+    struct live_pool *pool = leader_world_pool(&w, 5, POOL_AVAILABLE, NULL);
+    pool->row.attempt_id = 0;
+    w.s.projects[0].cap_musd = w.s.projects[0].spent_musd = USD;
+    w.lc->budget_short = true;
+    w.s.decide = w.s.look_at_db = false;
+    const struct job_description job = ended(20);
+    for (int i = 0; i < 2; i++) {
+        const struct live_bill *b = leader_bill_of(&w.s, rows[i].job.s);
+        assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_CAME);
+        leader_apply_bill(&w.s, rows[i].job.s, BILL_CAME, &c, BOOT);
+        assert_null(leader_bill_of(&w.s, rows[i].job.s));
+    }
+    assert_int_equal(w.s.projects[0].spent_musd, USD - 2 * 60000);
+    assert_int_equal(w.s.projects[1].spent_musd, 0);
+    assert_int_equal(w.s.projects[2].spent_musd, 0);
+    assert_int_equal(w.lc->row.spent_musd, 0);
+    assert_int_equal(pool->account.spent_musd, 0);
+    assert_false(w.lc->budget_short); /* below the cap of everything there is room again */
+    assert_true(w.s.decide && w.s.look_at_db);
     leader_world_done(&w);
 }
 
@@ -279,6 +375,8 @@ int main(void)
         cmocka_unit_test(test_bills__one_call_a_second_the_oldest_first),
         cmocka_unit_test(test_bills__a_call_that_fails_backs_off),
         cmocka_unit_test(test_bills__rows_are_taken_once_and_read_again_when_more_wait),
+        cmocka_unit_test(test_bills__of_a_stray_are_of_its_idle_pool_too),
+        cmocka_unit_test(test_bills__of_strays_count_in_the_sum_of_everything_alone),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

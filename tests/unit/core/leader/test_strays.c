@@ -54,7 +54,10 @@ static void test_strays__hold_slots_and_money_until_they_end(void **state)
     assert_int_equal(e.cost_musd, 100000);
     assert_string_equal(e.status, "Stopped");
     assert_int_equal(slots(&w)->held, 2); /* not before it is written */
+    w.s.projects[0].cap_musd = USD;
+    w.lc->budget_short = true;
     leader_apply_stray_end(&w.s, &e);
+    assert_false(w.lc->budget_short); /* what it held is there for campaigns */
     assert_int_equal(slots(&w)->held, 0);
     assert_int_equal(w.s.projects[0].reserved_musd, 0);
     assert_int_equal(w.s.projects[0].spent_musd, 100000);
@@ -148,6 +151,11 @@ static void test_strays__a_bill_is_waited_for_ten_minutes(void **state)
     struct live_stray before = *st;
     assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + 600 * SEC, &e), STRAY_OVER);
     assert_true(e.estimated && e.billable_s == 2 * 50);
+    assert_false(w.s.bills_unread);
+    leader_apply_stray_end(&w.s, &e);
+    assert_true(w.s.bills_unread && w.s.look_at_db); /* it is asked for from now on */
+    w.s.bills_unread = false;
+    st = found(&w, &job, "lost");
     *st = before;
     job.billable_s = 20; /* it comes */
     assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + 599 * SEC, &e), STRAY_OVER);
@@ -156,6 +164,8 @@ static void test_strays__a_bill_is_waited_for_ten_minutes(void **state)
     job.billable_s = job.started = 0; /* nothing ran: nothing is billed */
     assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + SEC, &e), STRAY_OVER);
     assert_true(!e.estimated && e.billable_s == 0 && e.cost_musd == 0);
+    leader_apply_stray_end(&w.s, &e);
+    assert_false(w.s.bills_unread);
     leader_world_done(&w);
 }
 
