@@ -549,8 +549,8 @@ static void check_counts(void)
 {
     AUTO_RESULT PGresult *r = sql_asked(
         "judge_counts",
-        "SELECT r.id, r.attempts::bigint, a.name, a.state::bigint, a.cause::bigint, a.unwanted "
-        "FROM "
+        "SELECT r.id, r.attempts::bigint, a.name, a.state::bigint, a.cause::bigint, a.unwanted, "
+        "r.campaign_id FROM "
         "task_run r "
         "JOIN attempt a ON a.task_id = r.id WHERE NOT EXISTS (SELECT FROM operation o WHERE "
         "o.campaign_id = r.campaign_id AND o.kind = 'retry' AND o.done > 0) ORDER BY r.id",
@@ -569,7 +569,9 @@ static void check_counts(void)
         if (i + 1 < row_count(r) && row_i64(r, i + 1, 0) == row_i64(r, i, 0)) {
             continue;
         }
-        if (row_i64(r, i, 1) < least || row_i64(r, i, 1) > most) {
+        const struct campaign *c = campaign_find(row_i64(r, i, 6));
+        bool spoiled = c != NULL && poison_keeps(c); /* its figure may not be ours */
+        if (!spoiled && (row_i64(r, i, 1) < least || row_i64(r, i, 1) > most)) {
             wrong("I13", "task %lld counts %lld attempts, not %lld to %lld",
                   (long long)row_i64(r, i, 0), (long long)row_i64(r, i, 1), (long long)least,
                   (long long)most);
