@@ -82,7 +82,7 @@ struct event {
 /* A droverd: its loop thread as a coroutine. */
 struct proc {
     int id;
-    bool up, waiting, frozen, stop;
+    bool up, waiting, stop, dying;
     uint32_t life; /* counts starts; events of an older start are dropped */
     uint32_t gen;  /* of its next wake */
     int64_t frozen_until_us;
@@ -100,7 +100,6 @@ struct proc {
     struct store *listen;             /* stands for the LISTEN connection */
     bool notified;
     PGresult *try_lock_said, *lease_said; /* as a standby was answered last */
-    bool dying;
     bool takes, loaded;     /* takes over: the live attempts are read, its first pass follows */
     int64_t lease_us;       /* its setting */
     int64_t epoch;          /* the newest it took */
@@ -246,10 +245,10 @@ struct figure {
 struct lock {
     bool held;
     size_t what;
-    int64_t campaign_id; /* 0: of all */
-    int64_t since_us, serial, epoch;
-    int64_t refused, intents; /* statements that met it; of them intents */
-    int64_t looks, said;      /* soon after an intent met it; those at which its campaign said so */
+    int64_t campaign_id, since_us, serial; /* campaign 0: of all */
+    int64_t kept_us, led_us, epoch; /* something else kept all from leading until; led since, so */
+    int64_t refused, intents;       /* statements that met it; of them intents */
+    int64_t looks, said; /* soon after an intent met it; those at which its campaign said so */
 };
 
 /* What becomes of the next COMMIT of the thread that lists inputs. */

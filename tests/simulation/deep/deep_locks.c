@@ -3,7 +3,10 @@
  * them, and what droverd asks meanwhile ends by its lock time-out, which is a few milliseconds here
  * (nothing that is waited for in this world is ever released meanwhile). What must hold (I18): the
  * leader goes on leading, jobs of others are looked after, a campaign whose parts cannot start for
- * it says so, and afterwards all goes on. */
+ * it says so, and afterwards all goes on. A droverd that was frozen before the calm may thaw under
+ * a lock: a lease that is over by then, or a transaction that the server has ended, is not lost for
+ * the lock. From its next epoch on the lock must not matter. */
+#include "core/protocol/protocol.h"
 #include "deep.h"
 #include "store/pg/connection_private.h"
 #include <stdio.h>
@@ -110,11 +113,13 @@ static void look(void *ctx, int64_t serial)
                         l->campaign_id) > 0;
 }
 
-/* It led when a statement of its met a lock, and nothing else happened since. */
+/* It led when a statement of its met a lock, and nothing else happened since: the lease of one that
+ * thawed in this pass may be over. */
 static void leads_on(void *ctx, int64_t life)
 {
     const struct proc *p = ctx;
-    if (p->up && p->life == (uint32_t)life && !p->frozen && !p->stop && !leads(p)) {
+    bool leased = protocol_may_sign(p->lease_until_us, deep->now_us);
+    if (p->up && p->life == (uint32_t)life && leased && !p->stop && !leads(p)) {
         wrong("I18", "droverd %d does not lead any more for a lock of others", p->id);
     }
 }
@@ -146,6 +151,52 @@ static bool anybody_leads(void)
     return any;
 }
 
+static bool is_frozen(const struct proc *p)
+{
+    return p->up && deep->now_us < p->frozen_until_us;
+}
+
+/* Only a lock can keep it from leading: no fault begins in the calm. */
+static bool is_free(const struct proc *p)
+{
+    return p->up && !is_frozen(p) && !p->stop && p->step_crash == 0;
+}
+
+/* Until one that is free leads: from then on the lock must not cost that epoch. One that is frozen
+ * in the middle of a takeover ends the session of whoever leads when it thaws. */
+static void await_leader(void *ctx, int64_t serial)
+{
+    struct lock *l = &deep->lock;
+    bool any_free = false, leads_free = false, midway = false;
+    if (!l->held || l->serial != serial) {
+        return;
+    }
+    l->epoch = sql_i64(0, "SELECT epoch FROM lease");
+    for (int i = 0; i < deep->procs_n; i++) {
+        const struct proc *p = &deep->procs[i];
+        any_free = any_free || is_free(p);
+        leads_free = leads_free || (is_free(p) && leads(p) && p->epoch == l->epoch);
+        midway = midway || (is_frozen(p) && !p->waiting);
+    }
+    if (leads_free && !midway) {
+        l->led_us = deep->now_us;
+        return;
+    }
+    if (!any_free || midway) {
+        l->kept_us = deep->now_us;
+    }
+    event_at(deep->now_us + SEC, await_leader, ctx, serial);
+}
+
+/* Whoever thaws leads at once, or when the lease of another has ended. */
+static bool leadership_lost(const struct lock *l)
+{
+    if (l->led_us == 0) {
+        return deep->now_us - l->kept_us > deep->lease_us + MINUTE;
+    }
+    return sql_i64(0, "SELECT epoch FROM lease") != l->epoch || !anybody_leads();
+}
+
 static bool still_held(const struct job *j)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -154,14 +205,16 @@ static bool still_held(const struct job *j)
                          &p) > 0;
 }
 
-/* Jobs of others that ended long enough ago are known to have ended. */
+/* Jobs of others that ended long enough ago, while somebody led, are known to have ended. */
 static void judge_others(const struct lock *l)
 {
+    usec_t led = wall_now() - (deep->now_us - l->led_us);
     for (size_t i = 0; i < deep->jobs_n; i++) {
         const struct job *j = &deep->jobs[i];
         usec_t before = wall_now() - NOTICE_US - 2 * deep->tick_us - 2 * deep->observe_us;
         if (j->over && !j->foreign && j->campaign_id != l->campaign_id &&
-            j->ended > DEEP_EPOCH_US + l->since_us && j->ended < before && still_held(j)) {
+            j->ended > DEEP_EPOCH_US + l->since_us && MAX(j->ended, led) < before &&
+            still_held(j)) {
             wrong("I18", "nobody has noticed the end of %s while %s was locked", j->name,
                   rows[l->what].word);
         }
@@ -176,14 +229,15 @@ static void judge(const struct lock *l)
     if (!deep->calm || l->since_us < deep->calm_us + QUIET_US || !alone || k->of == THE_LEASE) {
         return;
     }
-    int64_t epoch = sql_i64(0, "SELECT epoch FROM lease");
-    if (epoch != l->epoch || !anybody_leads()) {
+    if (leadership_lost(l)) {
         wrong("I18", "the leadership was lost while %s was locked by others", k->word);
     }
     if (k->of != ITS_ROWS) {
         return;
     }
-    judge_others(l);
+    if (l->led_us > 0) {
+        judge_others(l);
+    }
     if (l->looks > 1 && l->said == 0) {
         wrong("I18", "c-%lld does not say that it waits for a lock of others",
               (long long)l->campaign_id);
@@ -243,12 +297,15 @@ static void take(const struct campaign *c, size_t what)
                        .what = what,
                        .campaign_id = rows[what].of == ITS_ROWS ? c->id : 0,
                        .since_us = deep->now_us,
-                       .serial = l->serial + 1,
-                       .epoch = sql_i64(0, "SELECT epoch FROM lease")};
+                       .kept_us = deep->now_us,
+                       .serial = l->serial + 1};
     deep->locks_n++;
     trace("%s of c-%lld: locked by others for %lld s", rows[what].word, (long long)l->campaign_id,
           (long long)(us / SEC));
     event_at(deep->now_us + us, released, NULL, l->serial);
+    if (deep->calm) {
+        await_leader(NULL, l->serial);
+    }
 }
 
 static void strike(void *ctx, int64_t arg)
