@@ -110,16 +110,19 @@ static void pause_standby(struct controller *c, enum lease_try how)
 /* ret->epoch > 0 when the lease is ours now. */
 static bool try_take(struct controller *c, struct lease_taken *ret, struct err *err)
 {
-    bool locked = false;
     bool taken = false;
     struct lease_info seen = {.renewals = 0};
+    struct lease_look look = {.asked_us = clock_boot_us()};
     const struct lease_terms terms = lease_terms_of(c);
     *ret = (struct lease_taken){.epoch = 0};
-    int64_t now_us = clock_boot_us();
-    if (!lease_try_lock(c->store, &locked, err) || (!locked && !lease_read(c->store, &seen, err))) {
+    if (!lease_try_lock(c->store, &look.locked, err) ||
+        (!look.locked && !lease_read(c->store, &seen, err))) {
         return false;
     }
-    switch (lease_watch_step(&c->watch, locked, seen.renewals, seen.length_us, &terms, now_us)) {
+    look.renewals = seen.renewals;
+    look.length_us = seen.length_us;
+    look.answered_us = clock_boot_us();
+    switch (lease_watch_step(&c->watch, &look, &terms)) {
     case LEASE_STEP_TAKE:
         return FP("takeover.before")
                    ? err_set(err, ERR_UNAVAILABLE, "failpoint")

@@ -44,20 +44,19 @@ bool lease_lapsed(int64_t end_us, int64_t boot_us)
     return !protocol_may_sign(end_us, boot_us);
 }
 
-enum lease_step lease_watch_step(struct lease_watch *w, bool locked, int64_t renewals,
-                                 int64_t row_length_us, const struct lease_terms *t,
-                                 int64_t boot_us)
+enum lease_step lease_watch_step(struct lease_watch *w, const struct lease_look *l,
+                                 const struct lease_terms *t)
 {
-    if (locked) {
+    if (l->locked) {
         return LEASE_STEP_TAKE;
     }
-    if (w->renewals_at_us == 0 || renewals != w->renewals) {
-        w->renewals = renewals;
-        w->renewals_at_us = boot_us;
+    if (w->renewals_at_us == 0 || l->renewals != w->renewals) {
+        w->renewals = l->renewals;
+        w->renewals_at_us = l->answered_us;
         return LEASE_STEP_WAIT;
     }
-    int64_t told_us = lease_told_us(t, row_length_us);
-    bool frozen = boot_us - w->renewals_at_us > MAX(told_us, t->length_us);
+    int64_t told_us = lease_told_us(t, l->length_us);
+    bool frozen = l->asked_us - w->renewals_at_us > MAX(told_us, t->length_us);
     return frozen ? LEASE_STEP_TAKE_FROM_FROZEN : LEASE_STEP_WAIT;
 }
 

@@ -35,10 +35,15 @@ enum lease_step {
     LEASE_STEP_WAIT,             /* its holder renews, or may do so in time */
     LEASE_STEP_TAKE_FROM_FROZEN, /* its holder has not renewed for a whole lease */
 };
-/* locked: the advisory lock is ours; else renewals and row_length_us are of the lease's row. */
-enum lease_step lease_watch_step(struct lease_watch *w, bool locked, int64_t renewals,
-                                 int64_t row_length_us, const struct lease_terms *t,
-                                 int64_t boot_us);
+/* locked: the advisory lock is ours; else renewals and length_us are of the lease's row. We may be
+ * frozen between question and answer: what is new was there at answered_us at the latest, what is
+ * old was so at asked_us. */
+struct lease_look {
+    bool locked;
+    int64_t renewals, length_us, asked_us, answered_us;
+};
+enum lease_step lease_watch_step(struct lease_watch *w, const struct lease_look *l,
+                                 const struct lease_terms *t);
 
 enum lease_try {
     LEASE_TRY_NO_DATABASE,

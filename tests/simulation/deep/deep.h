@@ -566,8 +566,8 @@ int64_t judge_things(void);    /* checks their lines of the ledger; what the inv
 bool judge_over(void);
 void judge_end(void);
 
-void lease_asked(struct proc *p);                /* a take or a renewal is about to be sent */
-void lease_taken(struct proc *p, int64_t epoch); /* a take has its effect */
+void lease_asked(struct proc *p); /* a take or a renewal is about to be sent */
+void lease_taken(struct proc *p, int64_t epoch, bool locked); /* a take has its effect */
 void lease_renewed(struct proc *p);
 void lease_begins(const struct proc *p);    /* a transaction or renewal of a leader begins */
 void lease_committed(const struct proc *p); /* a transaction of a leader is committed */

@@ -1,7 +1,8 @@
 /* What must hold of leadership (I12), judged by what goes over the wires: epochs only grow, no
  * transaction of an older epoch commits, nothing is sent to AWS after the sender's lease has ended,
  * and a droverd that slept past its lease begins nothing more. A lease is counted here from the
- * moment before its take or renewal was sent, which is never earlier than droverd counts it. */
+ * moment before its take or renewal was sent, which is never earlier than droverd counts it. Who
+ * holds the lock keeps it for a whole lease: nobody takes it for frozen before. */
 #include "deep.h"
 
 void lease_asked(struct proc *p)
@@ -14,8 +15,22 @@ void lease_renewed(struct proc *p)
     p->lease_until_us = p->lease_asked_us + p->lease_us;
 }
 
-void lease_taken(struct proc *p, int64_t epoch)
+static void taken_from(const struct proc *p)
 {
+    for (int i = 0; i < deep->procs_n && !deep->restores; i++) {
+        const struct proc *q = &deep->procs[i];
+        if (q != p && q->up && q->epoch == deep->epoch && deep->now_us < q->lease_until_us) {
+            wrong("I12", "droverd %d takes droverd %d for frozen, whose lease lasts %lld s", p->id,
+                  q->id, (long long)((q->lease_until_us - deep->now_us) / SEC));
+        }
+    }
+}
+
+void lease_taken(struct proc *p, int64_t epoch, bool locked)
+{
+    if (!locked) {
+        taken_from(p);
+    }
     if (epoch <= deep->epoch) {
         wrong("I12", "droverd %d leads under epoch %lld, and %lld was taken before", p->id,
               (long long)epoch, (long long)deep->epoch);

@@ -410,7 +410,7 @@ static bool answer(struct store *s, const char *name, const char *sql, struct pa
         return false;
     }
     if (ours(s) && is_take(name) && row_count(*ret) == 1) {
-        lease_taken(deep->cur, row_i64(*ret, 0, 0));
+        lease_taken(deep->cur, row_i64(*ret, 0, 0), s->leader_lock);
     }
     if (said != NULL && !(strcmp(name, "lease_try_lock") == 0 && row_bool(*ret, 0, 0))) {
         *said = PQcopyResult(*ret, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);

@@ -61,7 +61,11 @@ static void test_lease_watch__only_a_lock_lets_a_renewal_fail(void **state)
 static enum lease_step look(struct lease_watch *w, int64_t renewals, int64_t row_length_us,
                             int64_t after_us)
 {
-    return lease_watch_step(w, false, renewals, row_length_us, &terms, T0 + after_us);
+    const struct lease_look l = {.renewals = renewals,
+                                 .length_us = row_length_us,
+                                 .asked_us = T0 + after_us,
+                                 .answered_us = T0 + after_us};
+    return lease_watch_step(w, &l, &terms);
 }
 
 static void test_lease_watch__who_does_not_renew_is_waited_out(void **state)
@@ -79,7 +83,28 @@ static void test_lease_watch__who_does_not_renew_is_waited_out(void **state)
     assert_int_equal(look(&w, 2, 3 * LENGTH, 5 * LENGTH + 4), LEASE_STEP_TAKE_FROM_FROZEN);
     assert_int_equal(look(&w, 2, SEC, 2 * LENGTH + 3 + 2 * SEC), LEASE_STEP_WAIT);
     /* a free lock is taken at once, whatever was seen */
-    assert_int_equal(lease_watch_step(&w, true, 2, LENGTH, &terms, T0), LEASE_STEP_TAKE);
+    const struct lease_look ours = {.locked = true, .renewals = 2, .length_us = LENGTH};
+    assert_int_equal(lease_watch_step(&w, &ours, &terms), LEASE_STEP_TAKE);
+}
+
+/* A standby that is frozen while it asks must not take the time for one without a renewal. */
+static void test_lease_watch__a_standby_that_was_frozen_itself_waits_anew(void **state)
+{
+    (void)state;
+    struct lease_watch w = {.renewals = 0};
+    struct lease_look l = {.renewals = 4, .length_us = LENGTH, .asked_us = T0, .answered_us = T0};
+    assert_int_equal(lease_watch_step(&w, &l, &terms), LEASE_STEP_WAIT);
+    l.asked_us = T0 + SEC;
+    l.answered_us = T0 + 9 * LENGTH; /* the answer was read long ago and is as it was */
+    assert_int_equal(lease_watch_step(&w, &l, &terms), LEASE_STEP_WAIT);
+    l.renewals = 5; /* the answer is news */
+    assert_int_equal(lease_watch_step(&w, &l, &terms), LEASE_STEP_WAIT);
+    l.asked_us = l.answered_us = T0 + 9 * LENGTH + SEC;
+    assert_int_equal(lease_watch_step(&w, &l, &terms), LEASE_STEP_WAIT);
+    l.asked_us = l.answered_us = T0 + 10 * LENGTH;
+    assert_int_equal(lease_watch_step(&w, &l, &terms), LEASE_STEP_WAIT);
+    l.asked_us = l.answered_us = T0 + 10 * LENGTH + 1;
+    assert_int_equal(lease_watch_step(&w, &l, &terms), LEASE_STEP_TAKE_FROM_FROZEN);
 }
 
 static void test_lease_watch__after_a_loss_a_whole_lease_is_watched_again(void **state)
@@ -123,9 +148,8 @@ static void test_lease_watch__a_length_that_nobody_can_set_counts_as_our_own(voi
     for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
         struct lease_watch w = {.renewals = 0};
         assert_int_equal(lease_told_us(&terms, odd[i]), LENGTH);
-        assert_int_equal(lease_watch_step(&w, false, 3, odd[i], &terms, T0), LEASE_STEP_WAIT);
-        assert_int_equal(lease_watch_step(&w, false, 3, odd[i], &terms, T0 + LENGTH + 1),
-                         LEASE_STEP_TAKE_FROM_FROZEN);
+        assert_int_equal(look(&w, 3, odd[i], 0), LEASE_STEP_WAIT);
+        assert_int_equal(look(&w, 3, odd[i], LENGTH + 1), LEASE_STEP_TAKE_FROM_FROZEN);
     }
 }
 
@@ -137,6 +161,7 @@ int main(void)
         cmocka_unit_test(test_lease_watch__an_early_renewal_is_tried_again_in_time),
         cmocka_unit_test(test_lease_watch__only_a_lock_lets_a_renewal_fail),
         cmocka_unit_test(test_lease_watch__who_does_not_renew_is_waited_out),
+        cmocka_unit_test(test_lease_watch__a_standby_that_was_frozen_itself_waits_anew),
         cmocka_unit_test(test_lease_watch__after_a_loss_a_whole_lease_is_watched_again),
         cmocka_unit_test(test_lease_watch__pauses_of_a_standby),
         cmocka_unit_test(test_lease_watch__a_length_that_nobody_can_set_counts_as_our_own),
