@@ -195,7 +195,7 @@ def parsing():
     tap.ok(quiet == 0 and n > 100 and own >= n - 5 and min(ends) >= 0, f"each of the {n} times that reading a file asks for memory: {own} end with status 71, {n - own} are libc's own", sorted(set(ends)))
 
 
-with Stack("call-faults", parts=1, rows=2, observe_us=100000) as s:
+with Stack("call-faults", parts=1, rows=2, observe_us=100000, lease_us=4000000) as s:
     s.start_pg()
     s.start_local()
     if SITES:
