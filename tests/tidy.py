@@ -464,9 +464,9 @@ def check_headers(c_files):
     """A C file that begins with a header shows that it compiles alone; those that none begins with are tried here."""
     alone = set()
     for path in c_files:
-        first = path.endswith(".c") and not path.startswith("tests/") and re.search(r'^#include "(.+)"', read(path), re.M)
-        if first:
-            alone |= {first[1], os.path.join(os.path.dirname(path).partition("/")[2], first[1])}
+        first = path.endswith(".c") and not path.startswith("tests/") and re.search(r'^#include (["<])(.+)[">]', read(path), re.M)
+        if first and first[1] == '"':
+            alone |= {first[2], os.path.join(os.path.dirname(path).partition("/")[2], first[2])}
     flags = subprocess.run(
         ["pkg-config", "--cflags", "libcurl", "jansson", "libmicrohttpd", "libpq"], capture_output=True, text=True
     ).stdout.split()
