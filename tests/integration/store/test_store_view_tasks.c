@@ -33,6 +33,24 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
     }
 }
 
+/* view_tasks, asked again while a statement takes longer than a leader waits (1 s): it was not
+ * refused but late, as on a busy machine behind rows that were all just written. */
+static bool viewed(struct store *s, struct store *inputs, const struct pg_campaign *big,
+                   int32_t from, int32_t to, struct seen *ret_seen, struct err *err)
+{
+    for (int i = 0; i < 30; i++) {
+        *ret_seen = (struct seen){0};
+        if (view_tasks(s, inputs, big->campaign_id, big->stage_id, from, to, on_tasks, ret_seen,
+                       err)) {
+            return true;
+        }
+        if (err->code != ERR_TIMEOUT) {
+            return false;
+        }
+    }
+    return false;
+}
+
 /* With one connection, and with a second one for the sizes. */
 static void test_view_tasks__it_pages_through_waiting_and_held_tasks(void **state)
 {
@@ -48,14 +66,13 @@ static void test_view_tasks__it_pages_through_waiting_and_held_tasks(void **stat
     pg_sql(w->db, "UPDATE task_run SET attempts = 2, names = 3 WHERE seq %% 100 = 7");
     pg_sql(w->db, "UPDATE task_run SET not_before_us = 77 WHERE seq = 9");
     const struct {
-        int64_t from, to;
+        int32_t from, to;
         size_t n, calls; /* 20,000 a page */
     } ranges[] = {{0, 45000, 44990, 3}, {10, 20, 10, 1},       {0, 1, 1, 1},
                   {0, 0, 0, 0},         {44980, 45000, 10, 1}, {44990, 45000, 0, 0}};
     for (size_t i = 0; i < 2 * ARRAY_LEN(ranges); i++) {
-        struct seen k = {0};
-        pg_good(view_tasks(w->s, second[i % 2], big.campaign_id, big.stage_id, ranges[i / 2].from,
-                           ranges[i / 2].to, on_tasks, &k, &err),
+        struct seen k;
+        pg_good(viewed(w->s, second[i % 2], &big, ranges[i / 2].from, ranges[i / 2].to, &k, &err),
                 &err);
         assert_int_equal(k.n, ranges[i / 2].n);
         assert_int_equal(k.calls, ranges[i / 2].calls);
@@ -70,15 +87,13 @@ static void test_view_tasks__it_pages_through_waiting_and_held_tasks(void **stat
         size_t left;
     } steps[] = {{10, 3, 40491}, {9, -1, 4499}};
     for (size_t i = 0; i < 2 * ARRAY_LEN(steps); i++) {
-        struct seen k = {0};
+        struct seen k;
         pg_sql(w->db,
                "UPDATE task_run SET state = 3 WHERE campaign_id = %lld AND (seq %% %d = %d OR "
                "(%d < 0 AND seq %% %d <> 0))",
                (long long)big.campaign_id, steps[i / 2].of, steps[i / 2].done, steps[i / 2].done,
                steps[i / 2].of);
-        pg_good(view_tasks(w->s, second[i % 2], big.campaign_id, big.stage_id, 0, 45000, on_tasks,
-                           &k, &err),
-                &err);
+        pg_good(viewed(w->s, second[i % 2], &big, 0, 45000, &k, &err), &err);
         assert_int_equal(k.n, steps[i / 2].left);
     }
     store_close(inputs);
@@ -92,7 +107,7 @@ static void test_view_tasks__damage_is_said(void **state)
     struct store *inputs = pg_open(w->db, STORE_INPUTS);
     struct store *const second[] = {NULL, inputs};
     struct pg_campaign big = pg_campaign_make(w->db, 45000);
-    struct seen k = {0};
+    struct seen k;
     pg_sql(w->db, "UPDATE task_run SET state = CASE seq WHEN 5 THEN 2 ELSE 3 END "
                   "WHERE seq = 5 OR seq %% 100 = 7 OR seq = 9");
     static const int gone[] = {44999, 0, 18};
@@ -102,12 +117,10 @@ static void test_view_tasks__damage_is_said(void **state)
                "stage_id, seq, 1000 + seq FROM task_run WHERE campaign_id = %lld "
                "ON CONFLICT DO NOTHING; DELETE FROM task WHERE campaign_id = %lld AND seq = %d",
                (long long)big.campaign_id, (long long)big.campaign_id, gone[i / 2]);
-        assert_false(view_tasks(w->s, second[i % 2], big.campaign_id, big.stage_id, 0, 45000,
-                                on_tasks, &k, &err));
+        assert_false(viewed(w->s, second[i % 2], &big, 0, 45000, &k, &err));
         assert_int_equal(err.code, ERR_DATABASE);
     }
-    assert_false(
-        view_tasks(w->s, NULL, big.campaign_id, big.stage_id, 90000, 99999, on_tasks, &k, &err));
+    assert_false(viewed(w->s, NULL, &big, 90000, 99999, &k, &err));
     assert_int_equal(err.code, ERR_DATABASE);
     store_close(inputs);
 }
