@@ -104,6 +104,7 @@ static void world_begin(uint64_t seed, const char *conninfo, const struct option
     people_start();
     crowds_start();
     verbs_start();
+    seldom_start();
     faults_start();
     poison_start();
     figures_start();
@@ -136,6 +137,9 @@ static void run_world(uint64_t seed, const char *conninfo, const struct options 
     if (!deep->wrong) {
         judge_end();
         secrets_judge();
+    }
+    if (!deep->wrong) {
+        seldom_end();
     }
     if (deep->days > 0 && !deep->wrong) {
         days_judge();

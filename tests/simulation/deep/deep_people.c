@@ -416,6 +416,7 @@ void people_between(struct proc *p)
         resume_all();
     }
     p->loaded = false;
+    seldom_between();
     deep->cur = p;
 }
 

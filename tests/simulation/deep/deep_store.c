@@ -3,7 +3,7 @@
  * until the server's process is gone, so that locks are released at one instant of virtual time.
  * LISTEN is the one connection that is not real: what it would read comes as an event. */
 #include "common/cleanup.h"
-#include "deep.h"
+#include "deep_verbs.h"
 #include "store/leader/leader.h"
 #include "store/pg/connection_private.h"
 #include <errno.h>
@@ -326,6 +326,7 @@ static void before(struct store *s, const char *name)
             deep->cur->takes = false;
             deep->cur->loaded = true;
         }
+        seldom_moved(name);
         proc_step(name);
         int64_t most = (int64_t)STATEMENTS_MAX * MAX(1, 2 * deep->days);
         if (strncmp(name, "lease_", 6) != 0 && ++deep->statements == most) {

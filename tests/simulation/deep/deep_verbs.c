@@ -1,10 +1,11 @@
 /* People who ask anything at any time: retry and skip of a campaign or of one stage, pause,
  * resume, drain, cancel and the end of a stray, of what has just been submitted, is being
  * cancelled, is held by a gate or has long ended. Only some worlds have such people, who hold
- * and release parts, too. What is carried out and what is refused core/leader/verbs.h says, to
- * them as to the API; what must hold is what all others judge. Cells of its table that were met
- * are counted. */
+ * and release parts, too, and wait for what is seldom (deep_seldom.c). What is carried out and
+ * what is refused core/leader/verbs.h says, to them as to the API; what must hold is what all
+ * others judge. Cells of its table that were met are counted. */
 #include "deep_verbs.h"
+#include "store/api/archive.h"
 #include "store/api/operations.h"
 #include "store/api/strays.h"
 #include "store/pg/tx.h"
@@ -21,11 +22,12 @@ static struct rng *draws(void)
 
 bool verbs_allow(enum verb verb, const struct apidb_wish *now, struct err *err)
 {
-    enum verb_answer a = verb_answer_any(verb, now->state, now->wanted);
+    enum verb_answer a =
+        now->archived ? verb_answer_archived(verb) : verb_answer_any(verb, now->state, now->wanted);
     return !verb_refused(a) || err_set(err, ERR_CONFLICT, "%s", verb_refusal(a));
 }
 
-static size_t row_of(const struct campaign *c, const struct apidb_wish *now)
+size_t verbs_row(const struct campaign *c, const struct apidb_wish *now)
 {
     struct apidb_gate gate = {0};
     struct err err;
@@ -46,7 +48,7 @@ void verbs_met(const struct campaign *c, enum verb verb, const struct apidb_wish
     if (!deep->operators) {
         return;
     }
-    size_t at = row_of(c, now);
+    size_t at = verbs_row(c, now);
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, c->id);
     param_i64(&p, stage_id);
@@ -58,20 +60,21 @@ void verbs_met(const struct campaign *c, enum verb verb, const struct apidb_wish
     }
 }
 
-/* One stage, by the name that a person would write; false: all. */
-static bool some_stage(const struct campaign *c, int64_t *ret_id, enum stage_state *ret_state,
-                       char ret_json[static 128])
+/* One stage, by the name that a person would write; false: all. wanted_id: this one, 0: any. */
+static bool some_stage(const struct campaign *c, int64_t wanted_id, int64_t *ret_id,
+                       enum stage_state *ret_state, char ret_json[static 128])
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, c->id);
+    param_i64(&p, wanted_id);
     AUTO_RESULT PGresult *r =
         sql_asked("verbs_stages",
                   "SELECT s.id, s.name, n.state FROM stage s JOIN stage_run n ON n.stage_id = s.id "
-                  "WHERE s.campaign_id = $1 ORDER BY s.seq",
+                  "WHERE s.campaign_id = $1 AND ($2 = 0 OR s.id = $2) ORDER BY s.seq",
                   &p);
     *ret_id = 0;
     (void)snprintf(ret_json, 128, "{}");
-    if (row_count(r) == 0 || rng_chance(draws(), 0.3)) {
+    if (row_count(r) == 0 || (wanted_id == 0 && rng_chance(draws(), 0.3))) {
         return false;
     }
     int at = (int)rng_below(draws(), (uint64_t)row_count(r));
@@ -82,7 +85,8 @@ static bool some_stage(const struct campaign *c, int64_t *ret_id, enum stage_sta
 }
 
 /* As api/handlers/bulk_changes.c does. */
-static bool parts(struct campaign *c, enum verb verb, char json[static 128], struct err *err)
+static bool parts(struct campaign *c, enum verb verb, int64_t stage_id, char json[static 128],
+                  struct err *err)
 {
     struct apidb_selector sel = {.campaign_id = c->id};
     struct apidb_match m = {.sample = BUF_INIT(4096)};
@@ -93,9 +97,10 @@ static bool parts(struct campaign *c, enum verb verb, char json[static 128], str
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, c->id, &now, err)) {
         return false;
     }
-    (void)some_stage(c, &sel.stage_id, &state, json);
+    (void)some_stage(c, stage_id, &sel.stage_id, &state, json);
     verbs_met(c, verb, &now, sel.stage_id);
-    enum verb_answer a = verb_answer(verb, now.state, now.wanted, state);
+    enum verb_answer a =
+        now.archived ? verb_answer_archived(verb) : verb_answer(verb, now.state, now.wanted, state);
     if (verb_refused(a)) {
         return err_set(err, ERR_CONFLICT, "%s", verb_refusal(a));
     }
@@ -148,19 +153,46 @@ static bool stop_stray(void)
     return true;
 }
 
-/* Only asked where it is refused: what is archived the other judges cannot see. */
+/* As api/handlers/archive.c does. Of what has ended only when all has: what is archived the other
+ * judges cannot see. */
 static bool archive(struct campaign *c, struct err *err)
 {
     AUTO_TX struct store *tx = deep->api;
+    AUTO_BUF struct buf why = BUF_INIT(1024);
     struct apidb_wish now;
+    bool asked;
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, c->id, &now, err)) {
         return false;
     }
-    if (!campaign_state_terminal(now.state)) {
-        verbs_met(c, VERB_ARCHIVE, &now, 0);
-        return verbs_allow(VERB_ARCHIVE, &now, err);
+    bool ended = campaign_state_terminal(now.state);
+    if (ended && !seldom_at_end()) {
+        return true;
     }
-    return true;
+    verbs_met(c, VERB_ARCHIVE, &now, 0);
+    if (ended) { /* as most that are cancelled were wanted to be */
+        now.wanted = WANTED_RUN;
+    }
+    return verbs_allow(VERB_ARCHIVE, &now, err) && apidb_archive_hindrance(tx, c->id, &why, err) &&
+           (why.n == 0 || err_set(err, ERR_CONFLICT, "%s", buf_cstr(&why))) &&
+           apidb_archive_ask(tx, c->id, "people", "", &asked, err) && apidb_notify(tx, err) &&
+           tx_commit(tx, err);
+}
+
+bool verbs_ask(struct campaign *c, enum verb v, int64_t stage_id)
+{
+    struct err err = ERR_INIT;
+    char json[128] = "";
+    if (c->id == 0 || deep->now_us < deep->db_down_until_us) {
+        return false;
+    }
+    bool ok = verb_moves_parts(v) ? parts(c, v, stage_id, json, &err)
+              : v == VERB_ARCHIVE ? archive(c, &err)
+                                  : people_want(c, v, &err);
+    deep->verbs++;
+    deep->verbs_refused += !ok;
+    trace("people: %s %s of c-%lld%s%s", verb_name(v), json, (long long)c->id, ok ? "" : ": ",
+          ok ? "" : err.message);
+    return ok;
 }
 
 static void ask(struct campaign *c)
@@ -168,20 +200,10 @@ static void ask(struct campaign *c)
     static const enum verb some[] = {VERB_RETRY,  VERB_RETRY, VERB_SKIP,    VERB_SKIP,
                                      VERB_HOLD,   VERB_HOLD,  VERB_RELEASE, VERB_PAUSE,
                                      VERB_RESUME, VERB_DRAIN, VERB_CANCEL,  VERB_ARCHIVE};
-    struct err err = ERR_INIT;
-    char json[128] = "";
     enum verb v = some[rng_below(draws(), ARRAY_LEN(some))];
-    bool rest = v == VERB_CANCEL && rng_chance(draws(), 0.85); /* few live on after it */
-    if (rest || c->id == 0 || deep->now_us < deep->db_down_until_us) {
-        return;
+    if (v != VERB_CANCEL || !rng_chance(draws(), 0.85)) { /* few live on after it */
+        (void)verbs_ask(c, v, 0);
     }
-    bool ok = verb_moves_parts(v) ? parts(c, v, json, &err)
-              : v == VERB_ARCHIVE ? archive(c, &err)
-                                  : people_want(c, v, &err);
-    deep->verbs++;
-    deep->verbs_refused += !ok;
-    trace("people: %s %s of c-%lld%s%s", verb_name(v), json, (long long)c->id, ok ? "" : ": ",
-          ok ? "" : err.message);
 }
 
 static void ask_later(void *ctx, UNUSED int64_t arg)
@@ -273,16 +295,18 @@ static const char *campaign_word(int c)
 
 void verbs_tell(const struct verb_cells *sum, bool all)
 {
-    int n = 0, of = 0;
+    int n = 0, of = 0, can_be = 0;
     for (int v = 0; v < VERB_COUNT; v++) {
         for (int c = 0; c < VERBS_CAMPAIGNS; c++) {
             char rest[128] = "";
             for (int s = 0; s < STAGE_STATE_COUNT; s++) {
                 size_t at = strlen(rest);
+                bool open = seldom_can_be((size_t)c, (size_t)s) && !sum->met[v][c][s];
                 n += sum->met[v][c][s];
+                can_be += seldom_can_be((size_t)c, (size_t)s);
                 of++;
-                (void)snprintf(rest + at, sizeof rest - at, "%s%s", sum->met[v][c][s] ? "" : " ",
-                               sum->met[v][c][s] ? "" : stage_state_name((enum stage_state)s));
+                (void)snprintf(rest + at, sizeof rest - at, "%s%s", open ? " " : "",
+                               open ? stage_state_name((enum stage_state)s) : "");
             }
             if (all && rest[0] != '\0') {
                 printf("# nobody asked: %s of a %s campaign, stages%s\n", verb_name((enum verb)v),
@@ -290,5 +314,5 @@ void verbs_tell(const struct verb_cells *sum, bool all)
             }
         }
     }
-    printf("# %d of %d cells of operation_table.def met\n", n, of);
+    printf("# %d of %d cells of operation_table.def met; %d can be\n", n, of, can_be);
 }
