@@ -207,6 +207,16 @@ static void test_cause_corpus__texts_of_jobs(void **state)
     assert_share(&f, 215, 710);
 }
 
+static void test_cause_corpus__further_texts_of_issues(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_further.tsv", &f);
+    print_figures("further texts of issues", &f);
+    /* The aim, 950, is not reached: 29 of 54 when measured. Raise it, never lower it. */
+    assert_share(&f, 163, 530);
+}
+
 static void test_cause_corpus__texts_from_memory(void **state)
 {
     (void)state;
@@ -228,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_cause_corpus__fresh_texts),
         cmocka_unit_test(test_cause_corpus__texts_spread_over_kinds),
         cmocka_unit_test(test_cause_corpus__texts_of_jobs),
+        cmocka_unit_test(test_cause_corpus__further_texts_of_issues),
         cmocka_unit_test(test_cause_corpus__texts_from_memory),
     };
     return cmocka_run_group_tests_name("cause_corpus", tests, NULL, NULL);
