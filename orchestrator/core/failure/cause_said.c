@@ -62,6 +62,9 @@ static bool takes_field(struct str code)
                                        "example['",
                                        "entry['",
                                        "img_ann['",
+                                       "info['",
+                                       "item['",
+                                       "sensor_data[",
                                        "anno[\"",
                                        "row[\"",
                                        "record[\"",
@@ -343,6 +346,8 @@ void cause_said(struct str text, struct said *ret)
         if ((rest.n + ret->n > 0 && only_informs(line)) /* not alone */ || is_aftermath(line)) {
             continue;
         }
+        /* code whose frame was cut off, or is not known for one */
+        ret->takes_field = ret->takes_field || (str_starts(line, "    ") && takes_field(line));
         if (inside && !start && is_raised(line)) {
             begin_raised(ret);
             inside = false;

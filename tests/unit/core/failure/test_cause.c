@@ -272,6 +272,9 @@ static void test_cause__words_count_where_they_stand(void **state)
         {"Traceback (most recent call last):\n  File \"t.py\", line 3, in f\n    env['url']\n"
          "KeyError: 'url'",
          "user_code"},
+        /* the text begins behind the head of the frame */
+        {"    url = info['url']\nKeyError: 'url'", "bad_input"},
+        {"    url = env['url']\nKeyError: 'url'", "user_code"},
         {"Auf dem Ger\xc3\xa4t ist kein Speicherplatz mehr verf\xc3\xbcgbar", "disk_full"},
         {"Failed to copy: NotImplemented: status code: 501", "bad_request"},
     };

@@ -183,8 +183,8 @@ static void test_cause_corpus__fresh_texts(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_fresh.tsv", &f);
     print_figures("fresh texts", &f);
-    /* The aim, 950, is not reached: 73 of 90 when measured. Raise it, never lower it. */
-    assert_share(&f, 272, 810);
+    /* The aim, 950, is not reached: 74 of 90 when measured. Raise it, never lower it. */
+    assert_share(&f, 272, 820);
 }
 
 static void test_cause_corpus__texts_spread_over_kinds(void **state)
@@ -193,8 +193,8 @@ static void test_cause_corpus__texts_spread_over_kinds(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_spread.tsv", &f);
     print_figures("texts spread over kinds", &f);
-    /* The aim, 950, is not reached: 64 of 77 when measured. Raise it, never lower it. */
-    assert_share(&f, 280, 830);
+    /* The aim, 950, is not reached: 65 of 77 when measured. Raise it, never lower it. */
+    assert_share(&f, 280, 840);
 }
 
 static void test_cause_corpus__texts_of_jobs(void **state)
@@ -213,8 +213,8 @@ static void test_cause_corpus__further_texts_of_issues(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_further.tsv", &f);
     print_figures("further texts of issues", &f);
-    /* The aim, 950, is not reached: 29 of 54 when measured. Raise it, never lower it. */
-    assert_share(&f, 163, 530);
+    /* The aim, 950, is not reached: 40 of 75 when measured. Raise it, never lower it. */
+    assert_share(&f, 225, 530);
 }
 
 static void test_cause_corpus__texts_from_memory(void **state)
