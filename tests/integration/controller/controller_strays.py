@@ -168,7 +168,7 @@ def psql(s, text):
 
 
 def case_an_adoption_that_the_database_refuses(s):
-    cid = s.submit(stage('[sleep, "12"]'))
+    cid = s.submit(stage('[sleep, "20"]'))
     s.api("POST", f"/campaigns/{cid}:pause", {})
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["state"] == "paused" or None, 20, "the pause")
     with Restored(s):
@@ -177,10 +177,10 @@ def case_an_adoption_that_the_database_refuses(s):
     psql(s, """CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'made by the test' USING ERRCODE = '22003'; END $$;
         CREATE TRIGGER no BEFORE INSERT ON attempt FOR EACH ROW WHEN (NEW.reason LIKE 'found at AWS%') EXECUTE FUNCTION no();""")
     s.start_droverd(0)
+    mine = wait_for(lambda: [r for r in strays(s)["strays"] if r["campaign"] == cid] or None, 30, "the stray", step=0.1)
     ends(s, s.submit(stage('[sleep, "1"]')))
     tap.ok(True, f"{s.what}everybody else goes on")
     parked = s.api("GET", f"/parked?campaign={cid}")["parked"]
-    mine = [r for r in strays(s)["strays"] if r["campaign"] == cid]
     tap.ok(len(parked) == 1 and parked[0]["kind"] == "attempt" and "made by the test" in parked[0]["reason"], f"{s.what}that one is parked", parked)
     tap.ok(len(mine) == 1 and mine[0]["why"] == "unplaced" and mine[0]["running"], f"{s.what}its job is held as a stray", mine)
     s.api("POST", f"/campaigns/{cid}:resume", {})
