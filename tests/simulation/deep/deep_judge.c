@@ -504,22 +504,24 @@ bool judge_over(void)
     AUTO_RESULT PGresult *r = sql_asked(
         "judge_over",
         "SELECT (SELECT count(*) FROM campaign_run WHERE state NOT IN ('succeeded', 'failed', "
-        "'cancelled')), (SELECT count(*) FROM attempt WHERE state < 8 OR holds OR open_musd <> 0 "
-        "OR (estimated AND NOT bill_given_up)) + (SELECT count(*) FROM stray WHERE holds "
-        "OR (estimated AND NOT bill_given_up AND kind = 'job')) + "
-        "(SELECT "
-        "count(*) FROM pool WHERE ended_at IS "
-        "NULL) + (SELECT count(*) FROM operation "
-        "WHERE state IN ('accepted', 'running')) + (SELECT count(*) FROM endpoint WHERE ended_at "
-        "IS "
-        "NULL) + (SELECT count(*) FROM filesystem WHERE ended_at IS NULL)",
+        "'cancelled')), count(*), coalesce(string_agg(o, ', ' ORDER BY o), '') FROM (SELECT "
+        "'attempt ' || id AS o FROM attempt WHERE state < 8 OR holds OR open_musd <> 0 OR "
+        "(estimated AND NOT bill_given_up) UNION ALL SELECT 'stray ' || name FROM stray WHERE "
+        "holds OR (estimated AND NOT bill_given_up AND kind = 'job') UNION ALL SELECT 'pool ' || "
+        "id FROM pool WHERE ended_at IS NULL UNION ALL SELECT 'operation ' || id FROM operation "
+        "WHERE state IN ('accepted', 'running') UNION ALL SELECT 'endpoint ' || id FROM endpoint "
+        "WHERE ended_at IS NULL UNION ALL SELECT 'filesystem ' || id FROM filesystem WHERE "
+        "ended_at IS NULL) AS open",
         NULL);
     int64_t live = row_i64(r, 0, 0), rows = row_i64(r, 0, 1);
     deep->quiet_us = live > 0 ? 0 : deep->quiet_us > 0 ? deep->quiet_us : deep->now_us;
     int64_t most_us = deep->late_bills ? BILLS_END_US : ROWS_END_US;
-    if (live == 0 && rows > 0 && deep->now_us - deep->quiet_us > most_us) {
+    /* A bill is asked about at times that each leader counts from its beginning. */
+    int64_t from_us = MAX(deep->quiet_us, deep->late_bills ? quiet_since() : 0);
+    if (live == 0 && rows > 0 && deep->now_us - from_us > most_us) {
         check_ends();
-        wrong("I18", "%lld rows stay open though nothing runs", (long long)rows);
+        wrong("I18", "%lld rows stay open though nothing runs: %s", (long long)rows,
+              row_text(r, 0, 2));
     }
     return live == 0 && rows == 0;
 }

@@ -1,7 +1,7 @@
 /* Rows that droverd cannot read or add to: somebody or a bad disk has changed them. Later a person
  * mends them, as a rule before the calm; some stay until everybody else has ended. What must hold
  * of them (I18): nobody else waits for them, and what does not end is shown as parked. */
-#include "deep.h"
+#include "deep_verbs.h"
 #include "store/api/parked.h"
 #include <stdio.h>
 
@@ -238,7 +238,7 @@ static bool is_tried(const struct campaign *c)
 static void strike(void *ctx, int64_t arg)
 {
     struct rng *r = &deep->rng_poisons;
-    if (deep->now_us > deep->calm_us + LATE_US) {
+    if (deep->now_us > deep->calm_us + LATE_US || seldom_at_end()) {
         return;
     }
     struct campaign *c = &deep->campaigns[rng_below(r, (uint64_t)deep->campaigns_n)];

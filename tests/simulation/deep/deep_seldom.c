@@ -152,6 +152,17 @@ static void ask_all(struct campaign *c)
     }
 }
 
+/* A row is mended with what was kept of it, which would come back after its campaign has gone. */
+static bool is_spoiled(const struct campaign *c)
+{
+    for (int i = 0; i < deep->poisons_n; i++) {
+        if (deep->poison[i].campaign_id == c->id && !deep->poison[i].mended) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Those that nothing hinders any more, say the log of a job that is still read. How many were
  * never submitted or are archived. */
 static int archive_all(bool done[static CAMPAIGNS_MAX])
@@ -159,7 +170,7 @@ static int archive_all(bool done[static CAMPAIGNS_MAX])
     int n = 0;
     for (int i = 0; i < deep->campaigns_n; i++) {
         struct campaign *c = &deep->campaigns[i];
-        if (!done[i] && c->id > 0 && verbs_ask(c, VERB_ARCHIVE, 0)) {
+        if (!done[i] && c->id > 0 && !is_spoiled(c) && verbs_ask(c, VERB_ARCHIVE, 0)) {
             done[i] = true;
             ask_all(c);
         }
