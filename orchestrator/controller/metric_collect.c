@@ -114,7 +114,9 @@ static void take_row(struct controller *c, const struct metric_source_row *row)
                 : 0;
     struct metric_log *l = log_add(c, row->attempt_id, row->campaign_id, &row->job, metrics, n);
     l->m.place = row->place;
-    l->m.blind = n == 0; /* an attempt whose log is read has metrics: its spec cannot be read now */
+    if (n == 0) { /* an attempt whose log is read has metrics: its spec cannot be read now */
+        metric_collect_blind(&l->m, clock_boot_us());
+    }
     metric_lines_set_step(l->lines, row->step);
 }
 
@@ -348,6 +350,10 @@ static void go_on(struct metric_log *l, size_t *under_way, int64_t *wake_us)
     switch (act) {
     case METRIC_WAIT:
         *wake_us = MIN(*wake_us, l->m.due_us);
+        break;
+    case METRIC_READ_SPEC: /* as metric_collect_spec_read, which only live campaigns cause */
+        l->c->metrics_known = true;
+        *wake_us = MIN(*wake_us, now_us);
         break;
     case METRIC_CLOSE:
         if (now_us >= l->m.due_us) {

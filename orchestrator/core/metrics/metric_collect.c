@@ -12,8 +12,14 @@ void metric_collect_ended(struct metric_collect *m, int64_t boot_us)
         m->ended = true;
         m->ended_us = boot_us;
         m->at_end = m->last_stream = false; /* what came since is asked for once more */
-        m->due_us = MIN(m->due_us, boot_us);
+        m->due_us = m->blind ? m->due_us : MIN(m->due_us, boot_us);
     }
+}
+
+void metric_collect_blind(struct metric_collect *m, int64_t boot_us)
+{
+    m->blind = true;
+    m->due_us = boot_us + METRIC_BLIND_US;
 }
 
 /* All that was written by the job has been seen. */
@@ -26,8 +32,7 @@ enum metric_act metric_collect_next(struct metric_collect *m, int64_t boot_us)
 {
     bool given_up = m->note[0] != '\0';
     if (m->blind) {
-        m->due_us = INT64_MAX;
-        return METRIC_WAIT;
+        return boot_us < m->due_us ? METRIC_WAIT : METRIC_READ_SPEC;
     }
     if ((given_up && !m->ended) || (m->final_known && (given_up || whole(m)))) {
         return METRIC_CLOSE;

@@ -8,17 +8,19 @@
 #define METRIC_LOG_LINES_MAX 5000000                  /* of a stream; the rest is not read */
 #define METRIC_GIVE_UP_US    (15 * 60 * USEC_PER_SEC) /* after the job's end, unreadable */
 #define METRIC_REFUSALS_MAX  5
+#define METRIC_BLIND_US      (10 * 60 * USEC_PER_SEC) /* between two looks at an unreadable spec */
 
 enum metric_act {
     METRIC_WAIT, /* until due_us */
     METRIC_ASK_STREAM,
     METRIC_ASK_PAGE,
     METRIC_ASK_FINAL,
+    METRIC_READ_SPEC, /* what is to be found may be known by now, of a campaign that ended, too */
     METRIC_CLOSE
 };
 struct metric_collect {
     struct metric_place place;
-    bool blind; /* what is to be found in it is not known now: it waits */
+    bool blind; /* what is to be found in it is not known: it waits, and looks again */
     char
         next_stream[METRIC_STREAM_MAX]; /* seen: read when this one was read to its end once more */
     bool ended;                         /* its attempt */
@@ -34,6 +36,8 @@ struct metric_collect {
     int refusals;        /* in a row, since its job has ended */
     char note[300];      /* why it is not whole; "": it is */
 };
+/* Its spec cannot be read: nothing is asked of its log until that can be. */
+void metric_collect_blind(struct metric_collect *m, int64_t boot_us);
 void metric_collect_ended(struct metric_collect *m, int64_t boot_us);
 /* A call is counted as asked from here on. Of a log that was given up SageMaker's own figures are
  * still asked for once its job has ended. */

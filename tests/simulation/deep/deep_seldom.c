@@ -5,12 +5,13 @@
 #include "store/pg/tx.h"
 #include <stdio.h>
 
-#define ASKS_MAX 120         /* a world; each asks for statements of its own */
-#define GONE_US  (12 * HOUR) /* by then all rows of what is archived are */
-#define LOOK_US  (2 * MINUTE)
-#define COMMON   0.04 /* of a running or cancelled campaign: the others ask that, too */
-#define SELDOM   0.7
-#define CANCELS  0.3 /* few live on after it */
+#define ASKS_MAX    120 /* a world; each asks for statements of its own */
+#define ASKS_A_LOOK 6
+#define GONE_US     (12 * HOUR) /* by then all rows of what is archived are */
+#define LOOK_US     (2 * MINUTE)
+#define COMMON      0.04 /* of a running or cancelled campaign: the others ask that, too */
+#define SELDOM      0.7
+#define CANCELS     0.3 /* few live on after it */
 /* Rows of the table beside the states. */
 #define CANCELLING CAMPAIGN_STATE_COUNT
 #define GATED      (CAMPAIGN_STATE_COUNT + 1)
@@ -28,7 +29,8 @@ static const int shows[VERBS_CAMPAIGNS] = {
     [CAMPAIGN_DRAINING] = OPEN | DONE | FAILED,
     [CAMPAIGN_PAUSED] = OPEN | DONE | FAILED,
     [CAMPAIGN_HELD] = OPEN | DONE | FAILED,
-    [CAMPAIGN_SUCCEEDED] = DONE,
+    [CAMPAIGN_SUCCEEDED] =
+        1 << STAGE_SUCCEEDED, /* a skipped one waits again when its need is met */
     [CAMPAIGN_FAILED] = DONE | FAILED,
     [CAMPAIGN_CANCELLED] = DONE | FAILED | CANCELLED,
     [CANCELLING] = OPEN | DONE | FAILED | CANCELLED,
@@ -127,7 +129,7 @@ void seldom_between(void)
         return;
     }
     seen.moved = false;
-    for (int n = 0; n < 3 && least_asked(&p); n++) {
+    for (int n = 0; n < ASKS_A_LOOK && least_asked(&p); n++) {
         bool common = p.row == CAMPAIGN_RUNNING || p.row == CAMPAIGN_CANCELLED;
         if (rng_chance(draws(), common ? COMMON : SELDOM)) {
             ask(&p);
