@@ -4,7 +4,7 @@
 -- Those that are still asked for: attempts, by id, and strays (0), by name. Indexes attempt_bill, stray_bill.
 -- $1 how many of each bigint
 (SELECT a.id, a.campaign_id, c.project_id, a.stage_id, a.task_id, a.name, a.instances, a.price_musd_per_hour,
-    a.billable_s, a.cost_musd, a.phases
+    a.billable_s, a.cost_musd, CASE WHEN array_ndims(a.phases) = 1 AND array_position(a.phases, NULL) IS NULL THEN a.phases END
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
 WHERE a.estimated AND NOT a.bill_given_up AND a.settled ORDER BY a.id LIMIT $1::bigint)
 UNION ALL

@@ -2,7 +2,7 @@
 -- Those that go on, and those that are being undone, with how many parts their campaign has by now. Indexes operation_open,
 -- operation_undo and stage_input_campaign.
 SELECT id, campaign_id, kind, selector::text, changes::text, state, total, done, undo_asked_at IS NOT NULL, undone,
-    (SELECT coalesce(sum(i.tasks), 0)::bigint FROM stage_input i WHERE i.campaign_id = operation.campaign_id)
+    (SELECT least(9223372036854775807, coalesce(sum(i.tasks), 0))::bigint FROM stage_input i WHERE i.campaign_id = operation.campaign_id)
 FROM operation WHERE state IN ('accepted', 'running') OR (undo_asked_at IS NOT NULL AND undo_ended_at IS NULL) ORDER BY id
 
 -- name: operation_progress

@@ -10,6 +10,7 @@
 #define PACE_US      USEC_PER_SEC /* between two Describes, the least urgent of all calls */
 #define AGAIN_US     (5 * USEC_PER_SEC)
 #define AGAIN_MAX_US (600 * USEC_PER_SEC)
+#define PHASE_MOST   INT64_C(1000000000000000) /* milliseconds, seconds or micro-USD */
 
 /* After this leader has read its row. */
 static const int64_t asked_after_s[] = {10, 60, 180, 600, 1800, 7200, 21600};
@@ -48,6 +49,17 @@ static int64_t next_us(const struct live_bill *b, int64_t boot_us)
     return b->since_us + asked_after_s[i] * USEC_PER_SEC;
 }
 
+/* Nobody writes others, and sums of those would overflow. */
+static bool shares_known(const struct bill_row *row)
+{
+    for (int i = 0; i < PHASE_FIGURES_N; i++) {
+        if (row->phases[i] < 0 || row->phases[i] > PHASE_MOST) {
+            return false;
+        }
+    }
+    return row->has_phases;
+}
+
 void leader_take_bills(struct leader_state *s, const struct bill_row *rows, size_t n,
                        int64_t boot_us)
 {
@@ -58,6 +70,7 @@ void leader_take_bills(struct leader_state *s, const struct bill_row *rows, size
             s->bills = xrealloc(s->bills, (s->bills_n + 1) * sizeof *s->bills);
             struct live_bill *b = &s->bills[s->bills_n++];
             *b = (struct live_bill){.row = rows[i], .since_us = boot_us};
+            b->row.has_phases = shares_known(&rows[i]);
             b->next_us = next_us(b, boot_us);
             s->act = true;
         }

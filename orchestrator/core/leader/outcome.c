@@ -43,8 +43,9 @@ static struct retry_state tried(const struct live_attempt *a, enum cause cause, 
     struct retry_state now = {.attempts = a->row.task_attempts + (counts ? 1 : 0), .ran = ran};
     if (change != NULL) {
         memcpy(now.tries, change->tries, sizeof now.tries);
-        now.instance_type_i = change->instance_type_i;
-        now.volume_gb = change->volume_gb;
+        int i = change->instance_type_i; /* a row may say a rung that the ladder does not have */
+        now.instance_type_i = i >= 0 && i < a->stage->spec->instance_type_n ? i : 0;
+        now.volume_gb = MAX(0, change->volume_gb);
         now.max_runtime_s = change->max_runtime_s;
     }
     return now;

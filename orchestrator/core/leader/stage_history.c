@@ -152,10 +152,18 @@ void stage_history_resumed(struct live_stage *ls, int64_t last_attempt_id)
     ls->passed_kept = false;
 }
 
+/* Is its rung one of the ladder? A row may say another. */
+static bool on_ladder(const struct live_attempt *a)
+{
+    const struct spec_stage *spec = a->stage->spec;
+    return spec != NULL && a->row.instance_type_i < spec->instance_type_n &&
+           a->row.subnet_i < MAX(spec->subnets_n, 1);
+}
+
 void stage_history_started(struct live_attempt *a, usec_t now_us)
 {
     breaker_started(&a->stage->breaker, a->row.id);
-    if (a->stage->spec != NULL) {
+    if (on_ladder(a)) {
         capacity_ladder_started(&a->stage->place, a->stage->spec, a->row.instance_type_i,
                                 a->row.subnet_i, now_us);
     }
@@ -185,7 +193,7 @@ void stage_history_moved(struct leader_state *s, struct live_attempt *a, usec_t 
         a->hang = (struct hang_detector_state){0};
         a->fresh_us = a->suspect_us = 0;
     }
-    if (a->row.state == ATTEMPT_RUNNING && a->stage->spec != NULL) {
+    if (a->row.state == ATTEMPT_RUNNING && on_ladder(a)) {
         capacity_ladder_worked(&a->stage->place, a->stage->spec, a->row.instance_type_i,
                                a->row.subnet_i);
         learn_start(a);
@@ -208,7 +216,7 @@ void stage_history_passed(struct leader_state *s, struct live_attempt *a)
 
 void stage_history_refused_capacity(struct live_attempt *a, usec_t now_us)
 {
-    if (a->stage->spec != NULL) {
+    if (on_ladder(a)) {
         capacity_ladder_refused(&a->stage->place, a->stage->spec, a->row.instance_type_i,
                                 a->row.subnet_i, now_us);
     }

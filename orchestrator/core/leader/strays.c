@@ -162,7 +162,8 @@ static bool book(const struct live_stray *st, const struct job_description *job,
     int n = 0;
     if (!leader_stray_cost(job, st->row.instances, st->row.price_musd_per_hour, &ret->billable_s,
                            &ret->cost_musd, &ret->estimated)) {
-        return false;
+        ret->billable_s = ret->cost_musd = 0; /* more than fits: others do not wait for its slots */
+        ret->estimated = true;
     }
     if (!ledger_settle_job(&account, 0, ret->cost_musd, ret->billable_s, ret->estimated, 0,
                            ret->entries, &ret->entries_n, &err)) {

@@ -150,6 +150,27 @@ static void come(struct leader_world *w, int64_t billable_s)
     assert_null(leader_bill_of(&w->s, job_of(1)));
 }
 
+/* Phases that nobody writes would overflow: the bill is booked, and they stay as they are. */
+static void test_bills__phases_that_cannot_be(void **state)
+{
+    (void)state;
+    static const int64_t bad[] = {-1, INT64_MAX};
+    const struct job_description job = ended(400);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct leader_world w;
+        struct bill_correction c;
+        leader_world_init(&w);
+        struct bill_row row = row_of(&w, 5);
+        row.has_phases = true;
+        row.phases[3 * COST_PHASE_DATA + 1] = row.phases[3 * COST_PHASE_TRAINING + 1] = bad[i];
+        leader_take_bills(&w.s, &row, 1, BOOT);
+        const struct live_bill *b = leader_bill_of(&w.s, job_of(5));
+        assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_CAME);
+        assert_false(c.has_phases);
+        leader_world_done(&w);
+    }
+}
+
 static void test_bills__every_sum_follows(void **state)
 {
     (void)state;
@@ -370,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_bills__are_asked_for_seldomer_and_given_up),
         cmocka_unit_test(test_bills__what_a_describe_says),
         cmocka_unit_test(test_bills__phases_share_what_is_billed),
+        cmocka_unit_test(test_bills__phases_that_cannot_be),
         cmocka_unit_test(test_bills__every_sum_follows),
         cmocka_unit_test(test_bills__of_an_attempt_that_is_verified_and_of_a_campaign_that_is_gone),
         cmocka_unit_test(test_bills__one_call_a_second_the_oldest_first),

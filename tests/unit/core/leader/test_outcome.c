@@ -210,6 +210,28 @@ static void test_outcome__an_uncounted_end_keeps_the_last_signature(void **state
     leader_world_done(&w);
 }
 
+/* A row may say a rung that the ladder does not have: the first one is meant. */
+static void test_outcome__a_rung_that_the_ladder_does_not_have(void **state)
+{
+    (void)state;
+    static const int rungs[] = {INT32_MAX, INT32_MIN, 2};
+    for (size_t i = 0; i < ARRAY_LEN(rungs); i++) {
+        struct leader_world w;
+        leader_world_init(&w);
+        struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+        leader_world_ran(a, ATTEMPT_FAILED);
+        struct task_change_row *c = leader_state_change(&w.s, 1001, true);
+        c->instance_type_i = rungs[i];
+        c->volume_gb = -5;
+        struct protocol_effect e = ended_as(CAUSE_NETWORK);
+        struct pending_record p = plan(&w, a, &e, NULL);
+        assert_int_equal(p.r.task_to, TASK_WAITING);
+        assert_int_equal(p.change.instance_type_i, 0);
+        assert_int_equal(p.change.volume_gb, 0);
+        leader_world_done(&w);
+    }
+}
+
 static void test_outcome__a_part_ends_at_its_own_cap(void **state)
 {
     (void)state;
@@ -555,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_outcome__the_spec_says_what_counts),
         cmocka_unit_test(test_outcome__a_part_that_fails_alone_is_set_aside),
         cmocka_unit_test(test_outcome__an_uncounted_end_keeps_the_last_signature),
+        cmocka_unit_test(test_outcome__a_rung_that_the_ladder_does_not_have),
         cmocka_unit_test(test_outcome__a_part_ends_at_its_own_cap),
         cmocka_unit_test(test_outcome__a_longer_run_must_be_paid_in_full),
         cmocka_unit_test(test_outcome__a_void_gives_everything_back),

@@ -122,6 +122,29 @@ static void test_stage_history__capacity_errors_shut_the_rung(void **state)
     leader_world_done(&w);
 }
 
+/* A row may say a rung that the ladder does not have: nothing is learned of one. */
+static void test_stage_history__rungs_that_the_ladder_does_not_have(void **state)
+{
+    (void)state;
+    static const int rungs[][2] = {{INT32_MAX, -1}, {2, -1}, {0, INT32_MAX}, {0, 1}};
+    for (size_t i = 0; i < ARRAY_LEN(rungs); i++) {
+        struct leader_world w;
+        struct capacity_ladder_choice c;
+        leader_world_init(&w);
+        assert_int_equal(w.spec.instance_type_n, 2);
+        struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+        a->row.instance_type_i = rungs[i][0];
+        a->row.subnet_i = rungs[i][1];
+        stage_history_started(a, WALL);
+        stage_history_refused_capacity(a, WALL);
+        a->row.state = ATTEMPT_RUNNING;
+        stage_history_moved(&w.s, a, WALL);
+        assert_true(capacity_ladder_choose(&w.ls->place, &w.spec, 0, WALL, NULL, NULL, &c));
+        assert_int_equal(c.instance_type_i, 0);
+        leader_world_done(&w);
+    }
+}
+
 static void test_stage_history__starts_on_pools_are_learned_apart(void **state)
 {
     (void)state;
@@ -287,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_stage_history__paid_failures_count_whatever_they_say),
         cmocka_unit_test(test_stage_history__a_new_leader_knows_the_same),
         cmocka_unit_test(test_stage_history__capacity_errors_shut_the_rung),
+        cmocka_unit_test(test_stage_history__rungs_that_the_ladder_does_not_have),
         cmocka_unit_test(test_stage_history__starts_on_pools_are_learned_apart),
         cmocka_unit_test(test_stage_history__a_job_that_starts_again_is_watched_anew),
         cmocka_unit_test(test_stage_history__ten_minutes_alive_prove_a_foreign_image),

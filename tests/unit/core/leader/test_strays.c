@@ -169,6 +169,25 @@ static void test_strays__a_bill_is_waited_for_ten_minutes(void **state)
     leader_world_done(&w);
 }
 
+/* A price that nobody writes: others do not wait for its slots, and the bill corrects it. */
+static void test_strays__that_cost_more_than_fits_end(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_end e;
+    leader_world_init(&w);
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    struct live_stray *st = found(&w, &job, "lost");
+    st->row.price_musd_per_hour = INT64_MAX;
+    job.ended = WALL + 50 * SEC;
+    job.billable_s = 50000;
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
+    assert_true(e.cost_musd == 0 && e.billable_s == 0 && e.estimated);
+    leader_apply_stray_end(&w.s, &e);
+    assert_int_equal(slots(&w)->held, 0);
+    leader_world_done(&w);
+}
+
 static void test_strays__stop_when_asked_for(void **state)
 {
     (void)state;
@@ -243,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_strays__a_pool_is_ended_and_booked_with_its_job),
         cmocka_unit_test(test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise),
         cmocka_unit_test(test_strays__a_bill_is_waited_for_ten_minutes),
+        cmocka_unit_test(test_strays__that_cost_more_than_fits_end),
         cmocka_unit_test(test_strays__stop_when_asked_for),
         cmocka_unit_test(test_strays__what_a_describe_changes_is_written_once),
         cmocka_unit_test(test_strays__only_a_description_that_came_is_looked_at),
