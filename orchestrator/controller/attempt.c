@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "core/leader/attempt.h"
 #include "core/leader/job_list.h"
+#include "core/leader/rows_read.h"
 #include "lease.h"
 #include "outcome.h"
 #include "output_check.h"
@@ -17,7 +18,21 @@ void attempt_protocol_config(const struct controller *c, struct protocol_config 
         event_watch_stale_us(&c->events, ret->describe_stale_us, clock_boot_us());
 }
 
-static void take_over(struct controller *c, const struct attempt_row *row, struct live_campaign *lc,
+/* People are told of a part whose rows are gone; its job is looked after all the same. */
+static void tell_part(struct controller *c, const struct attempt_row *row)
+{
+    struct parking_subject part = PARKING_PART(row->campaign_id, row->task_id);
+    struct err err = ERR_INIT;
+    if (row->part_lost) {
+        (void)err_set(&err, ERR_DATABASE, "job %s runs for part %d, whose row is gone", row->name.s,
+                      row->seq);
+        parking_refuse(c, part, TX_REFUSED, &err);
+    } else {
+        parking_done(c, part);
+    }
+}
+
+static void take_over(struct controller *c, struct attempt_row *row, struct live_campaign *lc,
                       bool again)
 {
     struct protocol_config pc;
@@ -28,16 +43,22 @@ static void take_over(struct controller *c, const struct attempt_row *row, struc
                                        .lease_end_us = lease_others_end_us(c),
                                        .again = again};
     struct live_attempt *a = leader_take_over_attempt(&c->state, row, lc, &t, &e);
+    row->uri = row->vars_json = NULL; /* the live attempt's now */
     attempt_attach_io(c, a);
     if (leader_attempt_records(&e)) {
         record_push(a, &e);
     }
+    tell_part(c, row);
 }
 
-void attempt_take_over(struct controller *c, const struct attempt_row *row,
-                       struct live_campaign *lc)
+void attempt_take_over(struct controller *c, struct attempt_row *row, struct live_campaign *lc)
 {
-    take_over(c, row, lc, false);
+    struct err err = ERR_INIT;
+    if (rows_attempt_placed(lc, row, &err)) {
+        take_over(c, row, lc, false);
+    } else {
+        parking_refuse(c, PARKING_ATTEMPT(row->campaign_id, row->id), TX_REFUSED, &err);
+    }
 }
 
 struct reread {
@@ -71,15 +92,14 @@ static bool reread(struct controller *c, struct live_attempt *a)
     if (meaning == TX_DONE && r.n == 0) { /* only a takeover counts everything again */
         leader_lose(c, "attempt_ended_elsewhere", NULL);
     }
-    if (!c->leading) {
-        attempt_rows_free(r.rows, r.n);
-        return false;
+    if (c->leading && !rows_attempt_placed(lc, &r.rows[0], &err)) {
+        parking_refuse(c, subject_of(a), TX_REFUSED, &err);
+    } else if (c->leading) {
+        attempt_remove(c, a);
+        take_over(c, &r.rows[0], lc, true);
     }
-    attempt_remove(c, a);
-    take_over(c, &r.rows[0], lc, true);
-    r.rows[0].uri = r.rows[0].vars_json = NULL; /* the live attempt's now */
     attempt_rows_free(r.rows, r.n);
-    return true;
+    return c->leading;
 }
 
 void attempts_reread(struct controller *c)

@@ -3,8 +3,7 @@
 #include "shell.h"
 
 /* A row found at takeover enters memory; what follows of it is queued for the record. */
-void attempt_take_over(struct controller *c, const struct attempt_row *row,
-                       struct live_campaign *lc);
+void attempt_take_over(struct controller *c, struct attempt_row *row, struct live_campaign *lc);
 /* Attempts of which memory is ahead of their rows are read again, as a takeover does. */
 void attempts_reread(struct controller *c);
 /* Nothing may be asked of AWS for it now: a record of it waits, or its row is to be read again. */

@@ -106,12 +106,16 @@ struct take {
     size_t attempts_n, pools_n;
 };
 
-static bool read_stages(struct controller *c, struct live_campaign *lc, bool bare, struct err *err)
+static bool read_stages(struct controller *c, struct take *t, struct live_campaign *lc,
+                        struct err *err)
 {
     AUTO_FREE struct stage_row *rows = NULL;
     size_t n = 0;
     if (!view_stages(c->store, lc->row.id, &rows, &n, err)) {
         return false;
+    }
+    if (lc->spec != NULL && !rows_fit_spec(lc->spec, rows, n, &t->spec_error)) {
+        lc->spec = NULL;
     }
     lc->stages = leader_state_new_stages(n);
     bool ok = true;
@@ -119,7 +123,7 @@ static bool read_stages(struct controller *c, struct live_campaign *lc, bool bar
         struct live_stage *ls = &lc->stages[lc->stages_n++];
         rows_new_stage(lc, ls, &rows[i]);
         stage_history_init(ls);
-        if (bare) {
+        if (t->bare) {
             continue;
         }
         ok = history_load(c, ls, err);
@@ -153,7 +157,7 @@ static bool take_campaign(struct controller *c, void *arg, struct err *err)
     if (t->bare || !read_spec(lc, &t->spec_error)) {
         lc->spec = NULL;
     }
-    if (!read_stages(c, lc, t->bare, err) || !read_live(c, t, err)) {
+    if (!read_stages(c, t, lc, err) || !read_live(c, t, err)) {
         live_campaign_free(lc);
         return false;
     }
@@ -169,7 +173,6 @@ static void add_live(struct controller *c, struct take *t)
     }
     for (size_t i = 0; i < t->attempts_n; i++) {
         attempt_take_over(c, &t->attempts[i], t->lc);
-        t->attempts[i].uri = t->attempts[i].vars_json = NULL; /* the live attempt's now */
     }
 }
 
@@ -289,6 +292,20 @@ struct respec {
     struct err spec_error;
 };
 
+/* The stages may have got back the names that the spec knows. */
+static bool read_names(struct controller *c, struct live_campaign *lc, struct err *spec_error,
+                       struct err *err)
+{
+    AUTO_FREE struct stage_row *rows = NULL;
+    size_t n = 0;
+    if (!view_stages(c->store, lc->row.id, &rows, &n, err)) {
+        return false;
+    }
+    rows_name_stages(lc, rows, n);
+    lc->spec = rows_fit_spec(lc->spec, rows, n, spec_error) ? lc->spec : NULL;
+    return true;
+}
+
 /* The spec that could not be read, once more; what its stages have learned is read with it. */
 static bool read_respec(struct controller *c, void *arg, struct err *err)
 {
@@ -303,6 +320,12 @@ static bool read_respec(struct controller *c, void *arg, struct err *err)
     arena_done(&lc->arena);
     arena_init(&lc->arena, SPEC_ARENA_MAX);
     if (!read_spec(lc, &r->spec_error)) {
+        return true;
+    }
+    if (!read_names(c, lc, &r->spec_error, err)) {
+        return false;
+    }
+    if (lc->spec == NULL) {
         return true;
     }
     rows_set_spec(lc, lc->spec);
@@ -446,7 +469,6 @@ static void add_all_live(struct controller *c, struct live_rows *r)
         struct live_campaign *lc = view_find_campaign(c, r->attempts[i].campaign_id);
         if (lc != NULL) {
             attempt_take_over(c, &r->attempts[i], lc);
-            r->attempts[i].uri = r->attempts[i].vars_json = NULL; /* the live attempt's now */
         }
     }
 }

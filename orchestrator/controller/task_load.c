@@ -67,7 +67,7 @@ static bool read_all(struct controller *c, struct task_sink *k, struct err *err)
 bool task_load(struct controller *c, struct live_stage *ls, struct err *err)
 {
     struct task_sink k = {.ls = ls};
-    bool ok = read_all(c, &k, err);
+    bool ok = read_all(c, &k, err) && rows_parts_fit(ls, k.ready_n + k.unchecked_n + k.held_n, err);
     if (ok) {
         ready_queue_push_many(ls->ready, k.ready, k.ready_n);
         ready_queue_push_many(ls->unchecked, k.unchecked, k.unchecked_n);

@@ -87,6 +87,7 @@ struct attempt_row {
     enum cause stop_cause; /* unwanted for this, and tried again; NONE: a person's wish */
     enum cause failed_as; /* VERIFYING: it failed so, and its log is being read; NONE: it did not */
     usec_t created_us;
+    bool part_lost;    /* the row of its task, or of that one's input, is gone */
     int task_attempts; /* of task_run */
     char *uri;         /* of the task; caller frees */
     int64_t size;

@@ -74,13 +74,15 @@ UPDATE attempt SET collects = false WHERE id = $1::bigint
 
 -- name: view_gate_values
 -- The last value of a metric that each run of a stage has, by its newest good attempt; still read? Of a log that was not
--- read to its end the last value read is not the last one: SageMaker's own counts. Index attempt_stage.
+-- read to its end the last value read is not the last one: SageMaker's own counts. A run whose rows are gone counts, too.
+-- Index attempt_stage.
 -- $1 stage bigint, $2 metric text, $3 rows bigint
-SELECT t.seq, a.collects, CASE WHEN m.note <> '' THEN s.final_value ELSE coalesce(s.last_value, s.final_value) END,
+SELECT coalesce(t.seq, r.seq, 0), a.collects, CASE WHEN m.note <> '' THEN s.final_value ELSE coalesce(s.last_value, s.final_value) END,
     CASE WHEN m.note <> '' THEN -1 ELSE coalesce(s.last_step, -1) END, coalesce(m.note <> '', false)
 FROM (SELECT DISTINCT ON (task_id) id, campaign_id, task_id, collects FROM attempt
       WHERE stage_id = $1::bigint AND state = 8 ORDER BY task_id, n DESC) a
-JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id
+LEFT JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id
+LEFT JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
 LEFT JOIN metric_source m ON m.attempt_id = a.id
 LEFT JOIN metric_series s ON s.attempt_id = a.id AND s.name = $2::text
-ORDER BY t.seq LIMIT $3::bigint
+ORDER BY 1 LIMIT $3::bigint

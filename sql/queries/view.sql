@@ -20,13 +20,13 @@ LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
 WHERE c.id = $1::bigint
 
 -- name: view_stages
--- $1 campaign bigint
+-- A stage whose other rows are gone is there all the same. $1 campaign bigint
 SELECT s.id, s.campaign_id, s.seq, s.name, r.state, i.tasks, i.closed, r.taken,
     r.waiting, r.active, r.held, r.done, r.failed, r.skipped, r.cancelled,
     k.limit_musd, k.per_task_musd, coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0), s.parts_limit,
     s.resumes, r.resumes_taken, r.breaker_since, r.breaker_passed, array_to_string(k.warn_at_ppm, ','),
     coalesce(m.warned_ppm, 0), r.reason, s.gate_override, coalesce(l.state, ''), coalesce(l.problem, '')
-FROM stage s JOIN stage_run r ON r.stage_id = s.id JOIN stage_input i ON i.stage_id = s.id
+FROM stage s LEFT JOIN stage_run r ON r.stage_id = s.id LEFT JOIN stage_input i ON i.stage_id = s.id
 LEFT JOIN input_listing l ON l.stage_id = s.id
 LEFT JOIN cap k ON k.level = 'stage' AND k.ref_id = s.id
 LEFT JOIN money m ON m.level = 'stage' AND m.ref_id = s.id
@@ -75,17 +75,17 @@ SELECT array_agg(id), array_agg(size) FROM (
     ORDER BY id) t
 
 -- name: view_attempts
--- Attempts that have not ended, by id. Index attempt_open. $1 campaign bigint or 0: any,
--- $2 attempt bigint or 0: any
-SELECT a.id, a.campaign_id, a.stage_id, a.task_id, r.seq, a.n, a.state, a.epoch, a.name,
+-- Attempts that have not ended, by id, those of parts whose rows are gone, too. Index attempt_open. $1 campaign bigint or
+-- 0: any, $2 attempt bigint or 0: any
+SELECT a.id, a.campaign_id, a.stage_id, a.task_id, coalesce(r.seq, t.seq, 0), a.n, a.state, a.epoch, a.name,
     a.identity_hash, a.instance_type, a.instances, a.volume_gb, a.max_runtime_s,
     a.price_musd_per_hour, a.reserved_musd, a.holds, a.intended_at, a.started_at, a.ended_at,
-    r.attempts, t.uri, t.size, t.vars::text, c.project_id, a.unwanted, a.market, a.keep_alive_s,
+    coalesce(r.attempts, 0), t.uri, coalesce(t.size, 0), t.vars::text, c.project_id, a.unwanted, a.market, a.keep_alive_s,
     a.instance_type_i, a.subnet_i, coalesce(a.pool_id, 0), a.open_musd, a.cost_musd, a.settled,
-    a.stop_cause, a.created_at, a.failed_as
+    a.stop_cause, a.created_at, a.failed_as, r.id IS NULL OR t.id IS NULL
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
-JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
-JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id
+LEFT JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
+LEFT JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id
 WHERE a.state < 8 AND ($1::bigint = 0 OR a.campaign_id = $1::bigint)
     AND ($2::bigint = 0 OR a.id = $2::bigint)
 ORDER BY a.id
@@ -106,7 +106,7 @@ WHERE r.campaign_id = $1::bigint AND r.id = $2::bigint
 -- elsewhere: it is most of what a takeover of a million retried parts takes. Primary key. $1 after task bigint, $2 page integer
 SELECT h.task_id, h.campaign_id, h.instance_type_i, h.volume_gb, h.max_runtime_s,
     h.cause_tries::text, h.signature_hash, h.same,
-    CASE WHEN l.capped THEN (SELECT coalesce(sum(a.cost_musd + a.warm_musd + a.open_musd), 0)::bigint FROM attempt a
+    CASE WHEN l.capped THEN (SELECT least(9223372036854775807, coalesce(sum(a.cost_musd::numeric + a.warm_musd + a.open_musd), 0))::bigint FROM attempt a
               WHERE a.task_id = h.task_id)
         WHEN NOT l.capped THEN 0::bigint END
 FROM (SELECT * FROM task_change WHERE task_id > $1::bigint ORDER BY task_id LIMIT $2::int) h

@@ -125,7 +125,7 @@ enum verify_step leader_verify_step(const struct live_attempt *a)
     if (a->p.failed_as != CAUSE_NONE) {
         return VERIFY_STEP_EXAMINE;
     }
-    if (a->stage->spec != NULL) {
+    if (a->stage->spec != NULL && !a->row.part_lost) {
         return VERIFY_STEP_LOOK;
     }
     return a->p.wanted ? VERIFY_STEP_LATER : VERIFY_STEP_LEAVE;
@@ -170,7 +170,9 @@ bool leader_attempt_reread_due(const struct leader_state *s, const struct live_a
                                int64_t boot_us)
 {
     const struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
-    return a->reread && !a->recording && parking_may(s, &who, boot_us);
+    const struct parking_subject part = PARKING_PART(a->row.campaign_id, a->row.task_id);
+    bool back = a->row.part_lost && parking_may(s, &part, boot_us);
+    return (a->reread || back) && !a->recording && parking_may(s, &who, boot_us);
 }
 
 bool leader_attempt_records(const struct protocol_effect *e)

@@ -45,7 +45,7 @@ struct fact leader_create_fact(struct str request, bool rate_allows, bool lease_
 enum verify_step {
     VERIFY_STEP_EXAMINE, /* it failed and says nothing: its log is read */
     VERIFY_STEP_LOOK,
-    VERIFY_STEP_LATER, /* without a readable spec nobody knows where it is */
+    VERIFY_STEP_LATER, /* without a readable spec or its part's input nobody knows where it is */
     VERIFY_STEP_LEAVE, /* nor does anybody want it: it ends unseen */
 };
 enum verify_step leader_verify_step(const struct live_attempt *a);
@@ -62,7 +62,8 @@ bool leader_attempt_unwant(struct leader_state *s, struct live_attempt *a, int64
  * campaign that goes on is, unless its row says otherwise. But a job that nobody has seen is not
  * started when the file system that it would mount goes or has gone: its part is given back. */
 void leader_attempt_weigh(struct leader_state *s, struct live_attempt *a);
-/* Is its row read again now? Once no record of it waits, and when its pause is over. */
+/* Is its row read again now? Once no record of it waits, and when its pause is over; that of one
+ * whose part is lost, to see whether it is back. */
 bool leader_attempt_reread_due(const struct leader_state *s, const struct live_attempt *a,
                                int64_t boot_us);
 /* An effect that must be recorded: the attempt moved, its task ends, its slots are free, or a

@@ -416,6 +416,9 @@ void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc
     if (written) {
         task_counts_move(lc, ls, w->from, w->to, (int64_t)moved);
         s->look_at_db = true;
+        if (moved < w->n) { /* rows are gone, or not as they should be: the next look tells */
+            rows_queue_anew(lc);
+        }
     } else {
         ready_queue_push_many(w->from == TASK_HELD ? ls->held : ls->ready, w->tasks, w->n);
     }

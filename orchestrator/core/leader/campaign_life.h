@@ -53,7 +53,8 @@ struct campaign_life_cancel {
 /* Takes them out of the queues; campaign_life_apply_cancel returns those that were not written. */
 bool campaign_life_plan_cancel(const struct leader_state *s, struct live_campaign *lc, size_t max,
                                struct campaign_life_cancel *ret);
-/* `moved` of them were in state `from` and will not run. Not written: they stay as they were. */
+/* `moved` of them were in state `from` and will not run. Not written: they stay as they were. Fewer
+ * than all: the campaign's parts are read again, and people are told of those without a row. */
 void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc,
                                 const struct campaign_life_cancel *w, bool written, size_t moved);
 

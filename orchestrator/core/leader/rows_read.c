@@ -52,6 +52,31 @@ void rows_new_campaign(struct live_campaign *lc)
     default_warn(lc);
 }
 
+bool rows_fit_spec(const struct spec *spec, const struct stage_row *rows, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (spec_stage_find(spec, rows[i].name) < 0) {
+            return err_set(err, ERR_DATABASE,
+                           "stage %lld is named '%s', which no stage of its "
+                           "campaign's file is",
+                           (long long)rows[i].id, rows[i].name);
+        }
+    }
+    return n == (size_t)spec->stages_n ||
+           err_set(err, ERR_DATABASE, "%zu stages have rows, and its campaign's file has %d", n,
+                   spec->stages_n);
+}
+
+void rows_name_stages(struct live_campaign *lc, const struct stage_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct live_stage *ls = leader_state_stage(lc, rows[i].id);
+        if (ls != NULL) {
+            memcpy(ls->row.name, rows[i].name, sizeof ls->row.name);
+        }
+    }
+}
+
 void rows_set_spec(struct live_campaign *lc, struct spec *spec)
 {
     lc->spec = spec;
@@ -80,6 +105,16 @@ void rows_take_parts(struct live_stage *ls, int64_t tasks)
 bool rows_unloaded(const struct live_stage *ls)
 {
     return ls->loaded < ls->row.taken && rows_stage_is_read(ls);
+}
+
+bool rows_parts_fit(const struct live_stage *ls, size_t n, struct err *err)
+{
+    int64_t wait = ls->row.counts[TASK_WAITING] + ls->row.counts[TASK_HELD];
+    return ls->loaded > 0 || wait == (int64_t)n ||
+           err_set(err, ERR_DATABASE,
+                   "%lld parts of stage %lld wait by its counters, and %zu have "
+                   "such rows",
+                   (long long)wait, (long long)ls->row.id, n);
 }
 
 enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row,
@@ -153,8 +188,7 @@ bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc,
            parking_may(s, &who, boot_us);
 }
 
-/* Parts were queued without knowing whether they are to be checked first. Nothing has started. */
-static void queue_anew(struct live_campaign *lc)
+void rows_queue_anew(struct live_campaign *lc)
 {
     for (int k = 0; k < lc->stages_n; k++) {
         struct live_stage *ls = &lc->stages[k];
@@ -182,9 +216,16 @@ bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken
         rows_set_spec(lc, NULL);
         return false;
     }
-    queue_anew(lc);
+    rows_queue_anew(lc);
     s->decide = true;
     return true;
+}
+
+bool rows_attempt_placed(struct live_campaign *lc, const struct attempt_row *row, struct err *err)
+{
+    return leader_state_stage(lc, row->stage_id) != NULL ||
+           err_set(err, ERR_DATABASE, "stage %lld of job %s is none of campaign %lld",
+                   (long long)row->stage_id, row->name.s, (long long)lc->row.id);
 }
 
 void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *now)

@@ -12,6 +12,13 @@ bool rows_stage_is_read(const struct live_stage *ls);
 void rows_new_stage(struct live_campaign *lc, struct live_stage *ls, const struct stage_row *row);
 /* A campaign that enters memory, after its stages. */
 void rows_new_campaign(struct live_campaign *lc);
+/* Is each stage that has rows one of the spec, and the other way round? Names are what ties them: a
+ * stage without its part of the spec would have no needs, no gate and no end. Else *err says why,
+ * and the spec counts as unreadable. */
+bool rows_fit_spec(const struct spec *spec, const struct stage_row *rows, size_t n,
+                   struct err *err) MUST_CHECK;
+/* The names of a campaign's stages as their rows have them now, before its spec is set again. */
+void rows_name_stages(struct live_campaign *lc, const struct stage_row *rows, size_t n);
 /* The spec of a campaign in memory was read again. NULL: it cannot be read; its jobs are looked
  * after and nothing starts. */
 void rows_set_spec(struct live_campaign *lc, struct spec *spec);
@@ -21,6 +28,9 @@ bool rows_new_parts(const struct live_stage *ls, int64_t tasks);
 void rows_take_parts(struct live_stage *ls, int64_t tasks);
 /* Are parts counted that no queue has yet? */
 bool rows_unloaded(const struct live_stage *ls);
+/* All parts of a stage that wait were read, `n` of them: as many as its counters say? What is
+ * missing would be waited for without anybody being told. Else *err says why. */
+bool rows_parts_fit(const struct live_stage *ls, size_t n, struct err *err) MUST_CHECK;
 enum rows_queue { ROWS_NO_QUEUE, ROWS_READY, ROWS_UNCHECKED, ROWS_HELD };
 /* Where a task waits; *ret is its entry. ROWS_NO_QUEUE: it does not. */
 enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row,
@@ -53,6 +63,12 @@ bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc,
  * their breakers count the attempts under way again. taken: its transaction. True: the campaign
  * goes on, and its parts are read again at the next look; else it stays without a spec. */
 bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken);
+/* Is the stage of an attempt one of its campaign? Else *err says why. */
+bool rows_attempt_placed(struct live_campaign *lc, const struct attempt_row *row,
+                         struct err *err) MUST_CHECK;
+/* Its queues are not what its rows say, or are not known to be: they are read again at the next
+ * look. */
+void rows_queue_anew(struct live_campaign *lc);
 /* What people want of it may have changed. Columns that only the leader writes stay as they are. */
 void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *now);
 void rows_refresh_stage(struct live_stage *ls, const struct stage_row *now);

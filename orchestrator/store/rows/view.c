@@ -85,6 +85,10 @@ static bool read_stage(const PGresult *r, int i, struct stage_row *st, struct er
     st->campaign_id = row_i64(r, i, 1);
     st->seq = row_int(r, i, 2);
     row_text_into(r, i, 3, st->name, sizeof st->name);
+    if (row_null(r, i, 4) || row_null(r, i, 5)) {
+        return err_set(err, ERR_DATABASE, "stage %lld has lost the row of its %s",
+                       (long long)st->id, row_null(r, i, 4) ? "counters" : "input");
+    }
     st->state = stage_state_parse(row_text(r, i, 4));
     if (st->state == STAGE_STATE_COUNT) {
         return unknown_name(err, "stage state", row_text(r, i, 4));
@@ -177,6 +181,7 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->stop_cause = (enum cause)row_int(r, i, 34);
     a->created_us = row_time(r, i, 35);
     a->failed_as = (enum cause)row_int(r, i, 36);
+    a->part_lost = row_bool(r, i, 37);
 }
 
 bool view_attempts(struct store *s, int64_t campaign_id, int64_t attempt_id,

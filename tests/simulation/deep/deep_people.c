@@ -486,6 +486,7 @@ static void care(struct campaign *c)
     }
     if (ok && c->open_stage && c->prods == 1) {
         ok = add_parts(c, true, &err);
+        c->prods -= !ok && poison_keeps(c); /* its stage may have another name: again, later */
     }
     trace("people care for c-%lld%s%s", (long long)c->id, ok ? "" : ": ", ok ? "" : err.message);
 }

@@ -14,11 +14,13 @@
 #define LEADERLESS_LOOKS 6
 #define LEFT_MAX_US      (60 * HOUR) /* of the calm: by then everybody else has ended */
 #define ENDED            "('succeeded', 'failed', 'cancelled')"
+#define STAGE_ENDED      "('succeeded', 'failed', 'skipped', 'cancelled')"
 
 enum poison_of {
     ONE_ROW,
     ITS_CAMPAIGN, /* which no new leader can read: its jobs are not looked after */
-    ITS_SUMS      /* which cannot be judged meanwhile */
+    ITS_SUMS,     /* which cannot be judged meanwhile */
+    BOTH
 };
 
 /* pick: which row of campaign $1, and the value that is kept of it; $2 draws among several. harm
@@ -60,8 +62,8 @@ static const struct poison_row {
      ITS_CAMPAIGN,
      true,
      "SELECT i.stage_id, i.tasks::text FROM stage_input i JOIN stage_run s ON s.stage_id = "
-     "i.stage_id WHERE i.campaign_id = $1 AND i.closed AND i.tasks < 1000 AND s.state NOT IN "
-     "('succeeded', 'failed', 'skipped', 'cancelled') ORDER BY md5(i.stage_id || $2::text) LIMIT 1",
+     "i.stage_id WHERE i.campaign_id = $1 AND i.closed AND i.tasks < 1000 AND s.state NOT "
+     "IN " STAGE_ENDED " ORDER BY md5(i.stage_id || $2::text) LIMIT 1",
      "UPDATE stage_input SET tasks = $2::text::bigint WHERE stage_id = $1",
      "UPDATE stage_input SET tasks = $2::text::bigint WHERE stage_id = $1",
      {"9223372036854775807", "9223372036854775800", "4000000000"}},
@@ -127,6 +129,70 @@ static const struct poison_row {
      "request IS NOT NULL ORDER BY state, md5(id || $2::text) LIMIT 1",
      "UPDATE attempt SET request = NULL WHERE id = $1 AND state < 8 AND $2::text = ''",
      "UPDATE attempt SET request = decode($2::text, 'hex') WHERE id = $1 AND state < 8",
+     {"", "", ""}},
+    {"the name of a stage",
+     ONE_ROW,
+     true,
+     "SELECT s.id, s.name FROM stage s JOIN stage_run r ON r.stage_id = s.id WHERE s.campaign_id = "
+     "$1 AND r.state NOT IN " STAGE_ENDED " ORDER BY md5(s.id || $2::text) LIMIT 1",
+     "UPDATE stage SET name = $2::text WHERE id = $1",
+     "UPDATE stage SET name = $2::text WHERE id = $1",
+     {"", "cosmic", "cosmic"}},
+    {"the kind of a stage",
+     ONE_ROW,
+     true,
+     "SELECT id, kind FROM stage WHERE campaign_id = $1 ORDER BY md5(id || $2::text) LIMIT 1",
+     "UPDATE stage SET kind = $2::text WHERE id = $1",
+     "UPDATE stage SET kind = $2::text WHERE id = $1",
+     {"jobs", "lustre", "endpoint"}},
+    {"the place of a stage",
+     ONE_ROW,
+     true,
+     "SELECT id, seq::text FROM stage WHERE campaign_id = $1 ORDER BY md5(id || $2::text) LIMIT 1",
+     "UPDATE stage SET seq = $2::text::int WHERE id = $1",
+     "UPDATE stage SET seq = $2::text::int WHERE id = $1",
+     {"2147483647", "1000000", "2147483647"}},
+    {"the row of a stage's input",
+     ITS_CAMPAIGN,
+     true,
+     "SELECT i.stage_id, row_to_json(i)::text FROM stage_input i JOIN stage_run r ON r.stage_id = "
+     "i.stage_id WHERE i.campaign_id = $1 AND i.closed AND r.state NOT IN " STAGE_ENDED
+     " ORDER BY md5(i.stage_id || $2::text) LIMIT 1",
+     "DELETE FROM stage_input WHERE stage_id = $1 AND $2::text = ''",
+     "INSERT INTO stage_input SELECT * FROM json_populate_record(NULL::stage_input, "
+     "$2::text::json) WHERE $1 > 0",
+     {"", "", ""}},
+    /* Its sums are counted again when it is put back. */
+    {"the counters of a stage",
+     BOTH,
+     true,
+     "SELECT stage_id, row_to_json(r)::text FROM stage_run r WHERE campaign_id = $1 AND state NOT "
+     "IN " STAGE_ENDED " ORDER BY md5(stage_id || $2::text) LIMIT 1",
+     "DELETE FROM stage_run WHERE stage_id = $1 AND $2::text = ''",
+     "INSERT INTO stage_run SELECT * FROM json_populate_record(NULL::stage_run, ($2::text::jsonb "
+     "|| (SELECT jsonb_build_object('waiting', count(*) FILTER (WHERE state = 0), 'active', "
+     "count(*) FILTER (WHERE state = 1), 'held', count(*) FILTER (WHERE state = 2), 'done', "
+     "count(*) FILTER (WHERE state = 3), 'failed', count(*) FILTER (WHERE state = 4), 'skipped', "
+     "count(*) FILTER (WHERE state = 5), 'cancelled', count(*) FILTER (WHERE state = 6)) FROM "
+     "task_run WHERE stage_id = $1 AND seq < ($2::text::jsonb->>'taken')::bigint))::json)",
+     {"", "", ""}},
+    {"the row of a waiting part",
+     ITS_SUMS,
+     true,
+     "SELECT id, row_to_json(r)::text FROM task_run r WHERE campaign_id = $1 AND state = 0 ORDER "
+     "BY md5(id || $2::text) LIMIT 1",
+     "DELETE FROM task_run WHERE id = $1 AND state = 0 AND $2::text = ''",
+     "INSERT INTO task_run SELECT * FROM json_populate_record(NULL::task_run, $2::text::json) "
+     "WHERE $1 > 0",
+     {"", "", ""}},
+    {"the input of a part that runs",
+     ONE_ROW,
+     true,
+     "SELECT t.id, row_to_json(t)::text FROM task t JOIN task_run r ON r.campaign_id = "
+     "t.campaign_id AND r.id = t.id WHERE t.campaign_id = $1 AND r.state = 1 ORDER BY md5(t.id || "
+     "$2::text) LIMIT 1",
+     "DELETE FROM task WHERE id = $1 AND $2::text = ''",
+     "INSERT INTO task SELECT * FROM json_populate_record(NULL::task, $2::text::json) WHERE $1 > 0",
      {"", "", ""}},
 };
 
@@ -286,7 +352,7 @@ static bool spoils(int64_t campaign_id, enum poison_of least, enum poison_of mos
 
 bool poison_keeps(const struct campaign *c)
 {
-    return spoils(c->id, ONE_ROW, ITS_SUMS) || figures_keep(c->id) || locks_keep(c->id);
+    return spoils(c->id, ONE_ROW, BOTH) || figures_keep(c->id) || locks_keep(c->id);
 }
 
 bool poison_kept(const struct campaign *c)
@@ -302,7 +368,7 @@ bool poison_kept(const struct campaign *c)
 
 bool poison_spoils(int64_t campaign_id)
 {
-    return spoils(campaign_id, ITS_SUMS, ITS_SUMS) || figures_spoil(campaign_id);
+    return spoils(campaign_id, ITS_SUMS, BOTH) || figures_spoil(campaign_id);
 }
 
 static bool has_ended(const struct campaign *c)
@@ -335,10 +401,10 @@ static bool holds(const struct job *j)
 /* Its jobs are looked after although nothing starts: ended ones have given their slots back. */
 static bool is_looked_after(const struct campaign *c)
 {
+    bool unread = spoils(c->id, ITS_CAMPAIGN, ITS_CAMPAIGN) || spoils(c->id, BOTH, BOTH);
     for (size_t i = 0; i < deep->jobs_n; i++) {
         const struct job *j = &deep->jobs[i];
-        if (j->campaign_id == c->id && !j->foreign &&
-            (!j->over || (holds(j) && !spoils(c->id, ITS_CAMPAIGN, ITS_CAMPAIGN)))) {
+        if (j->campaign_id == c->id && !j->foreign && (!j->over || (holds(j) && !unread))) {
             return false;
         }
     }

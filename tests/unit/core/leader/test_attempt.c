@@ -382,6 +382,26 @@ static void test_attempt__an_output_without_a_spec(void **state)
     leader_world_done(&w);
 }
 
+/* The row of its part is gone: its output is looked at when people have put that back. */
+static void test_attempt__a_part_that_is_lost(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    const struct parking_subject part = PARKING_PART(7, 1001);
+    assert_false(leader_attempt_reread_due(&w.s, a, BOOT));
+    a->row.part_lost = true;
+    (void)parking_failed(&w.s, &part, TX_REFUSED, BOOT);
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LATER);
+    assert_false(leader_attempt_waits(&w.s, a, BOOT)); /* its job is looked after */
+    assert_false(leader_attempt_reread_due(&w.s, a, BOOT));
+    assert_true(leader_attempt_reread_due(&w.s, a, BOOT + 9999 * SEC));
+    a->p.wanted = false;
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LEAVE);
+    leader_world_done(&w);
+}
+
 static void test_attempt__nobody_wants_it_any_more(void **state)
 {
     (void)state;
@@ -475,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_attempt__no_create_of_what_was_adopted),
         cmocka_unit_test(test_attempt__what_is_parked_neither_acts_nor_hears),
         cmocka_unit_test(test_attempt__an_output_without_a_spec),
+        cmocka_unit_test(test_attempt__a_part_that_is_lost),
         cmocka_unit_test(test_attempt__nobody_wants_it_any_more),
         cmocka_unit_test(test_attempt__no_job_starts_on_a_file_system_that_goes),
         cmocka_unit_test(test_attempt__times_of_the_protocol),

@@ -430,6 +430,53 @@ static void test_rows_read__figures_that_nobody_writes(void **state)
     life_world_done(&l);
 }
 
+/* Somebody has changed the name of a stage, or rows of it are gone. */
+static void test_rows_read__stages_that_the_spec_does_not_have(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct err err = ERR_INIT;
+    struct spec_stage stages[] = {{.name = "s0"}, {.name = "s1"}};
+    struct spec spec = {.stages = {&stages[0], &stages[1]}, .stages_n = 2};
+    life_world_init(&l, 2);
+    struct stage_row rows[] = {l.st[0].row, l.st[1].row};
+    assert_true(rows_fit_spec(&spec, rows, 2, &err));
+    assert_false(rows_fit_spec(&spec, rows, 1, &err));
+    assert_non_null(strstr(err.message, "1 stages have rows"));
+    (void)snprintf(rows[1].name, sizeof rows[1].name, "cosmic");
+    err = (struct err)ERR_INIT;
+    assert_false(rows_fit_spec(&spec, rows, 2, &err));
+    assert_non_null(strstr(err.message, "stage 91 is named 'cosmic'"));
+    rows[1].id = 7; /* not in memory: left alone */
+    rows_name_stages(l.lc, rows, 2);
+    assert_string_equal(l.st[1].row.name, "s1");
+    rows[1].id = 91;
+    rows_name_stages(l.lc, rows, 2);
+    assert_string_equal(l.st[1].row.name, "cosmic");
+    life_world_done(&l);
+}
+
+static void test_rows_read__parts_and_jobs_that_have_lost_their_place(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct err err = ERR_INIT;
+    life_world_init(&l, 1);
+    l.st[0].row.counts[TASK_HELD] = 3; /* beside ten that wait */
+    assert_true(rows_parts_fit(&l.st[0], 13, &err));
+    assert_false(rows_parts_fit(&l.st[0], 14, &err));
+    err = (struct err)ERR_INIT;
+    assert_false(rows_parts_fit(&l.st[0], 12, &err));
+    assert_non_null(strstr(err.message, "13 parts of stage 90 wait by its counters, and 12"));
+    l.st[0].loaded = 1; /* the others were read before */
+    assert_true(rows_parts_fit(&l.st[0], 12, &err));
+    struct attempt_row row = {.stage_id = 90};
+    assert_true(rows_attempt_placed(l.lc, &row, &err));
+    row.stage_id = 91;
+    assert_false(rows_attempt_placed(l.lc, &row, &err));
+    life_world_done(&l);
+}
+
 static void test_rows_read__instants_that_cannot_be(void **state)
 {
     (void)state;
@@ -476,6 +523,8 @@ int main(void)
         cmocka_unit_test(test_rows_read__a_look_at_a_campaign),
         cmocka_unit_test(test_rows_read__a_spec_is_read_again),
         cmocka_unit_test(test_rows_read__figures_that_nobody_writes),
+        cmocka_unit_test(test_rows_read__stages_that_the_spec_does_not_have),
+        cmocka_unit_test(test_rows_read__parts_and_jobs_that_have_lost_their_place),
         cmocka_unit_test(test_rows_read__instants_that_cannot_be),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
