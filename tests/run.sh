@@ -17,7 +17,9 @@ ln -sf /usr/bin/python3 build/path/python3
 export PATH=$PWD/build/path:$PATH PYTHONPYCACHEPREFIX=$PWD/build/pycache
 unset PYTHONDONTWRITEBYTECODE
 MAX_CPU=2  # suites that keep a core busy, while no other waits to run
-MAX_WAIT=4 # suites that mostly wait; one more at a time, up to 8, while a fifth of the machine is idle
+# Suites that mostly wait: one more at a time, up to 8, while a fifth of the machine is idle, and one fewer, down to 2, while
+# none of it is. More than it can carry make each other slower, and fail those that count seconds.
+MAX_WAIT=3
 MORE_CPU=0 # of those that keep a core busy, 1 when it is idle with all that may wait
 # A suite is some processes that wait for each other's words. On one core they cost a sixth to a third less than on two: a
 # virtual machine pays dearly for waking another core and for telling it of each change of the memory's map.
@@ -29,6 +31,7 @@ start=$SECONDS
 # Jiffies of all cores since boot: idle ones, all, and those that the host of a virtual machine gave to others ("stolen").
 jiffies() { awk '/^cpu / {print $5 + $6, $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9, $9}' /proc/stat; }
 read -r idle_at_start all_at_start stolen_at_start < <(jiffies)
+idle_before=$idle_at_start all_before=$all_at_start
 
 # suite NAME LIMIT CORE COMMAND: its output into a file, its counts into another, one line to the terminal
 suite() {
@@ -169,8 +172,11 @@ while :; do
     wait -n -p ended
     if [ "$ended" = "$tick" ]; then
         read -r idle all _ < <(jiffies)
-        if [ $((5 * (idle - ${idle_before:-$idle}))) -gt $((all - ${all_before:-$all})) ]; then
+        if [ $((5 * (idle - idle_before))) -gt $((all - all_before)) ]; then
             if [ $MAX_WAIT -lt 8 ] && next wait; then MAX_WAIT=$((MAX_WAIT + 1)); else MORE_CPU=1; fi
+        elif [ $((25 * (idle - idle_before))) -lt $((all - all_before)) ] && [ $MAX_WAIT -gt 2 ]; then
+            MAX_WAIT=$((MAX_WAIT - 1))
+            MORE_CPU=0
         fi
         idle_before=$idle all_before=$all
         balance
