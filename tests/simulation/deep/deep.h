@@ -265,7 +265,7 @@ struct world {
     bool tell, calm;
     struct rng rng_time, rng_aws, rng_people, rng_poisons, rng_listings, rng_holds, rng_late_bills,
         rng_figures, rng_locks, rng_secrets, rng_lies, rng_clocks, rng_restores, rng_outputs,
-        rng_operators, rng_crowds, rng_fault[FAULT_N];
+        rng_operators, rng_crowds, rng_lost, rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
@@ -300,7 +300,8 @@ struct world {
     int64_t verbs, verbs_refused;
     struct use_limit limits[TYPES];
     struct poison poison[POISONS_MAX];
-    bool poisons, listings, holds, late_bills, lies, clocks, restores, outputs, operators, crowds;
+    bool poisons, listings, holds, late_bills, lies, clocks, restores, outputs, operators, crowds,
+        lost;
     double output_strength;
     int64_t restores_n, restored_us, kept_us;
     int64_t epoch_ahead_us; /* of the world's wall clock */

@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 #define BAD_N            3
-#define WHOLE_N          3 /* of the rows below: what keeps a new leader from reading the whole */
+#define WHOLE_N          3  /* of the rows below: what keeps a new leader from reading the whole */
+#define FIRST_N          11 /* of them all worlds have; those behind are in worlds with lost rows */
 #define CARE_US          (10 * MINUTE)
 #define PARKED_MAX_US    (70 * MINUTE) /* a leader looks again by then, if nobody unparks */
 #define LATE_MAX         3             /* in the calm, and until so long after it began */
@@ -156,18 +157,19 @@ static const struct poison_row {
      ITS_CAMPAIGN,
      true,
      "SELECT i.stage_id, row_to_json(i)::text FROM stage_input i JOIN stage_run r ON r.stage_id = "
-     "i.stage_id WHERE i.campaign_id = $1 AND i.closed AND r.state NOT IN " STAGE_ENDED
-     " ORDER BY md5(i.stage_id || $2::text) LIMIT 1",
+     "i.stage_id WHERE i.campaign_id = $1 AND i.closed AND i.tasks < 1000 AND r.state NOT "
+     "IN " STAGE_ENDED " ORDER BY md5(i.stage_id || $2::text) LIMIT 1",
      "DELETE FROM stage_input WHERE stage_id = $1 AND $2::text = ''",
      "INSERT INTO stage_input SELECT * FROM json_populate_record(NULL::stage_input, "
      "$2::text::json) WHERE $1 > 0",
      {"", "", ""}},
-    /* Its sums are counted again when it is put back. */
+    /* Its counters are counted again when it is put back; none is taken that is spoiled already. */
     {"the counters of a stage",
      BOTH,
      true,
-     "SELECT stage_id, row_to_json(r)::text FROM stage_run r WHERE campaign_id = $1 AND state NOT "
-     "IN " STAGE_ENDED " ORDER BY md5(stage_id || $2::text) LIMIT 1",
+     "SELECT stage_id, row_to_json(r)::text FROM stage_run r WHERE campaign_id = $1 AND "
+     "run_seconds < 1000000000 AND state NOT IN " STAGE_ENDED
+     " ORDER BY md5(stage_id || $2::text) LIMIT 1",
      "DELETE FROM stage_run WHERE stage_id = $1 AND $2::text = ''",
      "INSERT INTO stage_run SELECT * FROM json_populate_record(NULL::stage_run, ($2::text::jsonb "
      "|| (SELECT jsonb_build_object('waiting', count(*) FILTER (WHERE state = 0), 'active', "
@@ -179,8 +181,8 @@ static const struct poison_row {
     {"the row of a waiting part",
      ITS_SUMS,
      true,
-     "SELECT id, row_to_json(r)::text FROM task_run r WHERE campaign_id = $1 AND state = 0 ORDER "
-     "BY md5(id || $2::text) LIMIT 1",
+     "SELECT id, row_to_json(r)::text FROM task_run r WHERE campaign_id = $1 AND state = 0 AND "
+     "attempts < 1000 ORDER BY md5(id || $2::text) LIMIT 1",
      "DELETE FROM task_run WHERE id = $1 AND state = 0 AND $2::text = ''",
      "INSERT INTO task_run SELECT * FROM json_populate_record(NULL::task_run, $2::text::json) "
      "WHERE $1 > 0",
@@ -313,7 +315,10 @@ static void strike(void *ctx, int64_t arg)
     }
     /* A pipeline that a new leader cannot read loses the most. */
     bool unread = c->pipeline && rng_chance(r, is_tried(c) ? 0.9 : 0.5);
-    size_t what = rng_below(r, unread ? WHOLE_N : ARRAY_LEN(rows));
+    size_t n = unread ? WHOLE_N : FIRST_N;
+    size_t what = deep->lost && rng_chance(&deep->rng_lost, 0.6)
+                      ? FIRST_N + rng_below(&deep->rng_lost, ARRAY_LEN(rows) - FIRST_N)
+                      : rng_below(r, n);
     /* In the calm only pipelines, whose runs are late. */
     bool room = deep->calm ? c->pipeline && deep->poisons_n < POISONS_MAX
                            : deep->poisons_n < deep->poisons_most;

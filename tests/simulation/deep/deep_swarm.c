@@ -57,7 +57,7 @@ static const struct move {
     MOVE("secrets", "secrets", 0.04, secrets), MOVE("lies", "lies", 0.1, lies),
     MOVE("clocks", "clocks", 0.1, clocks),     MOVE("restores", "restores", 0.08, restores),
     MOVE("outputs", "outputs", 0.08, outputs), MOVE("verbs", "operators", 0.08, operators),
-    MOVE("crowds", "crowds", 0.03, crowds),
+    MOVE("crowds", "crowds", 0.03, crowds),    MOVE("lost-rows", "gone", 0.35, lost),
 };
 
 static bool *has_move(struct world *w, const struct move *m)
@@ -76,6 +76,7 @@ static void moves_draw(struct world *w, uint64_t seed)
     }
     w->restores = w->restores && !w->poisons && !w->listings && !w->figures && !w->locks;
     w->holds = w->holds || w->operators;
+    w->lost = w->lost && w->poisons;
     w->lies = w->lies || (w->clocks && rng_chance(&w->rng_clocks, 0.4));
 }
 
