@@ -37,6 +37,8 @@ WHERE (price.musd_per_hour, price.source, price.read_at) IS DISTINCT FROM
     (excluded.musd_per_hour, excluded.source, excluded.read_at)
 
 -- name: price_list_age
--- Microseconds since AWS Pricing was read; -1: never.
-SELECT CASE WHEN max(read_at) IS NULL THEN -1
-    ELSE greatest(extract(epoch FROM clock_timestamp() - max(read_at)) * 1000000, 0) END::bigint FROM price_list
+-- Microseconds since AWS Pricing was read; -1: never, or only when PostgreSQL's clock was ahead of what it is now.
+SELECT CASE WHEN newest IS NULL THEN -1
+    ELSE greatest(extract(epoch FROM clock_timestamp() - newest) * 1000000, 0) END::bigint
+FROM (SELECT max(read_at) AS newest FROM price_list
+    WHERE read_at BETWEEN '1970-01-01Z' AND clock_timestamp() + interval '1 hour') n

@@ -4,6 +4,7 @@
  * leader's views are read. */
 #include "store/leader/bills.h"
 #include "store/leader/endpoints.h"
+#include "store/leader/leader.h"
 #include "store/leader/metrics.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -161,10 +162,39 @@ static void test_damage__an_endpoint_of_a_stage_without_counters_is_known(void *
     free(rows);
 }
 
+/* Prices are read again when those that are there come from a clock that was wrong, or are no
+ * instant at all: a leader that cannot tell their age would not lead. */
+static void test_damage__prices_of_no_time_are_read_again(void **state)
+{
+    static const struct {
+        const char *read_at;
+        int64_t least_us, most_us;
+    } rows[] = {{"'infinity'", -1, -1},
+                {"now() + interval '3 years'", -1, -1},
+                {"'-infinity'", -1, -1},
+                {"now() + interval '1 minute'", 0, 0},
+                {"now() - interval '1 hour'", 3600 * USEC_PER_SEC, 7200 * USEC_PER_SEC}};
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int64_t age_us = 77;
+        pg_sql(w->db,
+               "DELETE FROM price_list; INSERT INTO price_list (instance_type, musd, read_at) "
+               "VALUES ('ml.m5.large', 115000, %s)",
+               rows[i].read_at);
+        begin(w);
+        pg_good(store_price_list_age(w->s, &age_us, &err), &err);
+        commit(w);
+        assert_in_range(age_us + 1, rows[i].least_us + 1, rows[i].most_us + 1);
+    }
+}
+
 int main(void)
 {
     pg_fixture_start();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_damage__prices_of_no_time_are_read_again, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_damage__endless_inputs_stop_no_operation, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_damage__endless_costs_stop_no_takeover, set_up,
