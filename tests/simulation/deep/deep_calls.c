@@ -386,8 +386,12 @@ static void connect_call(void *ctx, UNUSED int64_t arg)
 struct sagemaker_call *call_new(struct aws_client *c, enum call_kind kind, void *ctx)
 {
     struct sagemaker_call *k = world_alloc(sizeof *k);
-    *k = (struct sagemaker_call){
-        .kind = kind, .client = c, .p = c->p, .life = c->p->life, .ctx = ctx, .next = c->open};
+    k->kind = kind; /* the rest, much of which no call touches, is zero: new memory */
+    k->client = c;
+    k->p = c->p;
+    k->life = c->p->life;
+    k->ctx = ctx;
+    k->next = c->open;
     c->open = k;
     event_at(deep->now_us + between(&deep->rng_aws, 500, 20000), connect_call, k, 0);
     return k;

@@ -56,17 +56,18 @@ struct sagemaker_call {
     usec_t date;             /* of the answer; 0: it has none */
     struct list_asked list;
     int64_t seconds, range_from, range_to;
-    struct s3_uri uri;
     char *page_after, *page_token;
     /* the answer */
     bool failed, flag, not_found;
-    struct aws_failure failure;
-    char arn[257];
-    struct job_description job;
     struct job_summary *jobs;
     size_t jobs_n;
     struct quota_reading reading;
+    /* large, and last: most calls touch few of these pages */
+    struct aws_failure failure;
+    struct s3_uri uri;
+    char arn[257];
     struct s3_result s3;
+    struct job_description job;
 };
 
 struct sagemaker_call *call_new(struct aws_client *c, enum call_kind kind, void *ctx);

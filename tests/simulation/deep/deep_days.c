@@ -44,7 +44,7 @@ static struct memory_piece *piece_new(size_t n)
 {
     size_t size = MAX((size_t)PIECE, n + sizeof(struct memory_piece) + 16);
     struct memory_piece *p =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (p == MAP_FAILED) {
         deep_die("out of memory");
     }
