@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "tests/kit/hostile.h"
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ static void on_reply(void *ctx, const struct aws_reply *r)
 
 static void run_until(const int *n, int want)
 {
-    int64_t deadline_us = clock_mono_us() + 20 * USEC_PER_SEC;
+    int64_t deadline_us = clock_mono_us() + 60 * USEC_PER_SEC;
     while (*n < want) {
         assert_true(clock_mono_us() < deadline_us);
         loop_run_once(l, 200 * USEC_PER_MSEC);
@@ -474,9 +475,10 @@ static void test_creds__are_read_again_after_a_refusal(void **state)
     json_call("/newkey", &g);
     assert_int_equal(g.outcome, AWS_CREDENTIALS);
     use_keys("AKIDNEW", "another-secret", "");
-    int64_t deadline_us = clock_mono_us() + 10 * USEC_PER_SEC;
+    int64_t deadline_us = clock_mono_us() + 60 * USEC_PER_SEC;
     do { /* at most once a second */
         assert_true(clock_mono_us() < deadline_us);
+        (void)poll(NULL, 0, 10);
         json_call("/newkey", &g);
     } while (g.outcome == AWS_CREDENTIALS);
     assert_int_equal(g.outcome, AWS_OK);
