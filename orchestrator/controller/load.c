@@ -31,6 +31,7 @@
 #include "resource_sweep.h"
 #include "shell.h"
 #include "skip_done.h"
+#include "store/leader/scheduler.h"
 #include "strays.h"
 #include "task_load.h"
 #include <stdio.h>
@@ -477,8 +478,12 @@ static bool load_slots(struct controller *c, struct err *err)
 {
     AUTO_FREE struct slots_row *rows = NULL;
     size_t n = 0;
-    if (!view_slots(c->store, &rows, &n, err)) {
+    int64_t raised = 0;
+    if (!store_slots_correct(c->store, &raised, err) || !view_slots(c->store, &rows, &n, err)) {
         return false;
+    }
+    if (raised > 0) {
+        log_event(LOG_WARN, "slots_corrected", LF_I("types", raised));
     }
     rows_slots(&c->state, rows, n, clock_wall_us());
     return true;

@@ -33,6 +33,25 @@ WITH gone AS (DELETE FROM account_quota WHERE kind = $1::text AND $2::bigint IS 
 INSERT INTO account_quota (kind, limit_n) SELECT $1::text, $2::bigint WHERE $2::bigint IS NOT NULL
 ON CONFLICT (kind) DO UPDATE SET limit_n = excluded.limit_n, read_at = clock_timestamp()
 
+-- name: slots_correct
+-- A type's row says at least what attempts, strays and idle pools hold: one that is gone or says less is somebody's mistake. It
+-- would count as free what is not, and none of it could be given back. Figures that no job has are left out. Indexes attempt_open,
+-- stray_open, pool_open.
+WITH holds (instance_type, market, held, idle) AS (
+    SELECT instance_type, market, instances, 0 FROM attempt WHERE state < 8 AND holds
+    UNION ALL SELECT instance_type, market, instances, 0 FROM stray WHERE holds
+    UNION ALL SELECT a.instance_type, a.market, 0, a.instances FROM pool p JOIN attempt a ON a.id = p.attempt_id
+        WHERE p.ended_at IS NULL AND p.state = 'available' AND p.taken_by IS NULL),
+sums AS (
+    SELECT instance_type, market, sum(held)::bigint AS held, sum(idle)::bigint AS idle FROM holds
+    WHERE held + idle BETWEEN 1 AND 1000000 AND market IN ('on_demand', 'spot') GROUP BY instance_type, market)
+INSERT INTO slots (instance_type, market, held, warm_idle)
+SELECT instance_type, market, held, idle FROM sums n
+WHERE NOT EXISTS (SELECT FROM slots s WHERE s.instance_type = n.instance_type AND s.market = n.market
+                  AND s.held >= n.held AND s.warm_idle >= n.idle)
+ON CONFLICT (instance_type, market) DO UPDATE SET held = greatest(slots.held, excluded.held),
+    warm_idle = greatest(slots.warm_idle, excluded.warm_idle)
+
 -- name: slots_learned
 -- Foreign use as learned from a refusal, an accepted job or the passing of time.
 -- $1 instance type text, $2 market text, $3 others' instances bigint, $4 since bigint, $5 limit a refusal named bigint

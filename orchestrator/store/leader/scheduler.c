@@ -150,6 +150,13 @@ bool store_promise_drop(struct store *s, int64_t stage_id, struct err *err)
     return store_run(s, QUERY(PROMISE_DROP), &p, NULL, err);
 }
 
+bool store_slots_correct(struct store *s, int64_t *ret_n, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    return store_run(s, QUERY(SLOTS_CORRECT), &p, ret_n, err);
+}
+
 bool store_slots_learned(struct store *s, const char *instance_type, enum market market,
                          int64_t foreign, usec_t foreign_us, int64_t refused_limit, struct err *err)
 {

@@ -43,6 +43,9 @@ bool store_pool_swap(struct store *s, int64_t pool_id, int64_t other_id,
 /* End a pool. ERR_CONFLICT when it is no longer available or its account differs. */
 bool store_pool_end(struct store *s, const struct pool_end *e, struct err *err) MUST_CHECK;
 
+/* Raise rows of slots that are gone or say less than what attempts, strays and idle pools hold.
+ * ret_n: how many. */
+bool store_slots_correct(struct store *s, int64_t *ret_n, struct err *err) MUST_CHECK;
 /* Store what was learned about the slots of a type: use by others and the limit at which AWS
  * refused. */
 bool store_slots_learned(struct store *s, const char *instance_type, enum market market,

@@ -516,6 +516,7 @@ void figures_end(void);
 bool figures_keep(int64_t campaign_id); /* a row of it, or that all share; 0: of anyone */
 bool figures_kept(int64_t campaign_id); /* or until lately */
 bool figures_spoil(int64_t campaign_id);
+bool figures_of_lease(void);
 void secrets_environment(struct buf *b);           /* of a stage, in its campaign's file */
 void secrets_in_reason(char *reason, size_t size); /* of a job that failed, as AWS' side tells it */
 void secrets_start(void);
@@ -588,8 +589,7 @@ void __wrap_s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_key
                     void *ctx);
 void __wrap_s3_list_page(struct aws_client *c, const struct s3_uri *u, const char *after,
                          const char *token, s3_cb cb, void *ctx);
-/* Zeroed, for what AWS and its calls need; outside of malloc's sums. It is never freed, but for
- * what is hours old in a month of operation. */
+/* Zeroed; outside of malloc's sums. Freed is only what is hours old in a month of operation. */
 void *world_alloc(size_t n);
 /* A month of operation: sets what a seed draws, days > 0. */
 void days_draw(struct world *w);

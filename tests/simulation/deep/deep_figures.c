@@ -13,6 +13,7 @@
 #define LEADERLESS_LOOKS 6
 #define LEFT_MAX_US      (60 * HOUR) /* of the calm: by then everybody else has ended */
 #define LATELY_US        (70 * MINUTE)
+#define TAKEOVER_TRIES   1800 /* seconds: people start droverd anew no more often */
 #define MOST             "9223372036854775807"
 #define NEARLY           "9223372036854770000"
 #define LEAST            "-9223372036854775808"
@@ -22,7 +23,8 @@
 
 enum figure_kind {
     WRITTEN, /* becomes as it was, unless droverd has written it since */
-    SUMMED   /* droverd adds to it meanwhile: the difference is taken away */
+    SUMMED,  /* droverd adds to it meanwhile: the difference is taken away */
+    LOWERED, /* a droverd that takes over counts it anew; NULL: the whole row is gone */
 };
 enum figure_flags {
     SPOILS = 1, /* its sums cannot be judged meanwhile */
@@ -62,13 +64,15 @@ static const struct figure_row {
 } rows[] = {
     {&slots, "held", "bigint", "true", SUMMED, SPOILS, {MOST, NEARLY}},
     {&slots, "warm_idle", "bigint", "true", SUMMED, SPOILS, {MOST, NEARLY}},
+    {&slots, "held", "bigint", "held > 0", LOWERED, SPOILS, {"0", NULL}},
+    {&slots, "warm_idle", "bigint", "warm_idle > 0", LOWERED, SPOILS, {"0", NULL}},
     {&slots, "foreign_n", "bigint", "true", WRITTEN, 0, {MOST, NEARLY}},
     {&slots, "foreign_us", "bigint", "true", WRITTEN, 0, {MOST}},
     {&slots, "refused_limit", "bigint", "true", WRITTEN, 0, {MOST, "0"}},
     {&quota, "limit_n", "bigint", "true", WRITTEN, 0, {MOST, "0"}},
     {&account_quota, "limit_n", "bigint", "true", WRITTEN, 0, {MOST, "0"}},
     {&price, "musd_per_hour", "bigint", "true", WRITTEN, 0, {MOST, NEARLY}},
-    {&slot_limit, "limit_n", "bigint", "true", WRITTEN, 0, {MOST}},
+    {&slot_limit, "limit_n", "bigint", "true", WRITTEN, SPOILS, {MOST}},
     {&setting, "value", "bigint", "true", WRITTEN, 0, {MOST}},
     {&project, "parts_limit", "int", "name <> 'default'", WRITTEN, 0, {INT_MOST}},
     {&project, "weight", "int", "name <> 'default'", WRITTEN, 0, {"10000", "1"}},
@@ -203,6 +207,10 @@ static bool put_back(const struct figure *x)
 {
     const struct figure_row *f = &rows[x->what];
     AUTO_RESULT PGresult *r = NULL;
+    if (f->kind == LOWERED) { /* by the next takeover */
+        return sql_i64(1, "SELECT count(*) FROM check_counters() WHERE what LIKE 'slots.%%' AND "
+                          "kept < counted") == 0;
+    }
     if (f->kind == SUMMED) {
         return say(x->ref, x->kept, &r,
                    "UPDATE %s SET %s = (%s::numeric - %s + $2::text::numeric)::%s WHERE (%s)::text "
@@ -240,6 +248,9 @@ static void mend(void *ctx, int64_t arg)
         return;
     }
     if (deep->now_us < deep->db_down_until_us || !put_back(x)) {
+        if (f->kind == LOWERED && arg++ % TAKEOVER_TRIES == 0) {
+            kill_leader();
+        }
         event_at(MAX(deep->now_us, deep->db_down_until_us) + SEC, mend, x, arg);
         return;
     }
@@ -281,7 +292,7 @@ static void spoil(size_t what)
     char draw[24];
     size_t n = 1;
     (void)snprintf(draw, sizeof draw, "%lld", (long long)between(r, 0, 1000000));
-    while (n < BAD_N && f->bad[n] != NULL) {
+    while (n < BAD_N && (f->bad[n] != NULL || (f->kind == LOWERED && n == 1))) {
         n++;
     }
     const char *bad = f->bad[rng_below(r, n)];
@@ -291,9 +302,12 @@ static void spoil(size_t what)
              f->table->key, f->column, f->table->owner != NULL ? f->table->owner : "0",
              f->table->name, f->where, f->table->key) ||
         row_count(row) == 0 || is_bad(what, row_text(row, 0, 0)) ||
-        !say(row_text(row, 0, 0), bad, &done,
-             "UPDATE %s SET %s = $2::text::%s WHERE (%s)::text = $1::text", f->table->name,
-             f->column, f->type, f->table->key)) {
+        !(bad == NULL ? say(row_text(row, 0, 0), draw, &done,
+                            "DELETE FROM %s WHERE (%s)::text = $1::text AND $2::text <> ''",
+                            f->table->name, f->table->key)
+                      : say(row_text(row, 0, 0), bad, &done,
+                            "UPDATE %s SET %s = $2::text::%s WHERE (%s)::text = $1::text",
+                            f->table->name, f->column, f->type, f->table->key))) {
         return;
     }
     *x = (struct figure){.what = what,
@@ -304,7 +318,8 @@ static void spoil(size_t what)
     deep->figures_n++;
     x->stays = (f->flags & STAYS) != 0 && rng_chance(r, 0.4);
     trace("%s.%s of %s (c-%lld) is %s now, it was %s", f->table->name, f->column, x->ref,
-          (long long)x->campaign_id, bad, x->kept != NULL ? x->kept : "null");
+          (long long)x->campaign_id, bad != NULL ? bad : "gone",
+          x->kept != NULL ? x->kept : "null");
     if (!x->stays) {
         event_at(deep->now_us + between(r, 2, deep->calm ? 180 : 90) * MINUTE, mend, x, 0);
     }
@@ -358,6 +373,16 @@ bool figures_kept(int64_t campaign_id)
 bool figures_spoil(int64_t campaign_id)
 {
     return unmended(campaign_id, SPOILS);
+}
+
+bool figures_of_lease(void)
+{
+    for (int i = 0; i < deep->figures_n; i++) {
+        if (!deep->figure[i].mended && rows[deep->figure[i].what].table == &lease) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void mend_all(void)

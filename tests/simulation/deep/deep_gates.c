@@ -177,7 +177,7 @@ static void check_read_logs(void)
         NULL);
     for (int i = 0; i < row_count(r) && deep->strength[FAULT_LOG_LATE] <= 0; i++) {
         const struct job *j = job_find(row_text(r, i, 0));
-        if (j != NULL && is_complete(j) && !j->mute &&
+        if (j != NULL && is_complete(j) && !j->mute && !figures_keep(j->campaign_id) &&
             (row_null(r, i, 1) || (int)(row_f64(r, i, 1) * 100 + 0.5) != j->cents)) {
             wrong("I21", "the last loss of %s is %d hundredths, the series has another", j->name,
                   j->cents);

@@ -227,7 +227,7 @@ void judge_job_created(struct job *j)
     int64_t held = sql_asked_i64(
         "judge_slots",
         "SELECT held + warm_idle FROM slots WHERE instance_type = $1 AND market = $2", &p);
-    if (used > held) {
+    if (used > held && !figures_spoil(0)) {
         wrong("I4", "%lld instances of %s run, our rows hold %lld", (long long)used,
               deep_types[j->type], (long long)held);
     }

@@ -2,7 +2,8 @@
  * transaction of an older epoch commits, nothing is sent to AWS after the sender's lease has ended,
  * and a droverd that slept past its lease begins nothing more. A lease is counted here from the
  * moment before its take or renewal was sent, which is never earlier than droverd counts it. Who
- * holds the lock keeps it for a whole lease: nobody takes it for frozen before. */
+ * holds the lock keeps it for a whole lease: nobody takes it for frozen before, unless somebody has
+ * written into the row how long that is. */
 #include "deep.h"
 
 void lease_asked(struct proc *p)
@@ -17,7 +18,7 @@ void lease_renewed(struct proc *p)
 
 static void taken_from(const struct proc *p)
 {
-    for (int i = 0; i < deep->procs_n && !deep->restores; i++) {
+    for (int i = 0; i < deep->procs_n && !deep->restores && !figures_of_lease(); i++) {
         const struct proc *q = &deep->procs[i];
         if (q != p && q->up && q->epoch == deep->epoch && deep->now_us < q->lease_until_us) {
             wrong("I12", "droverd %d takes droverd %d for frozen, whose lease lasts %lld s", p->id,

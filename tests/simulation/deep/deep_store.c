@@ -533,6 +533,17 @@ bool __wrap_store_pipeline(struct store *s, const struct statement *st, size_t n
     return true;
 }
 
+/* The statements of other worlds, whose texts have names of their own (deep_figures.c). */
+static void forget_statements(struct store *s)
+{
+    PQclear(PQexec(s->conn, "DEALLOCATE ALL"));
+    for (size_t i = 0; i < PREPARED_SLOTS; i++) {
+        free(s->prepared[i]);
+        s->prepared[i] = NULL;
+    }
+    s->prepared_n = 0;
+}
+
 /* One connection for all worlds of this process, as the spare ones are. */
 void store_world_open(const char *conninfo)
 {
@@ -542,6 +553,9 @@ void store_world_open(const char *conninfo)
     if (api == NULL &&
         (!__real_store_open(conninfo, STORE_API, &api, &err) || !settle(api, &err))) {
         deep_die("PostgreSQL: %s", err.message);
+    }
+    if (api->prepared_n > PREPARED_SLOTS / 4) {
+        forget_statements(api);
     }
     deep->api = api;
 }
