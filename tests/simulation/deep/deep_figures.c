@@ -24,12 +24,14 @@
 enum figure_kind {
     WRITTEN, /* becomes as it was, unless droverd has written it since */
     SUMMED,  /* droverd adds to it meanwhile: the difference is taken away */
-    LOWERED, /* a droverd that takes over counts it anew; NULL: the whole row is gone */
+    LOWERED, /* a droverd that takes over counts it anew */
 };
 enum figure_flags {
     SPOILS = 1, /* its sums cannot be judged meanwhile */
     STAYS = 2   /* it may be left until the others have ended */
 };
+
+static const char gone[] = "gone"; /* in place of a value: the whole row is deleted */
 
 /* owner: its campaign; NULL: all share it. */
 static const struct figure_table {
@@ -64,8 +66,8 @@ static const struct figure_row {
 } rows[] = {
     {&slots, "held", "bigint", "true", SUMMED, SPOILS, {MOST, NEARLY}},
     {&slots, "warm_idle", "bigint", "true", SUMMED, SPOILS, {MOST, NEARLY}},
-    {&slots, "held", "bigint", "held > 0", LOWERED, SPOILS, {"0", NULL}},
-    {&slots, "warm_idle", "bigint", "warm_idle > 0", LOWERED, SPOILS, {"0", NULL}},
+    {&slots, "held", "bigint", "held > 0", LOWERED, SPOILS, {"0", gone}},
+    {&slots, "warm_idle", "bigint", "warm_idle > 0", LOWERED, SPOILS, {"0", gone}},
     {&slots, "foreign_n", "bigint", "true", WRITTEN, 0, {MOST, NEARLY}},
     {&slots, "foreign_us", "bigint", "true", WRITTEN, 0, {MOST}},
     {&slots, "refused_limit", "bigint", "true", WRITTEN, 0, {MOST, "0"}},
@@ -292,7 +294,7 @@ static void spoil(size_t what)
     char draw[24];
     size_t n = 1;
     (void)snprintf(draw, sizeof draw, "%lld", (long long)between(r, 0, 1000000));
-    while (n < BAD_N && (f->bad[n] != NULL || (f->kind == LOWERED && n == 1))) {
+    while (n < BAD_N && f->bad[n] != NULL) {
         n++;
     }
     const char *bad = f->bad[rng_below(r, n)];
@@ -302,7 +304,7 @@ static void spoil(size_t what)
              f->table->key, f->column, f->table->owner != NULL ? f->table->owner : "0",
              f->table->name, f->where, f->table->key) ||
         row_count(row) == 0 || is_bad(what, row_text(row, 0, 0)) ||
-        !(bad == NULL ? say(row_text(row, 0, 0), draw, &done,
+        !(bad == gone ? say(row_text(row, 0, 0), bad, &done,
                             "DELETE FROM %s WHERE (%s)::text = $1::text AND $2::text <> ''",
                             f->table->name, f->table->key)
                       : say(row_text(row, 0, 0), bad, &done,
@@ -318,8 +320,7 @@ static void spoil(size_t what)
     deep->figures_n++;
     x->stays = (f->flags & STAYS) != 0 && rng_chance(r, 0.4);
     trace("%s.%s of %s (c-%lld) is %s now, it was %s", f->table->name, f->column, x->ref,
-          (long long)x->campaign_id, bad != NULL ? bad : "gone",
-          x->kept != NULL ? x->kept : "null");
+          (long long)x->campaign_id, bad, x->kept != NULL ? x->kept : "null");
     if (!x->stays) {
         event_at(deep->now_us + between(r, 2, deep->calm ? 180 : 90) * MINUTE, mend, x, 0);
     }
