@@ -3,7 +3,7 @@
  *
  *     deep [--first N] [--seeds N] [--jobs N] [--twice N] [--tell] [--dir DIR] [--until-wrong]
  *          [--cells]: which of the operation table nobody has met
- *          [--with MOVE]: only worlds that have it (deep_swarm.c names them)
+ *          [--with MOVE,...]: only worlds that have them all (deep_swarm.c names them)
  *     deep --days N --clock CLOCK_SHIFT_SO: each seed is N days of operation
  *
  * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */

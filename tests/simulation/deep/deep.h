@@ -374,7 +374,7 @@ extern void (*deep_last_words)(const char *text);
  * that is run seldom would hardly ever meet a fault that each statement meets alike. */
 enum harm query_harm(const char *name);
 void swarm_draw(struct world *w, uint64_t seed);
-bool swarm_has(uint64_t seed, const char *with); /* with: of its moves, NULL: any */
+bool swarm_has(uint64_t seed, const char *with); /* all moves of "a,b"; NULL: any world */
 bool fault(enum harm f);
 void faults_start(void);
 const char *fault_word(enum harm f);

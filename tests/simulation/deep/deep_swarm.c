@@ -80,13 +80,25 @@ static void moves_draw(struct world *w, uint64_t seed)
     w->lies = w->lies || (w->clocks && rng_chance(&w->rng_clocks, 0.4));
 }
 
+static bool has_word(struct world *w, const char *word, size_t len)
+{
+    for (size_t i = 0; i < ARRAY_LEN(moves); i++) {
+        if (strlen(moves[i].word) == len && memcmp(moves[i].word, word, len) == 0) {
+            return *has_move(w, &moves[i]);
+        }
+    }
+    return false;
+}
+
 bool swarm_has(uint64_t seed, const char *with)
 {
     struct world *w = xcalloc(1, sizeof *w);
     moves_draw(w, seed);
-    bool has = with == NULL;
-    for (size_t i = 0; i < ARRAY_LEN(moves); i++) {
-        has |= with != NULL && strcmp(with, moves[i].word) == 0 && *has_move(w, &moves[i]);
+    bool has = true;
+    for (const char *p = with; has && p != NULL && *p != '\0'; p += *p == ',') {
+        size_t len = strcspn(p, ",");
+        has = has_word(w, p, len);
+        p += len;
     }
     free(w);
     return has;

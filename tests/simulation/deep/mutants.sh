@@ -3,8 +3,8 @@
 # mutants/ changes copies of the files it names; only the objects made of those are compiled anew and
 # linked in front of the archives. The seed that found it last, which its first line names ("# seed N"),
 # runs first. When the world has changed and it finds nothing, seeds run in order until one breaks a
-# promise; a seed that only takes too long does not count. "# seed N with bad-rows" (or another move): only worlds
-# that have such are tried. ONLY=word picks some, SEEDS (500) is how
+# promise; a seed that only takes too long does not count. "# seed N with bad-rows,verbs": only worlds
+# that have both moves are tried. ONLY=word picks some, SEEDS (500) is how
 # many a patch gets at most, FIRST where they begin, JOBS how many run at once, WRITE=1 writes the
 # seeds into the patches. Prints TAP and a line of figures.
 set -u
@@ -59,7 +59,7 @@ broken() { # LOG
 play() { # NAME: the seed that found it last, then seeds in order
     local dir=$out/$1 last with
     last=$(sed -n '1s/^# seed \([0-9]*\).*/\1/p' "$here/mutants/$1.patch")
-    with=$(sed -n '1s/^# seed .* with \([a-z-]*\)$/--with \1/p' "$here/mutants/$1.patch")
+    with=$(sed -n '1s/^# seed .* with \([a-z,-]*\)$/--with \1/p' "$here/mutants/$1.patch")
     if [ -n "$last" ]; then
         "$dir/deep" --seeds 1 --first "$last" --jobs 1 --until-wrong > "$dir/log" 2>&1
         [ -n "$(broken "$dir/log")" ] && return
@@ -71,7 +71,7 @@ play() { # NAME: the seed that found it last, then seeds in order
 keep() { # NAME SAID: writes the seed into the patch
     local patch=$here/mutants/$1.patch seed with
     seed=$(sed -n 's/^not ok - deep seed \([0-9]*\).*/\1/p' <<< "$2")
-    with=$(sed -n '1s/^# seed .*\( with [a-z-]*\)$/\1/p' "$patch")
+    with=$(sed -n '1s/^# seed .*\( with [a-z,-]*\)$/\1/p' "$patch")
     sed -i '1{/^# seed /d}' "$patch" && sed -i "1i # seed $seed$with" "$patch"
 }
 
