@@ -80,9 +80,11 @@ SELECT count(*) FROM gone
 
 -- name: archive_changes
 -- What a retry changed for tasks without attempts. Ids of tasks are drawn in blocks: few others lie between. Primary
--- keys of task and task_change. $1 campaign bigint, $2 rows bigint
+-- keys of task, task_run and task_change. $1 campaign bigint, $2 rows bigint
 WITH ends AS MATERIALIZED (
-    SELECT min(id) AS first, max(id) AS last FROM task WHERE campaign_id = $1::bigint),
+    SELECT min(first) AS first, max(last) AS last FROM (
+        SELECT min(id) AS first, max(id) AS last FROM task WHERE campaign_id = $1::bigint
+        UNION ALL SELECT min(id), max(id) FROM task_run WHERE campaign_id = $1::bigint) x),
 gone AS (
     DELETE FROM task_change WHERE task_id = ANY (ARRAY(
         SELECT c.task_id FROM task_change c
@@ -92,14 +94,16 @@ gone AS (
 SELECT count(*) FROM gone
 
 -- name: archive_parts
--- Parts of a campaign without tables of its own. Primary keys. $1 campaign bigint, $2 rows bigint
+-- Parts of a campaign without tables of its own, and what is left of one that has lost a row. Primary keys.
+-- $1 campaign bigint, $2 rows bigint
 WITH page AS MATERIALIZED (
-    SELECT id FROM task_default WHERE campaign_id = $1::bigint ORDER BY id LIMIT $2::bigint),
+    (SELECT id FROM task_default WHERE campaign_id = $1::bigint ORDER BY id LIMIT $2::bigint)
+    UNION (SELECT id FROM task_run_default WHERE campaign_id = $1::bigint ORDER BY id LIMIT $2::bigint)),
 runs AS (
     DELETE FROM task_run_default WHERE campaign_id = $1::bigint AND id = ANY (ARRAY(SELECT id FROM page))),
 gone AS (
-    DELETE FROM task_default WHERE campaign_id = $1::bigint AND id = ANY (ARRAY(SELECT id FROM page)) RETURNING 1)
-SELECT count(*) FROM gone
+    DELETE FROM task_default WHERE campaign_id = $1::bigint AND id = ANY (ARRAY(SELECT id FROM page)))
+SELECT count(*) FROM page
 
 -- name: archive_tables
 -- The tables of its own. $1 campaign bigint

@@ -226,6 +226,8 @@ static void test_retention__an_archived_campaign_keeps_its_ledger_and_its_costs(
     AUTO_FREE char *counters = pg_text(w->db, "SELECT string_agg(s::text, ' ') FROM stage_run s");
     assert_true(ask(w));
     assert_false(ask(w)); /* twice is once */
+    pg_sql(w->db, "DELETE FROM task WHERE campaign_id = %lld AND seq IN (1, 11)",
+           (long long)w->c.campaign_id);
     for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
         assert_true(count(w, gone[i]) > 0);
     }

@@ -16,6 +16,8 @@
 #define LEFT_MAX_US      (60 * HOUR) /* of the calm: by then everybody else has ended */
 #define ENDED            "('succeeded', 'failed', 'cancelled')"
 #define STAGE_ENDED      "('succeeded', 'failed', 'skipped', 'cancelled')"
+/* Nobody puts back a row of what is archived. */
+#define KEPT "NOT EXISTS (SELECT FROM archive h WHERE h.campaign_id = x.campaign_id)"
 
 enum poison_of {
     ONE_ROW,
@@ -57,7 +59,8 @@ static const struct poison_row {
      "t.campaign_id AND r.id = t.id WHERE t.campaign_id = $1 AND r.state = 0 ORDER BY md5(t.id || "
      "$2::text) LIMIT 1",
      "DELETE FROM task WHERE id = $1 AND $2::text = ''",
-     "INSERT INTO task SELECT * FROM json_populate_record(NULL::task, $2::text::json) WHERE $1 > 0",
+     "INSERT INTO task SELECT * FROM json_populate_record(NULL::task, $2::text::json) AS x WHERE "
+     "$1 > 0 AND " KEPT,
      {"", "", ""}},
     {"the number of a stage's parts",
      ITS_CAMPAIGN,
@@ -184,8 +187,8 @@ static const struct poison_row {
      "SELECT id, row_to_json(r)::text FROM task_run r WHERE campaign_id = $1 AND state = 0 AND "
      "attempts < 1000 ORDER BY md5(id || $2::text) LIMIT 1",
      "DELETE FROM task_run WHERE id = $1 AND state = 0 AND $2::text = ''",
-     "INSERT INTO task_run SELECT * FROM json_populate_record(NULL::task_run, $2::text::json) "
-     "WHERE $1 > 0",
+     "INSERT INTO task_run SELECT * FROM json_populate_record(NULL::task_run, $2::text::json) AS x "
+     "WHERE $1 > 0 AND " KEPT,
      {"", "", ""}},
     {"the input of a part that runs",
      ONE_ROW,
@@ -194,7 +197,8 @@ static const struct poison_row {
      "t.campaign_id AND r.id = t.id WHERE t.campaign_id = $1 AND r.state = 1 ORDER BY md5(t.id || "
      "$2::text) LIMIT 1",
      "DELETE FROM task WHERE id = $1 AND $2::text = ''",
-     "INSERT INTO task SELECT * FROM json_populate_record(NULL::task, $2::text::json) WHERE $1 > 0",
+     "INSERT INTO task SELECT * FROM json_populate_record(NULL::task, $2::text::json) AS x WHERE "
+     "$1 > 0 AND " KEPT,
      {"", "", ""}},
 };
 
