@@ -112,9 +112,12 @@ static void draw_campaign(struct world *w, struct rng *r, int campaign, int part
     }
 }
 
-static musd_t some_cap(struct rng *r, double p, int64_t least_usd, int64_t most_usd)
+/* None in the calm, when people have lifted all: a submission may have waited for the store. */
+static musd_t some_cap(const struct world *w, struct rng *r, double p, int64_t least_usd,
+                       int64_t most_usd)
 {
-    return rng_chance(r, p) ? between(r, least_usd, most_usd) * MUSD_PER_USD : -1;
+    musd_t cap = rng_chance(r, p) ? between(r, least_usd, most_usd) * MUSD_PER_USD : -1;
+    return w->calm ? -1 : cap;
 }
 
 /* Limits and caps above campaigns, from a random stream of their own. */
@@ -126,10 +129,10 @@ static void draw_limits(struct world *w)
     for (int i = 0; i < KINDS_MAX; i++) { /* not below what a task may need */
         w->type_limit[i] = rng_chance(&r, 0.15) ? between(&r, 8, 20) : -1;
     }
-    ((struct budget *)db_row(w, T_GLOBAL, 0))->cap_musd = some_cap(&r, 0.15, 500, 50000);
+    ((struct budget *)db_row(w, T_GLOBAL, 0))->cap_musd = some_cap(w, &r, 0.15, 500, 50000);
     for (int i = 0; i < w->cfg.projects; i++) {
         ((struct budget *)db_row(w, T_PROJECT, (size_t)i))->cap_musd =
-            some_cap(&r, 0.15, 500, 50000);
+            some_cap(w, &r, 0.15, 500, 50000);
     }
 }
 
@@ -176,7 +179,7 @@ static void add_stage(struct world *w, int campaign, int stage, int k, int parts
 {
     struct rng *r = &w->rng_op;
     int task0 = (int)w->db.t[T_TASK].n;
-    musd_t per_task = some_cap(r, 0.1, 200, 2000);
+    musd_t per_task = some_cap(w, r, 0.1, 200, 2000);
     draw_tasks(w, r, parts);
     size_t id = db_add(w, T_STAGE);
     ASSERT((int)id == stage);
@@ -188,7 +191,7 @@ static void add_stage(struct world *w, int campaign, int stage, int k, int parts
                            .tasks_n = parts,
                            .state = STAGE_BLOCKED,
                            .reason = WAIT_NEW,
-                           .money = {.cap_musd = some_cap(r, 0.1, 100, 5000)},
+                           .money = {.cap_musd = some_cap(w, r, 0.1, 100, 5000)},
                            .parts_limit = rng_chance(r, 0.1) ? between(r, 1, 20) : -1};
     s->counts[TASK_WAITING] = parts;
     if (per_task >= 0) {
@@ -229,7 +232,7 @@ void op_submit(struct world *w, int campaign, int parts)
                                             .version = 1,
                                             .submitted_us = w->now_us,
                                             .at_limit = sp->at_limit,
-                                            .money = {.cap_musd = some_cap(r, 0.3, 200, 20000)}};
+                                            .money = {.cap_musd = some_cap(w, r, 0.3, 200, 20000)}};
     for (int k = 0; k < sp->stages_n; k++) {
         bool gang = w->stage[stage0 + k].instance_count > 1;
         int n = gang ? (int)between(r, 1, 3) : MAX(1, parts / sp->stages_n);
