@@ -325,6 +325,9 @@ static void marks_apply(struct app *app, struct local_job *job, usec_t now)
     if (job->run_started == 0 || job->ghost || job_has_ended(job)) {
         return;
     }
+    /* The end is read first: when it is there, the marks of all steps before it are. */
+    AUTO_JSON json_t *end = NULL;
+    bool over = mark_read(app, job, "end", &end);
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         json_t *mark = NULL;
         if (job->phase < steps[i].phase && mark_read(app, job, steps[i].kind, &mark)) {
@@ -333,8 +336,7 @@ static void marks_apply(struct app *app, struct local_job *job, usec_t now)
         }
         json_decref(mark);
     }
-    AUTO_JSON json_t *end = NULL;
-    if (mark_read(app, job, "end", &end)) {
+    if (over) {
         job_finish(app, job, end, now);
     }
 }
