@@ -6,7 +6,6 @@ unpark. Method: the real programs; the faults are made in the database by psql, 
 import os
 import re
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -257,11 +256,12 @@ def pace_beside_a_lock(s, i, lock):
 
 def case_a_lock_held_by_somebody(s):
     """No takeover, the wait reason says why, and others keep within a tenth the pace that they have undisturbed. What else runs on the machine
-    makes single runs longer: they take turns, the middle ones are compared, and there are more of them while those differ."""
+    makes runs longer and none shorter: they take turns, the shortest are compared, and there are more of them while those differ. Each lock's
+    share of a run is bounded by the waits that droverd counts."""
     before = epoch(s)
     free, beside, lost = [], [], []
     for i, lock in enumerate(("campaign", "stage_run", "task_run") * 2):
-        if i >= 3 and statistics.median(beside) <= 1.1 * statistics.median(free):
+        if i >= 3 and min(beside) <= 1.1 * min(free):
             break
         free.append(pace(s, f"alone-{i}"))
         took, share = pace_beside_a_lock(s, i, lock)
@@ -269,7 +269,7 @@ def case_a_lock_held_by_somebody(s):
         lost.append(share)
     still_leads(s, before, "no leadership was lost")
     tap.ok(max(lost) < 0.1, f"{s.what}waiting for locks took less than a tenth of the others' time: {[round(t, 3) for t in lost]}")
-    tap.ok(statistics.median(beside) <= 1.1 * statistics.median(free), f"{s.what}others keep their pace within a tenth: {[round(t, 1) for t in beside]} s beside a lock, {[round(t, 1) for t in free]} s alone")
+    tap.ok(min(beside) <= 1.1 * min(free), f"{s.what}others keep their pace within a tenth: {[round(t, 1) for t in beside]} s beside a lock, {[round(t, 1) for t in free]} s alone")
 
 
 def case_a_reader_over_midnight(s):
