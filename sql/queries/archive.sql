@@ -94,7 +94,7 @@ gone AS (
 SELECT count(*) FROM gone
 
 -- name: archive_parts
--- Parts of a campaign without tables of its own, and what is left of one that has lost a row. Primary keys.
+-- Parts of a campaign without tables of its own; a part that has lost one of its two rows goes, too. Primary keys.
 -- $1 campaign bigint, $2 rows bigint
 WITH page AS MATERIALIZED (
     (SELECT id FROM task_default WHERE campaign_id = $1::bigint ORDER BY id LIMIT $2::bigint)

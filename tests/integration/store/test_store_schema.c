@@ -1,7 +1,7 @@
 /* Aim: migrations go forward only and refuse what was edited; every named query prepares against a
  * fresh schema and has an index for the big tables; the constraints repeat the state lists of core;
- * the tables that are append-only are; check_counters() sees damage. Method: fresh databases in a
- * real cluster, the catalogue and EXPLAIN as witnesses. */
+ * no row of the ledger, audit, money or lease goes; check_counters() sees damage. Method: fresh
+ * databases in a real cluster, the catalogue and EXPLAIN as witnesses. */
 #include "queries.h"
 #include "store/pg/migrate.h"
 #include "tests/kit/pg_fixture.h"

@@ -16,7 +16,7 @@
 #define LEFT_MAX_US      (60 * HOUR) /* of the calm: by then everybody else has ended */
 #define ENDED            "('succeeded', 'failed', 'cancelled')"
 #define STAGE_ENDED      "('succeeded', 'failed', 'skipped', 'cancelled')"
-/* Nobody puts back a row of what is archived. */
+/* Nobody puts back a part of what is archived. */
 #define KEPT "NOT EXISTS (SELECT FROM archive h WHERE h.campaign_id = x.campaign_id)"
 
 enum poison_of {
