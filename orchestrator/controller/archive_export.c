@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #define ROWS         1000
-#define BYTES_MAX    ((size_t)32 * 1024 * 1024)
+#define BYTES_MAX    ((size_t)64 * 1024 * 1024) /* a manifest of 16 MiB is longer as jsonb's text */
 #define AGAIN_US     USEC_PER_SEC
 #define AGAIN_MAX_US (60 * USEC_PER_SEC)
 

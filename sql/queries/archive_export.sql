@@ -1,5 +1,6 @@
 -- An archive is written to S3 before its rows are deleted: objects of so many lines, one JSON object a line. The rows of
 -- an ended campaign do not change, so that an object written twice has the same bytes.
+-- Lines are made row by row, since a manifest may have megabytes: none is read behind the one that makes the object large.
 
 -- name: archive_export_next
 -- None: nothing is to be exported, or all is. $1 campaign bigint
@@ -7,28 +8,42 @@ SELECT export_uri, export_kind, export_after, exported FROM archive
 WHERE campaign_id = $1::bigint AND archived_at IS NULL AND export_uri <> '' AND exported_at IS NULL
 
 -- name: archive_export_attempts
--- Index attempt_campaign. $1 campaign bigint, $2 after bigint, $3 rows bigint, $4 attempt states text[], $5 causes text[]
-SELECT coalesce(string_agg(x.line || E'\n', '' ORDER BY x.id), ''), coalesce(max(x.id), 0)::bigint, count(*)
-FROM (SELECT a.id, json_build_object('attempt_id', a.id, 'stage', g.name, 'task_id', a.task_id, 'n', a.n,
-        'state', ($4::text[])[a.state + 1], 'cause', ($5::text[])[a.cause + 1], 'job_name', a.name, 'arn', a.arn,
-        'instance_type', a.instance_type, 'market', a.market, 'instances', a.instances, 'volume_gb', a.volume_gb,
-        'max_runtime_seconds', a.max_runtime_s, 'price_micro_usd_per_hour', a.price_musd_per_hour,
-        'cost_micro_usd', a.cost_musd, 'billable_seconds', a.billable_s, 'estimated', a.estimated,
-        'warm_micro_usd', a.warm_musd, 'warm_seconds', a.warm_s, 'intended_at', a.intended_at, 'created_at', a.created_at,
-        'started_at', a.started_at, 'ended_at', a.ended_at, 'reason', a.reason, 'evidence', a.evidence,
-        'manifest', a.manifest)::text AS line
-    FROM (SELECT * FROM attempt WHERE campaign_id = $1::bigint AND id > $2::bigint ORDER BY id LIMIT $3::bigint) a
-    JOIN stage g ON g.id = a.stage_id) x
+-- Index attempt_campaign. $1 campaign bigint, $2 after bigint, $3 rows bigint, $4 large enough bytes bigint, $5 attempt states
+-- text[], $6 causes text[]
+WITH RECURSIVE x (id, line, n, bytes) AS (
+    SELECT $2::bigint, '', 0::bigint, 0::bigint
+    UNION ALL
+    SELECT y.id, y.line, x.n + 1, x.bytes + octet_length(y.line)
+    FROM x CROSS JOIN LATERAL (
+        SELECT a.id, json_build_object('attempt_id', a.id, 'stage', g.name, 'task_id', a.task_id, 'n', a.n,
+            'state', ($5::text[])[a.state + 1], 'cause', ($6::text[])[a.cause + 1], 'job_name', a.name, 'arn', a.arn,
+            'instance_type', a.instance_type, 'market', a.market, 'instances', a.instances, 'volume_gb', a.volume_gb,
+            'max_runtime_seconds', a.max_runtime_s, 'price_micro_usd_per_hour', a.price_musd_per_hour,
+            'cost_micro_usd', a.cost_musd, 'billable_seconds', a.billable_s, 'estimated', a.estimated,
+            'warm_micro_usd', a.warm_musd, 'warm_seconds', a.warm_s, 'intended_at', a.intended_at, 'created_at', a.created_at,
+            'started_at', a.started_at, 'ended_at', a.ended_at, 'reason', a.reason, 'evidence', a.evidence,
+            'manifest', a.manifest)::text || E'\n' AS line
+        FROM (SELECT * FROM attempt WHERE campaign_id = $1::bigint AND id > x.id ORDER BY id LIMIT 1) a
+        JOIN stage g ON g.id = a.stage_id) y
+    WHERE x.n < $3::bigint AND x.bytes < $4::bigint)
+SELECT coalesce(string_agg(line, '' ORDER BY n), ''), max(id), max(n) FROM x
 
 -- name: archive_export_parts
--- Primary keys of task and task_run. Parameters as archive_export_attempts, with the states of tasks.
-SELECT coalesce(string_agg(x.line || E'\n', '' ORDER BY x.id), ''), coalesce(max(x.id), 0)::bigint, count(*)
-FROM (SELECT t.id, json_build_object('task_id', t.id, 'stage', g.name, 'part', t.seq, 'uri', t.uri, 'size', t.size,
-        'vars', t.vars, 'state', ($4::text[])[r.state + 1], 'cause', ($5::text[])[r.cause + 1],
-        'attempts', r.attempts)::text AS line
-    FROM (SELECT * FROM task WHERE campaign_id = $1::bigint AND id > $2::bigint ORDER BY id LIMIT $3::bigint) t
-    JOIN task_run r ON r.campaign_id = $1::bigint AND r.id = t.id
-    JOIN stage g ON g.id = t.stage_id) x
+-- Primary keys of task and task_run; a part that has lost the latter is written without a state. Parameters as
+-- archive_export_attempts, with the states of tasks.
+WITH RECURSIVE x (id, line, n, bytes) AS (
+    SELECT $2::bigint, '', 0::bigint, 0::bigint
+    UNION ALL
+    SELECT y.id, y.line, x.n + 1, x.bytes + octet_length(y.line)
+    FROM x CROSS JOIN LATERAL (
+        SELECT t.id, json_build_object('task_id', t.id, 'stage', g.name, 'part', t.seq, 'uri', t.uri, 'size', t.size,
+            'vars', t.vars, 'state', ($5::text[])[r.state + 1], 'cause', ($6::text[])[r.cause + 1],
+            'attempts', r.attempts)::text || E'\n' AS line
+        FROM (SELECT * FROM task WHERE campaign_id = $1::bigint AND id > x.id ORDER BY id LIMIT 1) t
+        JOIN stage g ON g.id = t.stage_id
+        LEFT JOIN task_run r ON r.campaign_id = $1::bigint AND r.id = t.id) y
+    WHERE x.n < $3::bigint AND x.bytes < $4::bigint)
+SELECT coalesce(string_agg(line, '' ORDER BY n), ''), max(id), max(n) FROM x
 
 -- name: archive_export_metrics
 -- The sums of each series. Index metric_series_campaign. $1 campaign bigint, $2 after bigint, $3 rows bigint

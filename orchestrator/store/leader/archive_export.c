@@ -51,6 +51,7 @@ static bool page(struct store *s, int kind, int64_t campaign_id, int64_t after, 
     param_i64(&p, n_max);
     if (kinds[kind].words != NO_WORDS) {
         bool tasks = kinds[kind].words == OF_TASKS;
+        param_i64(&p, (int64_t)ret->text.max / 4); /* rows with words may be large */
         param_words(&p, tasks ? task_word : attempt_word,
                     tasks ? (int)TASK_STATE_COUNT : (int)ATTEMPT_STATE_COUNT);
         param_words(&p, cause_word, CAUSE_COUNT);

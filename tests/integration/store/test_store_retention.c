@@ -355,6 +355,29 @@ static void test_retention__an_archive_is_written_in_objects_first(void **state)
     (void)archive(w);
 }
 
+/* A manifest may be large, and so may what a part is given: an object ends with the row that makes
+ * it large, else it fits nowhere and its archive never ends. */
+static void test_retention__large_rows_make_objects_of_fewer(void **state)
+{
+    struct world *w = *state;
+    static const int want[] = {1, 1, 2, 2, 2, 2, 4, 7, 1, 1, 1, 0}; /* lines of each object */
+    live_and_end(w);
+    pg_sql(w->db, "UPDATE attempt SET manifest = jsonb_build_object('x', repeat('y', CASE WHEN id "
+                  "<= 2 THEN 700000 ELSE 200000 END));"
+                  "UPDATE task SET vars = jsonb_build_object('x', repeat('y', 64000)) WHERE seq "
+                  "NOT BETWEEN 4 AND 10;"
+                  "DELETE FROM task_run WHERE seq = 3");
+    assert_true(ask_to(w, "s3://b/c-1/"));
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        int lines;
+        AUTO_FREE char *name = object(w, true, &lines);
+        assert_int_equal(lines, want[i]);
+    }
+    assert_int_equal(pg_i64(w->db, "SELECT exported_rows FROM archive WHERE exported = 11 AND "
+                                   "exported_at IS NOT NULL"),
+                     23);
+}
+
 static void hindered(struct world *w, const char *set, const char *unset, const char *want)
 {
     struct err err = ERR_INIT;
@@ -493,6 +516,7 @@ int main(void)
         TEST(a_void_attempt_is_looked_for_an_hour),
         TEST(jobs_of_an_archived_campaign_are_no_strays),
         TEST(an_archive_is_written_in_objects_first),
+        TEST(large_rows_make_objects_of_fewer),
         TEST(what_lives_hinders_an_archive),
         TEST(old_campaigns_are_archived_by_policy),
         TEST(tables_of_its_own_are_dropped_whole),
