@@ -5,19 +5,23 @@
 SELECT archive_hindrance($1)
 
 -- Asking again does nothing, unless a droverd that knows no archive has given the operation back, or another folder is
--- named before the first one was whole.
+-- named before the first one was whole. No folder names none: an export that was asked for is never dropped.
 -- name: api_archive_ask
 -- $1 campaign bigint, $2 by text, $3 folder in S3 text, '': none
 WITH asked AS (
     INSERT INTO archive AS old (campaign_id, asked_by, export_uri) VALUES ($1::bigint, $2::text, $3::text)
     ON CONFLICT (campaign_id) DO UPDATE SET export_uri = excluded.export_uri, export_kind = 0, export_after = 0,
         exported = 0, exported_rows = 0, export_problem = ''
-    WHERE old.export_uri <> '' AND old.export_uri <> excluded.export_uri AND old.exported_at IS NULL
-    RETURNING 1),
+    WHERE old.export_uri <> '' AND excluded.export_uri NOT IN ('', old.export_uri) AND old.exported_at IS NULL
+    RETURNING export_uri),
+folder AS (
+    SELECT coalesce((SELECT export_uri FROM asked),
+        (SELECT h.export_uri FROM archive h WHERE h.campaign_id = $1::bigint)) AS uri),
 new_operation AS (
     INSERT INTO operation (campaign_id, kind, selector, total, created_by)
-    SELECT $1::bigint, 'archive', CASE WHEN $3::text <> '' THEN jsonb_build_object('to', $3::text) ELSE '{}' END,
+    SELECT $1::bigint, 'archive', CASE WHEN folder.uri <> '' THEN jsonb_build_object('to', folder.uri) ELSE '{}' END,
         greatest(1, (SELECT sum(i.tasks) FROM stage_input i WHERE i.campaign_id = $1::bigint)), $2::text
+    FROM folder
     WHERE NOT EXISTS (SELECT FROM archive h WHERE h.campaign_id = $1::bigint AND h.archived_at IS NOT NULL)
         AND NOT EXISTS (SELECT FROM operation o WHERE o.campaign_id = $1::bigint AND o.kind = 'archive'
                         AND o.state IN ('accepted', 'running'))

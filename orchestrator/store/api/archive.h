@@ -6,7 +6,7 @@
 /* Appends to ret_why why it cannot be archived now; nothing when it can. */
 bool apidb_archive_hindrance(struct store *s, int64_t campaign_id, struct buf *ret_why,
                              struct err *err) MUST_CHECK;
-/* folder: in S3, ends with '/', what is deleted is written there first; "": nowhere. *ret_asked
- * false: it is archived or being archived already. */
+/* folder: in S3, ends with '/', what is deleted is written there first; "": nowhere, or where it is
+ * being written already. *ret_asked false: it is archived or being archived already. */
 bool apidb_archive_ask(struct store *s, int64_t campaign_id, const char *by, const char *folder,
                        bool *ret_asked, struct err *err) MUST_CHECK;

@@ -332,7 +332,14 @@ static void test_retention__an_archive_is_written_in_objects_first(void **state)
     AUTO_FREE char *first = object(w, true, &lines);
     assert_string_equal(first, want[0].name);
     assert_false(ask_to(w, "s3://wrong/c-1/"));
+    assert_false(ask(w));                  /* no folder names none: what is exported still is */
     assert_true(ask_to(w, "s3://b/c-1/")); /* another folder: from its first object on */
+    assert_false(ask(w));
+    pg_sql(w->db, "UPDATE operation SET state = 'cancelled'"); /* by one that knows no archive */
+    assert_true(ask(w));
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM operation WHERE state = 'accepted' AND "
+                                   "selector->>'to' = 's3://b/c-1/'"),
+                     1);
     struct err err = ERR_INIT; /* what was still on its way to the other one does not count */
     const struct archive_object late = {.folder = "s3://wrong/c-1/", .after = 7, .rows = 7};
     pg_good(leader_begin(w->s, w->epoch, &err), &err);
