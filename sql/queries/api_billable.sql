@@ -1,12 +1,13 @@
 -- What costs money at this moment.
 
--- The dearest first. Jobs of one stage and type are one row; a spot price is the most it may be. Relies on attempt_open.
+-- The dearest first. Jobs of one stage and type are one row; a spot price is the most it may be. One that has ended and whose
+-- output is still being checked holds nothing, and what it left is the pool. Relies on attempt_open.
 -- name: api_billable
 -- $1 rows bigint
 WITH burning AS MATERIALIZED (
     SELECT 'job' AS kind, a.campaign_id, a.stage_id, NULL AS name, a.instance_type, a.market, count(*) AS n, sum(a.instances)::bigint AS instances,
             min(a.started_at) AS since, NULL::timestamptz AS until, sum(a.price_musd_per_hour * a.instances)::bigint AS musd
-        FROM attempt a WHERE a.state < 8 AND a.started_at IS NOT NULL GROUP BY 2, 3, 5, 6
+        FROM attempt a WHERE a.state < 8 AND a.holds AND a.started_at IS NOT NULL GROUP BY 2, 3, 5, 6
     UNION ALL SELECT 'warm_pool', p.campaign_id, p.stage_id, NULL, p.instance_type, 'on_demand', count(*), sum(p.instances)::bigint,
             min(p.available_at), max(p.expires_at), sum(a.price_musd_per_hour * p.instances)::bigint
         FROM pool p JOIN attempt a ON a.id = p.attempt_id

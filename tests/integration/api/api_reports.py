@@ -201,15 +201,18 @@ def check_types(t, a, rows):
 
 
 def check_billable(t, a):
-    """Jobs by stage and type, a warm pool, an endpoint, a file system and a stray, with what each costs an hour; what has ended or not begun costs nothing."""
-    a.sql("UPDATE attempt SET state = 9 WHERE state < 8")
+    """Jobs by stage and type, a warm pool, an endpoint, a file system and a stray, with what each costs an hour; what has ended or not begun costs nothing.
+    A job whose output is still being checked has ended: its pool alone is paid for."""
+    a.sql("UPDATE attempt SET state = 9, holds = false WHERE state < 8")
     t.eq(a.get("/v1/billable")[1], {"micro_usd_per_hour": 0, "total": 0, "billable": []}, "what has ended costs nothing")
-    a.sql("""UPDATE attempt SET state = 4, instances = 3, price_musd_per_hour = 1000, started_at = '2026-11-02', ended_at = NULL WHERE id IN (
-            SELECT min(id) FROM attempt WHERE campaign_id = 1 GROUP BY task_id ORDER BY task_id LIMIT 2);
+    a.sql("""UPDATE attempt SET state = 4, holds = true, instances = 3, price_musd_per_hour = 1000, started_at = '2026-11-02', ended_at = NULL WHERE id IN (
+            SELECT min(id) FROM attempt WHERE campaign_id = 1 GROUP BY task_id ORDER BY task_id LIMIT 3);
         UPDATE attempt SET instance_type = 'ml.m5.large', market = 'on_demand' WHERE state = 4;
-        UPDATE attempt SET state = 2, started_at = NULL, ended_at = NULL WHERE id = (SELECT min(id) FROM attempt WHERE campaign_id = 1 AND state <> 4 AND task_id NOT IN (SELECT task_id FROM attempt WHERE state = 4));
+        UPDATE attempt SET state = 7, holds = false, ended_at = '2026-11-02' WHERE id = (SELECT max(id) FROM attempt WHERE state = 4);
+        UPDATE attempt SET state = 2, holds = true, started_at = NULL, ended_at = NULL WHERE id = (
+            SELECT min(id) FROM attempt WHERE campaign_id = 1 AND state > 7 AND task_id NOT IN (SELECT task_id FROM attempt WHERE state < 8));
         INSERT INTO pool (attempt_id, campaign_id, stage_id, state, fingerprint, instance_type, instances, keep_alive_s, available_at, expires_at)
-            SELECT id, 1, stage_id, 'available', 1, 'ml.m5.large', 2, 600, '2026-11-02', '2026-11-03' FROM attempt WHERE state = 4 LIMIT 1;
+            SELECT id, 1, stage_id, 'available', 1, 'ml.m5.large', 2, 600, '2026-11-02', '2026-11-03' FROM attempt WHERE state = 7;
         INSERT INTO endpoint (stage_id, campaign_id, n, state, name, instance_type, instances, ttl_s, price_musd_per_hour, reserved_musd, intended_at, delete_after, in_service_at)
             SELECT id, 1, 1, 'in_service', 'd-1-serve', 'ml.g5.xlarge', 2, 3600, 50000, 9, '2026-11-02', '2026-11-03', '2026-11-02' FROM stage WHERE campaign_id = 1 LIMIT 1;
         INSERT INTO filesystem (stage_id, campaign_id, n, state, token, size_gib, deployment, ttl_s, keep, exports, import_from, price_musd_per_gb_month, reserved_musd,
