@@ -1,6 +1,6 @@
 # build/fuzz/tests/fuzz/fuzz_X is a libFuzzer program (VARIANT=fuzz), build/<variant>/tests/fuzz/replay_X
 # the same code over files.
-# They link the folders that read what comes from outside: what decides is not built a second time for them.
+# They link only the folders of core that read text from outside, so that a sanitizer's build makes no others for them.
 FUZZ_CORE := $(foreach d,capacity catalog failure lowering money spec states,$(call lib,orchestrator/core/$(d)))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(FUZZ_CORE) $(LIB_COMMON)

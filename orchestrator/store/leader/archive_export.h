@@ -11,8 +11,8 @@ struct archive_object {
     int64_t after, rows; /* its last row and how many; for store_archive_exported */
     struct buf text;     /* the caller calls buf_done */
 };
-/* The next object: n_max rows, or fewer up to the one with which it fills a quarter of the bound of
- * ret->text, which begins empty. ERR_TOO_LARGE: one row alone has more than the other three. */
+/* The next object. It has n_max rows, or ends with the row that makes it larger than a quarter of
+ * the bound of ret->text, which begins empty. ERR_TOO_LARGE: that row does not fit into the rest. */
 bool store_archive_object(struct store *s, int64_t campaign_id, int64_t n_max,
                           struct archive_object *ret, struct err *err) MUST_CHECK;
 /* It is in S3; nothing when another folder was asked for since. */
