@@ -56,7 +56,7 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
     bool archives = strcmp(verb, "archive") == 0;
     int status = EXIT_OK;
     struct ref ref;
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!ref_read_whole(cli, verb, &ref, &status)) {
         return status;
     }
     CLEANUP(reply_done)
@@ -100,10 +100,11 @@ static int64_t parts_running(const json_t *campaign)
 }
 
 /* The campaign of the first argument, which a question to the person is made of. */
-static bool campaign_as_it_is(struct cli *cli, struct client_reply *ret, int *ret_status)
+static bool campaign_as_it_is(struct cli *cli, const char *verb, struct client_reply *ret,
+                              int *ret_status)
 {
     struct ref ref;
-    return ref_read(cli, cli->args[0], &ref, ret_status) &&
+    return ref_read_whole(cli, verb, &ref, ret_status) &&
            client_get(cli, ret, ret_status, "/v1/campaigns/%s", ref.campaign);
 }
 
@@ -113,7 +114,7 @@ int cmd_pause(struct cli *cli)
     int status = EXIT_OK;
     CLEANUP(reply_done)
     struct client_reply now = {0};
-    if (!campaign_as_it_is(cli, &now, &status)) {
+    if (!campaign_as_it_is(cli, "pause", &now, &status)) {
         return status;
     }
     int64_t n = parts_running(now.json);
@@ -172,7 +173,7 @@ int cmd_resume(struct cli *cli)
     int status = EXIT_OK;
     CLEANUP(reply_done)
     struct client_reply now = {0};
-    if (!campaign_as_it_is(cli, &now, &status)) {
+    if (!campaign_as_it_is(cli, "resume", &now, &status)) {
         return status;
     }
     bool over = ended(jstr(now.json, "state")); /* it is refused with the reason */

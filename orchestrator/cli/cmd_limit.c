@@ -160,7 +160,7 @@ int cmd_budget(struct cli *cli)
         return fail(EXIT_USAGE, "drover budget c-7 1200, or none; --at-limit drain",
                     "nothing to change");
     }
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!ref_read_whole(cli, "budget", &ref, &status)) {
         return status;
     }
     AUTO_JSON json_t *budget = json_object();
@@ -211,7 +211,7 @@ int cmd_priority(struct cli *cli)
         return fail(EXIT_USAGE, "drover priority c-7 80; a file without one has 50",
                     "not a priority, 0 to 100: %s", err.message);
     }
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!ref_read_whole(cli, "priority", &ref, &status)) {
         return status;
     }
     AUTO_JSON json_t *body = json_pack("{s:I}", "priority", (json_int_t)n);
@@ -254,7 +254,7 @@ int cmd_deadline(struct cli *cli)
         return fail(EXIT_USAGE, "drover deadline c-7 2026-12-01T18:00:00Z, 36h from now, or none",
                     "'%.40s' is no time", text);
     }
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!ref_read_whole(cli, "deadline", &ref, &status)) {
         return status;
     }
     AUTO_JSON json_t *body = text == NULL ? NULL : json_pack("{s:s?}", "deadline", at);

@@ -87,6 +87,21 @@ bool ref_read(struct cli *cli, const char *text, struct ref *ret, int *ret_exit)
     return campaign_search(cli, campaign, ret->campaign, ret_exit);
 }
 
+bool ref_read_whole(struct cli *cli, const char *verb, struct ref *ret, int *ret_exit)
+{
+    if (!ref_read(cli, cli->args[0], ret, ret_exit)) {
+        return false;
+    }
+    bool whole = ret->stage[0] == '\0' && ret->part < 0;
+    if (!whole) {
+        AUTO_FREE char *hint =
+            xasprintf("drover %s %s is for all of it; nothing was changed", verb, ret->campaign);
+        *ret_exit = fail(EXIT_USAGE, hint, "'%.80s': %s takes a campaign, not a stage or a part",
+                         cli->args[0], verb);
+    }
+    return whole;
+}
+
 bool ref_read_part(struct cli *cli, const char *verb, struct ref *ret, int *ret_exit)
 {
     if (!ref_read(cli, cli->args[0], ret, ret_exit)) {

@@ -11,6 +11,9 @@ struct ref {
 /* Parse text. NULL: the newest campaign that has not ended, else the newest. A campaign's name is
  * looked up. False after an error message, with the exit status. */
 bool ref_read(struct cli *cli, const char *text, struct ref *ret, int *ret_exit) MUST_CHECK;
+/* The same for the first argument of `verb`, which changes a campaign as a whole: a stage or a part
+ * is an error, since it would change more than was named. */
+bool ref_read_whole(struct cli *cli, const char *verb, struct ref *ret, int *ret_exit) MUST_CHECK;
 /* The same for the first argument of a command about one part, `verb`: without a part it is an
  * error. */
 bool ref_read_part(struct cli *cli, const char *verb, struct ref *ret, int *ret_exit) MUST_CHECK;

@@ -1,7 +1,7 @@
 -- An archive is written to S3 before its rows are deleted: objects of so many lines, one JSON object a line. The rows of
 -- an ended campaign do not change, so that an object written twice has the same bytes.
 -- Lines are made row by row, since a manifest may have megabytes: none is read behind the one that makes the object large.
--- Other tables are joined with LEFT JOIN: a row without its stage would end the object, and what follows would be deleted unwritten.
+-- LEFT JOIN: a row without its stage would end the object, and what follows would be deleted without being written.
 
 -- name: archive_export_next
 -- None: nothing is to be exported, or all is. $1 campaign bigint

@@ -208,6 +208,14 @@ def check_act(t, a):
     t.ok(status == 2 and "Let it go on? It starts jobs that cost money. [y/N]" in out and a.get("/v1/campaigns/c-1")[1]["wanted"] == "drain", "on a terminal it asks, and takes no for no", out)
     out, status = asked(a, "resume", "c-1", keys=b"y\n")
     t.ok(status == 0 and "c-1: goes on" in out and a.get("/v1/campaigns/c-1")[1]["wanted"] == "run", "and yes for yes", out)
+    before = a.get("/v1/campaigns/c-1")[1]
+    for ref in ("c-1/download", "c-1/download/0", "1/3"):
+        for verb in (("pause", "-y"), ("drain",), ("resume", "-y"), ("cancel", "-y"), ("archive", "-y"), ("budget", "7000", "-y"), ("priority", "80"), ("deadline", "2h")):
+            r = a.drover(verb[0], ref, *verb[1:])
+            t.ok(r.returncode == 2 and "takes a campaign, not a stage or a part" in r.stderr and f"drover {verb[0]} c-1 is for all of it" in r.stderr,
+                 f"{verb[0]} {ref} is refused: it would change more than was named", (r.returncode, r.stdout, r.stderr))
+    after = a.get("/v1/campaigns/c-1")[1]
+    t.eq([after[k] for k in ("wanted", "budget", "priority", "deadline")], [before[k] for k in ("wanted", "budget", "priority", "deadline")], "and nothing was changed by it")
     r = a.drover("budget", "c-1", "1", "--resume")
     t.ok(r.returncode == 2 and "add -y" in r.stderr, "nor does a lower budget let it go on without -y", (r.returncode, r.stderr))
     for verb in ("cancel", "retry", "resume"):
