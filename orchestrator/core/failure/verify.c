@@ -31,31 +31,27 @@ static int object_cmp(const void *a, const void *b)
     return strcmp((*x)->key, (*y)->key);
 }
 
-struct there { /* the listing, sorted */
-    const struct verify_object **at;
-    size_t n;
-};
-
-static void there_done(struct there *t)
+void verify_listing_done(struct verify_listing *l)
 {
-    free(t->at);
+    free(TAKE(l->at));
+    l->n = 0;
 }
 
-static void there_init(struct there *t, const struct verify_object *objects, size_t n)
+void verify_listing_init(struct verify_listing *l, const struct verify_object *objects, size_t n)
 {
-    t->at = xcalloc(n + 1, sizeof *t->at);
-    t->n = n;
+    l->at = xcalloc(n + 1, sizeof *l->at);
+    l->n = n;
     for (size_t i = 0; i < n; i++) {
-        t->at[i] = &objects[i];
+        l->at[i] = &objects[i];
     }
-    qsort(t->at, n, sizeof *t->at, object_cmp);
+    qsort(l->at, n, sizeof *l->at, object_cmp);
 }
 
-static const struct verify_object *there_find(const struct there *t, const char *key)
+const struct verify_object *verify_listing_find(const struct verify_listing *l, const char *key)
 {
     const struct verify_object probe = {.key = key};
     const struct verify_object *const probe_p = &probe;
-    const struct verify_object **hit = bsearch(&probe_p, t->at, t->n, sizeof *t->at, object_cmp);
+    const struct verify_object **hit = bsearch(&probe_p, l->at, l->n, sizeof *l->at, object_cmp);
     return hit == NULL ? NULL : *hit;
 }
 
@@ -135,7 +131,7 @@ static bool check_task(const json_t *m, const struct verify_expect *e, struct ve
 }
 
 /* Check one object of the manifest against the listing and add its line to the checksum. */
-static bool check_object(const json_t *o, const struct there *t, const char **last_key,
+static bool check_object(const json_t *o, const struct verify_listing *t, const char **last_key,
                          struct sha256 *sum, struct verify_verdict *v)
 {
     const char *key;
@@ -156,7 +152,7 @@ static bool check_object(const json_t *o, const struct there *t, const char **la
     AUTO_BUF struct buf line = BUF_INIT(4096);
     buf_addf(&line, "%s\t%lld\t%s\n", key, (long long)size, etag);
     sha256_add(sum, buf_cstr(&line), line.n);
-    const struct verify_object *found = there_find(t, key);
+    const struct verify_object *found = verify_listing_find(t, key);
     if (found == NULL) {
         return say_short(v, "'%.150s' is missing", key);
     }
@@ -187,9 +183,9 @@ static bool check_objects(const json_t *m, const struct verify_object *objects, 
     if (json_array_size(list) == 0 && v->rows_in > 0) {
         return say_short(v, "%lld rows and not one object", (long long)v->rows_in);
     }
-    CLEANUP(there_done)
-    struct there t;
-    there_init(&t, objects, n);
+    CLEANUP(verify_listing_done)
+    struct verify_listing t;
+    verify_listing_init(&t, objects, n);
     struct sha256 sum;
     sha256_init(&sum);
     const char *last_key = NULL;

@@ -8,6 +8,13 @@ struct verify_object { /* one object below the output folder */
     int64_t size;
     const char *etag; /* "" when not known; surrounding quotes are ignored */
 };
+struct verify_listing { /* the objects by key; borrows them */
+    const struct verify_object **at;
+    size_t n;
+};
+void verify_listing_init(struct verify_listing *l, const struct verify_object *objects, size_t n);
+const struct verify_object *verify_listing_find(const struct verify_listing *l, const char *key);
+void verify_listing_done(struct verify_listing *l);
 struct verify_expect {
     const char *task_id; /* decimal; NULL: any task (done_if) */
     int64_t rows_in;     /* -1: not known in advance */

@@ -197,21 +197,20 @@ static void say(struct output_verdict *ret, bool good, enum cause cause)
         (struct output_verdict){.checked = true, .good = good, .cause = good ? CAUSE_NONE : cause};
 }
 
-static bool listed(const struct output_seen *seen, struct str stem, const char *end)
+static bool listed(const struct verify_listing *l, struct str stem, const char *end)
 {
-    for (size_t i = 0; i < seen->objects_n; i++) {
-        struct str key = str_of(seen->objects[i].key);
-        if (key.n == stem.n + strlen(end) && memcmp(key.p, stem.p, stem.n) == 0 &&
-            str_ends(key, end) && seen->objects[i].size > 0) {
-            return true;
-        }
-    }
-    return false;
+    AUTO_BUF struct buf key = BUF_INIT(OUTPUT_URI_MAX);
+    buf_addf(&key, STR_FMT "%s", STR_ARG(stem), end);
+    const struct verify_object *o = verify_listing_find(l, buf_cstr(&key));
+    return o != NULL && o->size > 0;
 }
 
 /* Where shards are tar files, each that is counted must be there. */
 static bool tar_missing(const struct output_seen *seen, struct str *ret_stem)
 {
+    CLEANUP(verify_listing_done)
+    struct verify_listing l;
+    verify_listing_init(&l, seen->objects, seen->objects_n);
     bool tars = false;
     for (size_t i = 0; i < seen->objects_n && !tars; i++) {
         tars = str_ends(str_of(seen->objects[i].key), ".tar");
@@ -221,7 +220,7 @@ static bool tar_missing(const struct output_seen *seen, struct str *ret_stem)
         if (output_is_stats(stem.p)) {
             stem.n -= strlen(STATS_END);
             *ret_stem = stem;
-            if (!listed(seen, stem, ".tar")) {
+            if (!listed(&l, stem, ".tar")) {
                 return true;
             }
         }

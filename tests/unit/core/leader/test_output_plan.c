@@ -3,6 +3,7 @@
 #include "core/leader/output_plan.h"
 #include "leader_world.h"
 #include "worker_protocol.h"
+#include <time.h>
 
 #define MIB INT64_C(1048576)
 
@@ -201,6 +202,48 @@ static void test_output_plan__tars_that_are_counted_are_there(void **state)
     assert_true(v.good);
 }
 
+#define SHARDS_MOST 66000 /* as many as a listing may have */
+
+/* CPU time of the judgement of so many shards, each a tar and its figures. */
+static int64_t judging_ns(const struct verify_object *objects, size_t shards)
+{
+    const struct str stats[] = {str_of("{\"count\":1,\"successes\":1}")};
+    const struct output_plan p = {.kind = VERIFY_IMG2DATASET, .told = true};
+    const struct output_seen seen = {
+        .objects = objects, .objects_n = 2 * shards, .stats = stats, .stats_n = 1, .rows_in = -1};
+    struct output_verdict v;
+    struct timespec from, to;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    output_judge(&p, &seen, &v);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    assert_true(v.good);
+    return (to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec - from.tv_nsec;
+}
+
+/* The leader's loop waits for it: 16 times the shards take about 16 times as long, not 256 times.
+ * The best of three, since the first touches new memory. */
+static void test_output_plan__many_shards_are_judged_in_a_moment(void **state)
+{
+    (void)state;
+    static char keys[2 * SHARDS_MOST][24];
+    static struct verify_object objects[2 * SHARDS_MOST];
+    int64_t few = INT64_MAX, many = INT64_MAX;
+    for (int i = 0; i < SHARDS_MOST; i++) {
+        (void)snprintf(keys[2 * i], sizeof keys[0], "%06d.tar", i);
+        (void)snprintf(keys[2 * i + 1], sizeof keys[0], "%06d_stats.json", i);
+    }
+    for (int i = 0; i < 2 * SHARDS_MOST; i++) {
+        objects[i] = (struct verify_object){.key = keys[i], .size = 9, .etag = ""};
+    }
+    for (int i = 0; i < 3; i++) {
+        few = MIN(few, judging_ns(objects, SHARDS_MOST / 16));
+        many = MIN(many, judging_ns(objects, SHARDS_MOST));
+    }
+    print_message("# %lld us for %d shards, %lld us for %d\n", (long long)few / 1000,
+                  SHARDS_MOST / 16, (long long)many / 1000, SHARDS_MOST);
+    assert_true(many < 64 * few);
+}
+
 static void test_output_plan__a_manifest_of_another_task(void **state)
 {
     (void)state;
@@ -339,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_output_plan__what_an_answer_means),
         cmocka_unit_test(test_output_plan__counts),
         cmocka_unit_test(test_output_plan__tars_that_are_counted_are_there),
+        cmocka_unit_test(test_output_plan__many_shards_are_judged_in_a_moment),
         cmocka_unit_test(test_output_plan__a_manifest_of_another_task),
         cmocka_unit_test(test_output_plan__what_is_asked_first),
         cmocka_unit_test(test_output_plan__what_comes_after_each_answer),
