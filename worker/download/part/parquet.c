@@ -20,7 +20,8 @@ struct parquet {
     int64_t rows;
     struct columns columns;
     enum cell_kind kinds[COLUMNS_MAX + 1]; /* of the cells that are read */
-    char *source[COLUMNS_MAX + 1];         /* name in the file of each cell */
+    char *source[COLUMNS_MAX + 1];         /* DuckDB's name of each cell's column */
+    char *status, *error_message;          /* and of these two, with retry */
     char *path, *name;
     bool retry; /* only rows that failed to download, from an earlier output's sidecars */
 };
@@ -83,15 +84,17 @@ static void from_clause(struct buf *sql, const char *path)
 {
     buf_add_cstr(sql, " FROM read_parquet(");
     duck_quote_text(sql, path);
-    buf_add_cstr(sql, ", binary_as_string=true)");
+    buf_add_cstr(sql, ", binary_as_string=true, hive_partitioning=false)");
 }
 
 /* Rows worth another attempt: not those that are gone, forbidden, or without a valid URL. */
 static void where_clause(const struct parquet *p, struct buf *sql)
 {
     if (p->retry) {
-        buf_add_cstr(sql, " WHERE status = 'failed_to_download' AND NOT ");
-        second_pass_final_sql(sql);
+        buf_add_cstr(sql, " WHERE ");
+        duck_quote_identifier(sql, p->status);
+        buf_add_cstr(sql, " = 'failed_to_download' AND NOT ");
+        second_pass_final_sql(sql, p->error_message);
     }
 }
 
@@ -126,7 +129,43 @@ static bool count_rows(struct parquet *p, struct err *err)
     return true;
 }
 
-/* Choose the columns of the file, whose names are those of r, with the types of `types`. */
+/* The names as the file has them, names[n] (the caller's): the children of the root of the schema
+ * (with retry of the first file), which lists each column before what is nested in it. */
+static bool read_names(struct parquet *p, char **names, idx_t n, struct err *err)
+{
+    AUTO_BUF struct buf sql = BUF_INIT(SQL_BYTES_MAX);
+    duckdb_result r;
+    buf_add_cstr(&sql, "SELECT name, coalesce(num_children, 0)::BIGINT FROM parquet_schema(");
+    duck_quote_text(&sql, p->path);
+    buf_add_cstr(&sql, ")");
+    if (!duck_query(p->con, buf_cstr(&sql), &r, err)) {
+        return err_wrap(err, "'%s'", p->name);
+    }
+    idx_t rows = duckdb_row_count(&r);
+    idx_t at = 1;
+    bool ok = rows > 0 && duckdb_value_int64(&r, 1, 0) == (int64_t)n;
+    for (idx_t i = 0; ok && i < n; i++) {
+        ok = at < rows;
+        names[i] = ok ? duckdb_value_varchar(&r, 0, at) : NULL;
+        for (int64_t open = 1; open > 0 && at < rows; at++) {
+            open += duckdb_value_int64(&r, 1, at) - 1;
+        }
+    }
+    duckdb_destroy_result(&r);
+    return ok || err_set(err, ERR_INVALID, "'%s' has a damaged schema", p->name);
+}
+
+/* DuckDB renames the later of two columns whose names differ in case only. */
+static char *duck_name(const struct file_column *file, duckdb_result *r, const char *name)
+{
+    idx_t i = 0;
+    while (i < duckdb_column_count(r) && strcmp(file[i].name, name) != 0) {
+        i++;
+    }
+    return xstrdup(i < duckdb_column_count(r) ? duckdb_column_name(r, i) : name);
+}
+
+/* Choose the columns of the file, which DuckDB calls those of r, with the types of `types`. */
 static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *types,
                            const struct download_options *o, struct err *err)
 {
@@ -134,22 +173,27 @@ static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *t
     struct column_choice c;
     struct file_column *file = xcalloc(n + 1, sizeof *file);
     char **texts = xcalloc(n + 1, sizeof *texts);
-    for (idx_t i = 0; i < n; i++) {
+    char **names = xcalloc(n + 1, sizeof *names);
+    bool ok = read_names(p, names, n, err);
+    for (idx_t i = 0; ok && i < n; i++) {
         texts[i] = duckdb_value_varchar(types, 1, i);
-        file[i] =
-            (struct file_column){duckdb_column_name(r, i), texts[i] != NULL ? texts[i] : "unknown"};
+        file[i] = (struct file_column){names[i], texts[i] != NULL ? texts[i] : "unknown"};
     }
-    bool ok = column_choice(file, n, p->name, p->retry, o, &c, err);
+    ok = ok && column_choice(file, n, p->name, p->retry, o, &c, err);
     if (ok) {
         p->columns = c.columns;
         for (int i = 0; i < columns_cells(&p->columns); i++) {
-            p->source[i] = xstrdup(file[c.file_i[i]].name);
+            p->source[i] = xstrdup(duckdb_column_name(r, (idx_t)c.file_i[i]));
         }
+        p->status = duck_name(file, r, "status");
+        p->error_message = duck_name(file, r, "error_message");
     }
     for (idx_t i = 0; i < n; i++) {
         duckdb_free(texts[i]);
+        duckdb_free(names[i]);
     }
     free(texts);
+    free(names);
     free(file);
     return ok;
 }
@@ -248,6 +292,8 @@ void parquet_free(struct parquet *p)
     for (size_t i = 0; i < ARRAY_LEN(p->source); i++) {
         free(p->source[i]);
     }
+    free(p->status);
+    free(p->error_message);
     free(p->path);
     free(p->name);
     free(p);

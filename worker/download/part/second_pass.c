@@ -2,6 +2,7 @@
  * url and caption, and all additional ones under their own names. */
 #include "second_pass.h"
 #include "common/cleanup.h"
+#include "duck.h"
 #include "job/settings.h"
 
 #define SUFFIX "-retry"
@@ -23,14 +24,15 @@ bool second_pass_is_final(const char *error_message)
     return is;
 }
 
-void second_pass_final_sql(struct buf *sql)
+void second_pass_final_sql(struct buf *sql, const char *column)
 {
     buf_add_cstr(sql, "(false");
-    for (size_t i = 0; i < ARRAY_LEN(final_begins); i++) {
-        buf_addf(sql, " OR starts_with(coalesce(error_message, ''), '%s')", final_begins[i]);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(final_contains); i++) {
-        buf_addf(sql, " OR contains(coalesce(error_message, ''), '%s')", final_contains[i]);
+    for (size_t i = 0; i < ARRAY_LEN(final_begins) + ARRAY_LEN(final_contains); i++) {
+        bool begins = i < ARRAY_LEN(final_begins);
+        buf_addf(sql, " OR %s(coalesce(", begins ? "starts_with" : "contains");
+        duck_quote_identifier(sql, column);
+        buf_addf(sql, ", ''), '%s')",
+                 begins ? final_begins[i] : final_contains[i - ARRAY_LEN(final_begins)]);
     }
     buf_add_cstr(sql, ")");
 }

@@ -13,8 +13,8 @@ bool second_pass_command(const struct download_options *o, const char *program, 
 /* True for the text of a failure to download that another attempt would not change: the picture is
  * gone (404, 410) or forbidden, or there is no valid URL. */
 bool second_pass_is_final(const char *error_message);
-/* Append the same as a condition of SQL on the column error_message. */
-void second_pass_final_sql(struct buf *sql);
+/* Append the same as a condition of SQL on the column of error messages. */
+void second_pass_final_sql(struct buf *sql, const char *column);
 /* The folder or prefix of a second pass: the output's name with -retry, -retry2, ... The caller
  * frees it. */
 char *second_pass_folder(const char *output);
