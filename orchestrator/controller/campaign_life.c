@@ -93,8 +93,12 @@ static bool write_cancelled(struct controller *c, void *arg, struct err *err)
     for (size_t i = 0; i < a->w->n; i++) {
         ids[i] = a->w->tasks[i].task_id;
     }
-    return store_tasks_move(c->store, a->campaign->row.id, a->w->stage_id, a->w->from, a->w->to,
-                            a->w->cause, ids, a->w->n, &a->moved, NULL, err);
+    int64_t campaign = a->campaign->row.id;
+    return a->w->to == TASK_FAILED
+               ? store_tasks_fail(c->store, campaign, a->w->stage_id, a->w->cause, a->w->message,
+                                  ids, a->w->n, &a->moved, err)
+               : store_tasks_move(c->store, campaign, a->w->stage_id, a->w->from, a->w->to,
+                                  a->w->cause, ids, a->w->n, &a->moved, NULL, err);
 }
 
 /* One batch a look: a million tasks neither block the tick nor a reader. */

@@ -63,6 +63,21 @@ SELECT campaign_id, 'part.state', jsonb_build_object('campaign', campaign_id, 's
     'n', $4::bigint, 'cause', $9::text) || CASE WHEN $10::boolean THEN '{"undone": true}'::jsonb ELSE '{}' END
 FROM s
 
+-- name: tasks_fail
+-- waiting -> failed without an attempt, each with its final failure; an earlier one gives what it had lost; tasks_moved
+-- must follow. Returns those that moved, in order. $1 campaign bigint, $2 stage bigint, $3 ids bigint[], $4 cause smallint,
+-- $5 message text, $6 now bigint
+WITH t AS (
+    UPDATE task_run SET state = 4, cause = $4::smallint, not_before_us = 0, updated_us = $6::bigint
+    WHERE campaign_id = $1::bigint AND id = ANY ($3::bigint[]) AND state = 0 AND stage_id = $2::bigint
+    RETURNING id, seq),
+failures AS (
+    INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, cause, final, signature, message)
+    SELECT id, $1::bigint, $2::bigint, seq, $4::smallint, true, $5::text, $5::text FROM t
+    ON CONFLICT (task_id) DO UPDATE SET cause = excluded.cause, final = true, signature = excluded.signature,
+        message = excluded.message, at = clock_timestamp())
+SELECT id FROM t ORDER BY id
+
 -- name: tasks_failures_drop
 -- $1 ids bigint[]
 DELETE FROM task_failure WHERE task_id = ANY ($1::bigint[])

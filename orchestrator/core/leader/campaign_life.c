@@ -377,9 +377,14 @@ static bool gives_up(const struct leader_state *s, const struct live_campaign *l
                                          .from = TASK_WAITING,
                                          .to = TASK_CANCELLED,
                                          .cause = CAUSE_NONE};
-    if (lc->row.wanted == WANTED_RUN && runs && leader_filesystem_lost(s, lc, ls->spec)) {
+    const struct live_stage *lost = leader_filesystem_lost(s, lc, ls->spec);
+    if (lc->row.wanted == WANTED_RUN && runs && lost != NULL) {
         ret->to = TASK_FAILED;
         ret->cause = CAUSE_BAD_INPUT;
+        (void)snprintf(ret->message, sizeof ret->message,
+                       "the file system of stage %s is gone: its time was over, or somebody "
+                       "deleted it",
+                       lost->row.name);
         return true;
     }
     return lc->row.wanted == WANTED_CANCEL;

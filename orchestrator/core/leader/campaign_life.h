@@ -47,7 +47,8 @@ struct campaign_life_cancel {
     enum task_state from; /* TASK_WAITING or TASK_HELD */
     enum task_state to;   /* TASK_CANCELLED or TASK_FAILED */
     enum cause cause;
-    struct ready_queue_task *tasks; /* [max], the caller's */
+    char message[SIGNATURE_MAX + 1]; /* why they fail: there is no attempt to tell it */
+    struct ready_queue_task *tasks;  /* [max], the caller's */
     size_t n;
 };
 /* Takes them out of the queues; campaign_life_apply_cancel returns those that were not written. */

@@ -49,8 +49,9 @@ bool leader_filesystem_used(const struct leader_state *s, const struct filesyste
     return false;
 }
 
-bool leader_filesystem_lost(const struct leader_state *s, const struct live_campaign *lc,
-                            const struct spec_stage *stage)
+const struct live_stage *leader_filesystem_lost(const struct leader_state *s,
+                                                const struct live_campaign *lc,
+                                                const struct spec_stage *stage)
 {
     for (int i = 0; i < lc->stages_n; i++) {
         const struct live_stage *ls = &lc->stages[i];
@@ -63,10 +64,10 @@ bool leader_filesystem_lost(const struct leader_state *s, const struct live_camp
             there |= r->stage_id == ls->row.id && !filesystem_state_terminal(r->state);
         }
         if (!there) {
-            return true;
+            return ls;
         }
     }
-    return false;
+    return NULL;
 }
 
 static bool available(const struct leader_state *s, int64_t stage_id)

@@ -6,10 +6,11 @@
 
 /* May a stage that has not ended still use it? */
 bool leader_filesystem_used(const struct leader_state *s, const struct filesystem_row *r);
-/* A stage of jobs names a file system that was there, and will not be there again: its time was
- * over, or somebody deleted it. */
-bool leader_filesystem_lost(const struct leader_state *s, const struct live_campaign *lc,
-                            const struct spec_stage *stage);
+/* The stage whose file system a stage of jobs names, though it was there and will not be there
+ * again: its time was over, or somebody deleted it. NULL: none. */
+const struct live_stage *leader_filesystem_lost(const struct leader_state *s,
+                                                const struct live_campaign *lc,
+                                                const struct spec_stage *stage);
 /* A file system that jobs of this stage mount is not available, or not any more: no job of it is
  * started now, nor later from a request that names it. */
 bool leader_filesystem_going(const struct leader_state *s, const struct live_campaign *lc,

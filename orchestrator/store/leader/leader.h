@@ -74,10 +74,16 @@ bool store_attempt_hung(struct store *s, int64_t attempt_id, enum cause cause, c
 
 /* Move tasks between states: one UPDATE guarded by `from`, the counters, and one event with the id
  * range. ids need not be sorted. *ret_moved: the number that were in `from`. ret_ids (may be NULL)
- * gets the moved ids and has room for n. This is the hot path of the benchmark. */
+ * gets the moved ids and has room for n. `to` is not failed, see below. The hot path of the
+ * benchmark. */
 bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, enum task_state from,
                       enum task_state to, enum cause cause, const int64_t *ids, size_t n,
                       size_t *ret_moved, int64_t *ret_ids, struct err *err) MUST_CHECK;
+/* Tasks that wait fail without another attempt, each with its final failure: retry and skip reach
+ * a task by that alone. The message is their signature, too, so it names nothing of one task. */
+bool store_tasks_fail(struct store *s, int64_t campaign_id, int64_t stage_id, enum cause cause,
+                      const char *message, const int64_t *ids, size_t n, size_t *ret_moved,
+                      struct err *err) MUST_CHECK;
 /* Count the new tasks [taken, upto) of the stage as waiting. */
 bool store_stage_take(struct store *s, int64_t stage_id, int64_t upto, struct err *err) MUST_CHECK;
 /* Move a campaign from a state to another. ERR_CONFLICT when it was not in `from`. */

@@ -180,7 +180,7 @@ bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, en
                       size_t *ret_moved, int64_t *ret_ids, struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
-    ASSERT(n <= TASKS_MOVE_MAX);
+    ASSERT(n <= TASKS_MOVE_MAX && to != TASK_FAILED);
     if (!task_edge(from, to)) {
         return err_set(err, ERR_INTERNAL, "tasks: no edge from %s to %s", task_state_name(from),
                        task_state_name(to));
@@ -208,6 +208,35 @@ bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, en
     }
     *ret_moved = moved;
     return true;
+}
+
+bool store_tasks_fail(struct store *s, int64_t campaign_id, int64_t stage_id, enum cause cause,
+                      const char *message, const int64_t *ids, size_t n, size_t *ret_moved,
+                      struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    ASSERT(n <= TASKS_MOVE_MAX && cause != CAUSE_NONE);
+    AUTO_FREE int64_t *failed = xmalloc((n + 1) * sizeof *failed);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i64_array(&p, ids, n);
+    param_i16(&p, (int16_t)cause);
+    param_text(&p, message);
+    param_i64(&p, clock_wall_us());
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(TASKS_FAIL), &p, &r, err)) {
+        return false;
+    }
+    struct task_move m = {.campaign_id = campaign_id,
+                          .stage_id = stage_id,
+                          .from = TASK_WAITING,
+                          .to = TASK_FAILED,
+                          .cause = cause,
+                          .ids = failed,
+                          .n = read_ids(r, failed)};
+    *ret_moved = m.n;
+    return m.n == 0 || (drop_retried(s, failed, m.n, err) && count_moved(s, &m, m.n, err));
 }
 
 static bool retry_rest(struct store *s, const struct task_move *moved,

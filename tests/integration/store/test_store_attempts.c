@@ -343,6 +343,7 @@ static void test_attempts__slots_and_money_come_back_once_however_often_asked(vo
     r.task_moves = true;
     r.task_to = TASK_FAILED;
     r.cause = CAUSE_USER_CODE;
+    r.signature = "exit 1";
     record(w, &r);
     assert_int_equal(pg_i64(w->db, "SELECT held FROM slots"), 0);
     assert_int_equal(pg_i64(w->db, "SELECT spent_musd FROM money WHERE level = 'global'"), 500);

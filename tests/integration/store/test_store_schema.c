@@ -478,6 +478,11 @@ static void test_schema__damaged_counters_are_seen(void **state)
         {"INSERT INTO slots (instance_type, held) VALUES ('t', 1)", "DELETE FROM slots"},
         {"UPDATE stage_run SET waiting = 8, active = 1",
          "UPDATE stage_run SET waiting = 9, active = 0"},
+        {"UPDATE stage_run SET waiting = 8, failed = 1; UPDATE task_run SET state = 4 WHERE seq = "
+         "5",
+         "INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, cause, final, signature, "
+         "message) SELECT id, campaign_id, stage_id, seq, 4, true, '', '' FROM task_run WHERE "
+         "state = 4"},
     };
     for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
         pg_sql(db, "%s", damage[i][0]);

@@ -39,6 +39,8 @@ static void test_filesystem_use__parts_whose_file_system_is_gone_fail(void **sta
     assert_int_equal(w.stage_id, 91);
     assert_int_equal(w.to, TASK_FAILED);
     assert_int_equal(w.cause, CAUSE_BAD_INPUT);
+    assert_string_equal(w.message, "the file system of stage s0 is gone: its time was over, or "
+                                   "somebody deleted it");
     campaign_life_apply_cancel(&l.w.s, l.lc, &w, true, w.n);
     assert_int_equal(l.st[1].row.counts[TASK_FAILED], 3);
     fill(&l.st[1], 200, 1);
