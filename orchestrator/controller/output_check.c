@@ -29,6 +29,10 @@ struct output_check {
     struct verify_object *objects; /* keys owned */
     struct str *stats;             /* img2dataset: texts, owned */
     size_t next_stats;
+    const char *stats_key; /* asked for */
+    char *token;           /* of the next page to be counted; NULL: the first */
+    int tries;             /* of the same question */
+    struct loop_timer *again;
 };
 
 static void check_free(struct output_check *k)
@@ -48,12 +52,16 @@ static void check_free(struct output_check *k)
     free(k->objects);
     free(k->stats);
     free(k->manifest);
+    free(k->token);
+    loop_timer_free(k->again);
     free(k);
 }
 
 void output_cancel(struct output_check *k)
 {
-    if (k != NULL) {
+    if (k != NULL && k->again != NULL && loop_timer_armed(k->again)) {
+        check_free(k);
+    } else if (k != NULL) {
         k->cb = NULL; /* freed when its call comes back */
     }
 }
@@ -96,10 +104,18 @@ static void keep_listing(struct output_check *k, const struct s3_listing *l)
     k->seen.stats = k->stats;
 }
 
+static void keep_page(struct output_check *k, const struct s3_result *r)
+{
+    free(k->token);
+    k->token = r->next_token != NULL ? xstrdup(r->next_token) : NULL;
+    k->seen.counted += (int64_t)r->listing->n;
+    k->seen.counted_all = r->next_token == NULL;
+}
+
 /* Keeps what was read. Returns the answer as the next step shall take it. */
 static enum output_answer keep(struct output_check *k, const struct s3_result *r)
 {
-    enum output_answer answer = output_answer(r->outcome, r->status);
+    enum output_answer answer = output_answer(r->outcome, r->status, r->err.code);
     int64_t rows = 0;
     if (answer != OUTPUT_READ) {
         return answer;
@@ -108,6 +124,9 @@ static enum output_answer keep(struct output_check *k, const struct s3_result *r
     case OUTPUT_GET_MANIFEST:
         k->manifest = str_dup(r->body);
         k->seen.manifest = str_of(k->manifest);
+        break;
+    case OUTPUT_COUNT:
+        keep_page(k, r);
         break;
     case OUTPUT_LIST:
         keep_listing(k, r->listing);
@@ -125,6 +144,8 @@ static enum output_answer keep(struct output_check *k, const struct s3_result *r
     case OUTPUT_END_KEY:
     case OUTPUT_END_NO_MANIFEST:
     case OUTPUT_END_DENIED:
+    case OUTPUT_END_REFUSED:
+    case OUTPUT_END_TOO_LARGE:
     case OUTPUT_END_UNCHECKED:
         break;
     }
@@ -164,41 +185,71 @@ static void get_tail(struct output_check *k)
     s3_get(k->c->aws, &k->input, size - PARQUET_TAIL, size - 1, 4096, on_answer, k);
 }
 
+static void get_page(struct output_check *k)
+{
+    s3_list_page(k->c->aws, &k->place, "", k->token, on_answer, k);
+}
+
+static void list(struct output_check *k)
+{
+    if (k->plan.kind == VERIFY_MANIFEST) { /* which has folders of many files as one entry */
+        s3_list_level(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
+    } else {
+        s3_list(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
+    }
+}
+
+/* Makes the call of k->step. False: there is nothing to ask any more. */
+static bool ask(struct output_check *k)
+{
+    switch (k->step) {
+    case OUTPUT_GET_MANIFEST:
+        get_below(k, WP_MANIFEST_KEY, MANIFEST_MAX);
+        return true;
+    case OUTPUT_COUNT:
+        if (!output_next_page(&k->plan, &k->seen)) {
+            return false;
+        }
+        get_page(k);
+        return true;
+    case OUTPUT_LIST:
+        list(k);
+        return true;
+    case OUTPUT_GET_TAIL:
+        get_tail(k);
+        return true;
+    case OUTPUT_GET_FOOTER:
+        get_footer(k);
+        return true;
+    case OUTPUT_GET_STATS:
+        if (!output_next_stats(&k->seen, STATS_OBJECTS_MAX, &k->next_stats, &k->stats_key)) {
+            return false;
+        }
+        get_below(k, k->stats_key, STATS_MAX);
+        return true;
+    case OUTPUT_HEAD:
+        s3_head(k->c->aws, &k->place, on_answer, k);
+        return true;
+    case OUTPUT_JUDGE:
+    case OUTPUT_END_KEY:
+    case OUTPUT_END_NO_MANIFEST:
+    case OUTPUT_END_DENIED:
+    case OUTPUT_END_REFUSED:
+    case OUTPUT_END_TOO_LARGE:
+    case OUTPUT_END_UNCHECKED:
+        break;
+    }
+    return false;
+}
+
 /* Makes the call of k->step, or ends the check. */
 static void go(struct output_check *k, bool there, const struct err *err)
 {
     struct output_verdict v = {.checked = false};
-    const char *key;
+    if (ask(k)) {
+        return;
+    }
     switch (k->step) {
-    case OUTPUT_GET_MANIFEST:
-        get_below(k, WP_MANIFEST_KEY, MANIFEST_MAX);
-        return;
-    case OUTPUT_LIST:
-        if (k->plan.kind == VERIFY_MANIFEST) { /* which has folders of many files as one entry */
-            s3_list_level(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
-        } else {
-            s3_list(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
-        }
-        return;
-    case OUTPUT_GET_TAIL:
-        get_tail(k);
-        return;
-    case OUTPUT_GET_FOOTER:
-        get_footer(k);
-        return;
-    case OUTPUT_GET_STATS:
-        if (output_next_stats(&k->seen, STATS_OBJECTS_MAX, &k->next_stats, &key)) {
-            get_below(k, key, STATS_MAX);
-            return;
-        }
-        output_judge(&k->plan, &k->seen, &v);
-        break;
-    case OUTPUT_HEAD:
-        s3_head(k->c->aws, &k->place, on_answer, k);
-        return;
-    case OUTPUT_JUDGE:
-        output_judge(&k->plan, &k->seen, &v);
-        break;
     case OUTPUT_END_KEY:
         output_judge_key(there, &v);
         break;
@@ -206,17 +257,46 @@ static void go(struct output_check *k, bool there, const struct err *err)
         output_judge_no_manifest(&v);
         break;
     case OUTPUT_END_DENIED:
-        output_judge_denied(err->message, &v);
+    case OUTPUT_END_REFUSED:
+    case OUTPUT_END_TOO_LARGE:
+        output_judge_refused(k->step, err->message, &v);
         break;
     case OUTPUT_END_UNCHECKED:
         tell_unchecked(k, err, &v);
+        break;
+    case OUTPUT_GET_MANIFEST:
+    case OUTPUT_COUNT:
+    case OUTPUT_LIST:
+    case OUTPUT_GET_TAIL:
+    case OUTPUT_GET_FOOTER:
+    case OUTPUT_GET_STATS:
+    case OUTPUT_HEAD:
+    case OUTPUT_JUDGE:
+        output_judge(&k->plan, &k->seen, &v);
         break;
     }
     finish(k, &v);
 }
 
+static void on_again(void *ctx)
+{
+    struct output_check *k = ctx;
+    if (k->step == OUTPUT_COUNT) {
+        get_page(k);
+    } else {
+        get_below(k, k->stats_key, STATS_MAX);
+    }
+}
+
 static void take(struct output_check *k, enum output_answer answer, const struct err *err)
 {
+    int64_t pause_us = 0;
+    if (output_again(k->step, answer, ++k->tries, &k->c->state.rng, &pause_us)) {
+        k->again = k->again != NULL ? k->again : loop_timer_new(k->c->loop, on_again, k);
+        loop_timer_set(k->again, pause_us);
+        return;
+    }
+    k->tries = 0;
     k->step = output_next(&k->plan, k->step, answer);
     go(k, answer == OUTPUT_READ, err);
 }

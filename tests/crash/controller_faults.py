@@ -43,6 +43,10 @@ def jobs(s, name):
     return [j for j in s.oracle("jobs")["jobs"] if j["name"].startswith(name)]
 
 
+def heads(s):
+    return [r for r in s.oracle("wire-log")["requests"] if r["operation"] == "HeadObject"]
+
+
 def attempts(s, cid):
     return [p["attempts"] for p in s.api("GET", f"/campaigns/{cid}/parts")["parts"]]
 
@@ -201,6 +205,37 @@ def case_outputs_that_cannot_be_read(s):
     cid = s.submit(name="s3")
     ends(s, cid, seconds=400)  # each look may fail, and waits up to 10 s for the next
     tap.ok(len(jobs(s, name_of(cid))) >= ALL, f"{s.what}the parts were done")
+
+
+def case_outputs_that_are_refused(s):
+    """For good: with a cause that is not paid once more, and the words of S3. A count needs no more pages than it asks for."""
+    s.faults({"operation": "GetObject", "name_contains": "_stats.json", "kind": "access_denied", "times": 1000})
+    cid = s.submit(name="figures", source=ONE, stage_extra="    verify: img2dataset")
+    ends(s, cid, "failed")
+    part = s.api("GET", f"/parts/{cid}/0")
+    tap.ok(part["cause"] == "access_denied" and "output cannot be read" in part["attempt_list"][0]["reason"] and attempts(s, cid) == [1],
+           f"{s.what}a part fails once, with its cause", part)
+    s.faults({"operation": "GetObject", "name_contains": "_stats.json", "kind": "error_503", "times": 3})
+    ends(s, s.submit(name="some", source=ONE, stage_extra="    verify: img2dataset"))
+    s.faults()
+    cid = s.submit(name="count", source=ONE, out="count", stage_extra='    verify: {count: 2, prefix: "s3://drover-test/count-"}')
+    s.faults({"operation": "ListObjectsV2", "kind": "error_503", "times": 2})
+    ends(s, cid)
+
+
+def case_outputs_that_nobody_can_read_and_nobody_wants(s):
+    """S3 is away: the paid part waits for it; a cancel does not, and says what it did not see."""
+    s.faults({"operation": "HeadObject", "name_contains": "away/done", "kind": "error_503", "times": 100000})
+    cid = s.submit(name="away", source=ONE, stage_extra='    verify: {exists: "s3://drover-test/away/done"}')
+    wait_for(lambda: len([j for j in jobs(s, name_of(cid)) if j["status"] == "Completed"]) == 1, 40, "the job's end")
+    s.api("POST", f"/campaigns/{cid}:pause")
+    asked = len(heads(s))
+    wait_for(lambda: len(heads(s)) > asked + 2, 60, "three more looks")
+    tap.ok(s.api("GET", f"/parts/{cid}/0")["attempt_list"][0]["state"] == "verifying", f"{s.what}a pause keeps what is paid", s.api("GET", f"/parts/{cid}/0"))
+    s.api("POST", f"/campaigns/{cid}:cancel")
+    ends(s, cid, "cancelled", seconds=40)
+    reason = s.api("GET", f"/parts/{cid}/0")["attempt_list"][0]["reason"]
+    tap.ok(reason.startswith("its output was not looked at: "), f"{s.what}its reason", reason)
 
 
 def case_foreign_use_of_the_quota(s):

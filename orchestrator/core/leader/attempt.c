@@ -125,6 +125,10 @@ enum verify_step leader_verify_step(const struct live_attempt *a)
     if (a->p.failed_as != CAUSE_NONE) {
         return VERIFY_STEP_EXAMINE;
     }
+    bool cancelled = !a->p.wanted && a->campaign->row.wanted == WANTED_CANCEL;
+    if (cancelled && a->p.failures > 0) {
+        return VERIFY_STEP_LEAVE;
+    }
     if (a->stage->spec != NULL && !a->row.part_lost) {
         return VERIFY_STEP_LOOK;
     }

@@ -46,7 +46,9 @@ enum verify_step {
     VERIFY_STEP_EXAMINE, /* it failed and says nothing: its log is read */
     VERIFY_STEP_LOOK,
     VERIFY_STEP_LATER, /* without a readable spec or its part's input nobody knows where it is */
-    VERIFY_STEP_LEAVE, /* nor does anybody want it: it ends unseen */
+    VERIFY_STEP_LEAVE, /* nor does anybody want it: it ends unseen. So does one of a campaign that
+                          is cancelled once a look has failed; a pause waits for the next look,
+                          since its part would be paid once more */
 };
 enum verify_step leader_verify_step(const struct live_attempt *a);
 /* Its log was not read in time: it is concluded without. */

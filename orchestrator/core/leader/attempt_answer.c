@@ -250,12 +250,15 @@ struct fact leader_log_unread(struct live_attempt *a, const struct aws_failure *
 
 struct fact leader_verify_unseen(struct live_attempt *a, int64_t boot_us)
 {
-    (void)snprintf(a->reason, sizeof a->reason, "its output was not looked at");
+    AUTO_FREE char *why = xstrdup(a->reason);
+    (void)snprintf(a->reason, sizeof a->reason, "its output was not looked at%s%.900s",
+                   why[0] != '\0' ? ": " : "", why);
     return (struct fact){.kind = FACT_VERIFIED, .at_us = boot_us, .cause = CAUSE_UNKNOWN};
 }
 
 struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us)
 {
+    (void)snprintf(a->reason, sizeof a->reason, "%s", v->checked && v->good ? "" : v->text);
     if (!v->checked) {
         free(TAKE(v->manifest));
         return (struct fact){.kind = FACT_VERIFY_FAILED, .at_us = boot_us};
@@ -267,9 +270,6 @@ struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *
     a->failed_to_download = v->failed_to_download;
     a->failed_to_resize = v->failed_to_resize;
     a->bytes = v->bytes;
-    if (!v->good) {
-        (void)snprintf(a->reason, sizeof a->reason, "%s", v->text);
-    }
     return (struct fact){
         .kind = FACT_VERIFIED, .at_us = boot_us, .cause = v->good ? CAUSE_NONE : v->cause};
 }

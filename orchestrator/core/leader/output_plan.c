@@ -2,6 +2,7 @@
 #include "output_plan.h"
 #include "common/json.h"
 #include "core/failure/parquet_rows.h"
+#include "input_listing.h"
 #include "worker_protocol.h"
 #include <stdio.h>
 
@@ -100,10 +101,16 @@ bool output_plan_folder(const struct live_attempt *a, char ret[static OUTPUT_URI
     return expand(a->campaign, a->stage, &t, a->row.n, a->stage->spec->output, true, ret, err);
 }
 
-enum output_answer output_answer(enum aws_outcome outcome, int status)
+enum output_answer output_answer(enum aws_outcome outcome, int status, enum err_code why)
 {
     if (outcome == AWS_OK) {
         return OUTPUT_READ;
+    }
+    if (why == ERR_LIMIT || (why == ERR_TOO_LARGE && status < 300)) {
+        return OUTPUT_TOO_LARGE;
+    }
+    if (status >= 300 && status < 400) { /* the bucket is in another region; HEAD has no words */
+        return OUTPUT_REFUSED;
     }
     if (outcome != AWS_REFUSED) {
         return OUTPUT_AGAIN;
@@ -122,6 +129,7 @@ enum output_step output_first(const struct output_plan *p)
     case VERIFY_ARTIFACTS:
         return OUTPUT_HEAD;
     case VERIFY_COUNT:
+        return OUTPUT_COUNT;
     case VERIFY_IMG2DATASET:
         return OUTPUT_LIST;
     case VERIFY_NONE:
@@ -138,7 +146,16 @@ static enum output_step rows_counted(const struct output_plan *p)
 /* A refusal that waiting will not mend ends the check with its own cause. */
 static enum output_step not_read(enum output_answer answer)
 {
-    return answer == OUTPUT_DENIED ? OUTPUT_END_DENIED : OUTPUT_END_UNCHECKED;
+    return answer == OUTPUT_DENIED      ? OUTPUT_END_DENIED
+           : answer == OUTPUT_REFUSED   ? OUTPUT_END_REFUSED
+           : answer == OUTPUT_TOO_LARGE ? OUTPUT_END_TOO_LARGE
+                                        : OUTPUT_END_UNCHECKED;
+}
+
+/* What is not there is the bucket. */
+static enum output_step not_listed(enum output_answer answer)
+{
+    return not_read(answer == OUTPUT_ABSENT ? OUTPUT_REFUSED : answer);
 }
 
 enum output_step output_next(const struct output_plan *p, enum output_step done,
@@ -150,9 +167,11 @@ enum output_step output_next(const struct output_plan *p, enum output_step done,
     switch (done) {
     case OUTPUT_GET_MANIFEST:
         return read ? OUTPUT_LIST : absent ? OUTPUT_END_NO_MANIFEST : not_read(answer);
+    case OUTPUT_COUNT:
+        return read ? OUTPUT_COUNT : not_listed(answer);
     case OUTPUT_LIST:
         if (!read) {
-            return not_read(answer);
+            return not_listed(answer);
         }
         return p->input[0] != '\0' && p->input_size > PARQUET_TAIL ? OUTPUT_GET_TAIL
                                                                    : rows_counted(p);
@@ -160,18 +179,33 @@ enum output_step output_next(const struct output_plan *p, enum output_step done,
         return again ? OUTPUT_END_UNCHECKED : read ? OUTPUT_GET_FOOTER : rows_counted(p);
     case OUTPUT_GET_FOOTER:
         return again ? OUTPUT_END_UNCHECKED : rows_counted(p);
-    case OUTPUT_GET_STATS:
-        return read ? OUTPUT_GET_STATS : OUTPUT_END_UNCHECKED;
+    case OUTPUT_GET_STATS: /* one that is gone since: the next listing tells */
+        return read ? OUTPUT_GET_STATS : not_read(answer);
     case OUTPUT_HEAD:
         return read || absent ? OUTPUT_END_KEY : not_read(answer);
     case OUTPUT_JUDGE:
     case OUTPUT_END_KEY:
     case OUTPUT_END_NO_MANIFEST:
     case OUTPUT_END_DENIED:
+    case OUTPUT_END_REFUSED:
+    case OUTPUT_END_TOO_LARGE:
     case OUTPUT_END_UNCHECKED:
         break;
     }
     return done;
+}
+
+bool output_again(enum output_step done, enum output_answer answer, int tries, struct rng *rng,
+                  int64_t *ret_pause_us)
+{
+    const struct input_page_facts facts = {.outcome = AWS_UNKNOWN, .tries = tries};
+    bool one_of_many = done == OUTPUT_COUNT || done == OUTPUT_GET_STATS;
+    return one_of_many && answer == OUTPUT_AGAIN && input_page_again(&facts, rng, ret_pause_us);
+}
+
+bool output_next_page(const struct output_plan *p, const struct output_seen *seen)
+{
+    return !seen->counted_all && seen->counted < p->count;
 }
 
 bool output_is_stats(const char *key)
@@ -234,9 +268,9 @@ void output_judge(const struct output_plan *p, const struct output_seen *seen,
     struct verify_verdict j;
     struct str stem;
     if (p->kind == VERIFY_COUNT) {
-        say(ret, (int64_t)seen->objects_n >= p->count, CAUSE_SHORT_OUTPUT);
-        (void)snprintf(ret->text, sizeof ret->text, "%zu objects, %lld expected", seen->objects_n,
-                       (long long)p->count);
+        say(ret, seen->counted >= p->count, CAUSE_SHORT_OUTPUT);
+        (void)snprintf(ret->text, sizeof ret->text, "%lld objects, %lld expected",
+                       (long long)seen->counted, (long long)p->count);
         return;
     }
     if (p->kind == VERIFY_IMG2DATASET && tar_missing(seen, &stem)) {
@@ -261,10 +295,15 @@ void output_judge(const struct output_plan *p, const struct output_seen *seen,
     (void)snprintf(ret->text, sizeof ret->text, "%s", j.text);
 }
 
-void output_judge_denied(const char *message, struct output_verdict *ret)
+void output_judge_refused(enum output_step end, const char *message, struct output_verdict *ret)
 {
-    say(ret, false, CAUSE_ACCESS_DENIED);
-    (void)snprintf(ret->text, sizeof ret->text, "output cannot be read: %.200s", message);
+    bool large = end == OUTPUT_END_TOO_LARGE;
+    say(ret, false,
+        end == OUTPUT_END_DENIED ? CAUSE_ACCESS_DENIED
+        : large                  ? CAUSE_BAD_INPUT
+                                 : CAUSE_BAD_REQUEST);
+    (void)snprintf(ret->text, sizeof ret->text, "output %s: %.200s",
+                   large ? "is too large to be checked" : "cannot be read", message);
 }
 
 void output_judge_no_manifest(struct output_verdict *ret)

@@ -1,7 +1,8 @@
 /* Is a task's output there and whole? What is looked at in S3 for a stage's verify and for its
  * done_if, in which order, what each answer means, and the judgement of what was found. The shell
  * makes the calls: the manifest first (VERIFY_MANIFEST), then the listing, then how many rows the
- * part has by its own footer, then the stats (VERIFY_IMG2DATASET). Pure. */
+ * part has by its own footer, then the stats (VERIFY_IMG2DATASET). What S3 refuses for good ends
+ * the check; it is never a short output, which would be made and paid once more. Pure. */
 #pragma once
 #include "common/aws_outcome.h"
 #include "core/failure/verify.h"
@@ -32,16 +33,19 @@ bool output_plan_folder(const struct live_attempt *a, char ret[static OUTPUT_URI
 
 enum output_answer {
     OUTPUT_READ,
-    OUTPUT_ABSENT,  /* there is no such object */
-    OUTPUT_DENIED,  /* waiting will not mend it */
-    OUTPUT_REFUSED, /* any other refusal */
-    OUTPUT_AGAIN    /* nothing is known: ask again */
+    OUTPUT_ABSENT, /* there is no such object */
+    /* Waiting will not mend these. */
+    OUTPUT_DENIED,
+    OUTPUT_REFUSED,   /* any other refusal of S3 */
+    OUTPUT_TOO_LARGE, /* more keys or bytes than are read */
+    OUTPUT_AGAIN      /* nothing is known: ask again */
 };
-enum output_answer output_answer(enum aws_outcome outcome, int status);
+enum output_answer output_answer(enum aws_outcome outcome, int status, enum err_code why);
 
 /* What is asked of S3, or how the check ends. */
 enum output_step {
     OUTPUT_GET_MANIFEST,
+    OUTPUT_COUNT, /* the next page, as long as output_next_page; then OUTPUT_JUDGE */
     OUTPUT_LIST,
     OUTPUT_GET_TAIL,   /* of the part: how long its footer is */
     OUTPUT_GET_FOOTER, /* of the part: how many rows it has */
@@ -51,6 +55,8 @@ enum output_step {
     OUTPUT_END_KEY, /* there or not */
     OUTPUT_END_NO_MANIFEST,
     OUTPUT_END_DENIED,
+    OUTPUT_END_REFUSED,
+    OUTPUT_END_TOO_LARGE,
     OUTPUT_END_UNCHECKED, /* asked again later */
 };
 /* Of a plan that is told. */
@@ -59,6 +65,10 @@ enum output_step output_first(const struct output_plan *p);
  * then only what the output says of itself is checked. */
 enum output_step output_next(const struct output_plan *p, enum output_step done,
                              enum output_answer answer);
+/* Is `done` asked once more, before that? One of many objects or pages that was not given does not
+ * end the check. tries: of it, this one included. True: after *ret_pause_us. */
+bool output_again(enum output_step done, enum output_answer answer, int tries, struct rng *rng,
+                  int64_t *ret_pause_us);
 
 struct output_seen { /* borrowed */
     struct str manifest;
@@ -67,7 +77,11 @@ struct output_seen { /* borrowed */
     const struct str *stats; /* texts of the objects that output_is_stats names */
     size_t stats_n;
     int64_t rows_in; /* of the part; -1: not known */
+    int64_t counted; /* VERIFY_COUNT: objects on the pages so far */
+    bool counted_all;
 };
+/* Is one more page counted? Not when there are enough. */
+bool output_next_page(const struct output_plan *p, const struct output_seen *seen);
 /* Is this key the _stats.json of a shard? */
 bool output_is_stats(const char *key);
 /* The next object from *cursor on whose text is wanted; `most` are read. False: no more. */
@@ -76,7 +90,8 @@ bool output_next_stats(const struct output_seen *seen, size_t most, size_t *curs
 /* Each judges what was looked at; ret->manifest is NULL. */
 void output_judge(const struct output_plan *p, const struct output_seen *seen,
                   struct output_verdict *ret);
-void output_judge_denied(const char *message, struct output_verdict *ret);
+/* end: OUTPUT_END_DENIED, _REFUSED or _TOO_LARGE. */
+void output_judge_refused(enum output_step end, const char *message, struct output_verdict *ret);
 void output_judge_no_manifest(struct output_verdict *ret);
 void output_judge_key(bool there, struct output_verdict *ret); /* VERIFY_EXISTS, _ARTIFACTS */
 /* Nothing needs to be looked at: VERIFY_NONE, or a place that cannot be told. */

@@ -46,9 +46,9 @@ size_t skip_done_next(struct leader_state *s, usec_t now_us, struct skip_done_as
 
 enum skip_done_answer skip_done_answer_of(const struct output_verdict *v)
 {
-    /* Nobody has looked at what may not be read; and S3 says so of what is not there, too, to those
-     * who may not list. */
-    bool seen = v->checked && v->cause != CAUSE_ACCESS_DENIED;
+    /* Only what was looked at is missing: a check that S3 refused for good has another cause. (It
+     * says so of what is not there, too, to those who may not list.) */
+    bool seen = v->checked && (v->good || v->cause == CAUSE_SHORT_OUTPUT);
     return !seen ? SKIP_DONE_UNCHECKED : v->good ? SKIP_DONE_THERE : SKIP_DONE_MISSING;
 }
 

@@ -382,6 +382,25 @@ static void test_attempt__an_output_without_a_spec(void **state)
     leader_world_done(&w);
 }
 
+/* S3 refuses or is away: a pause keeps what is paid, a cancel ends. */
+static void test_attempt__an_output_that_cannot_be_read(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    a->p.failures = 1;
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LOOK);
+    a->p.wanted = false;
+    w.lc->row.wanted = WANTED_PAUSE;
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LOOK);
+    w.lc->row.wanted = WANTED_CANCEL;
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LEAVE);
+    a->p.failures = 0; /* it may be whole: one look at least */
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LOOK);
+    leader_world_done(&w);
+}
+
 /* The row of its part is gone: its output is looked at when people have put that back. */
 static void test_attempt__a_part_that_is_lost(void **state)
 {
@@ -495,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_attempt__no_create_of_what_was_adopted),
         cmocka_unit_test(test_attempt__what_is_parked_neither_acts_nor_hears),
         cmocka_unit_test(test_attempt__an_output_without_a_spec),
+        cmocka_unit_test(test_attempt__an_output_that_cannot_be_read),
         cmocka_unit_test(test_attempt__a_part_that_is_lost),
         cmocka_unit_test(test_attempt__nobody_wants_it_any_more),
         cmocka_unit_test(test_attempt__no_job_starts_on_a_file_system_that_goes),

@@ -359,10 +359,15 @@ static void test_attempt_answer__a_checked_output(void **state)
     assert_int_equal(f.cause, CAUSE_SHORT_OUTPUT);
     assert_null(a->manifest);
     assert_string_equal(a->reason, "rows lack");
-    v = (struct output_verdict){.checked = false, .good = true, .manifest = xstrdup("{}")};
+    v = (struct output_verdict){
+        .checked = false, .good = true, .manifest = xstrdup("{}"), .text = "503 SlowDown"};
     f = leader_verify_answer(a, &v, BOOT_ANSWER);
     assert_int_equal(f.kind, FACT_VERIFY_FAILED); /* unseen is never good */
     assert_null(a->manifest);
+    assert_string_equal(a->reason, "503 SlowDown"); /* an alert tells it */
+    v = (struct output_verdict){.checked = true, .good = true, .text = "3 objects, 3 expected"};
+    (void)leader_verify_answer(a, &v, BOOT_ANSWER);
+    assert_string_equal(a->reason, ""); /* the next look has mended it */
     leader_world_done(&w);
 }
 
@@ -395,6 +400,9 @@ static void test_attempt_answer__an_output_that_nobody_knows(void **state)
     assert_true(f.kind == FACT_VERIFIED && f.at_us == BOOT_ANSWER);
     assert_int_equal(f.cause, CAUSE_UNKNOWN);
     assert_string_equal(a->reason, "its output was not looked at");
+    (void)snprintf(a->reason, sizeof a->reason, "503 SlowDown");
+    (void)leader_verify_unseen(a, BOOT_ANSWER);
+    assert_string_equal(a->reason, "its output was not looked at: 503 SlowDown");
     leader_world_done(&w);
 }
 

@@ -1,5 +1,6 @@
 /* Aim: an output is looked at where its stage says, and judged good only when it is there and
  * whole. Method: every kind of verify for an attempt by hand; listings and answers as tables. */
+#include "core/failure/retry_policy.h"
 #include "core/leader/output_plan.h"
 #include "leader_world.h"
 #include "worker_protocol.h"
@@ -133,18 +134,31 @@ static void test_output_plan__what_an_answer_means(void **state)
     static const struct {
         enum aws_outcome outcome;
         int status;
+        enum err_code why;
         enum output_answer want;
-    } cases[] = {{AWS_OK, 200, OUTPUT_READ},          {AWS_REFUSED, 404, OUTPUT_ABSENT},
-                 {AWS_REFUSED, 403, OUTPUT_DENIED},   {AWS_REFUSED, 400, OUTPUT_DENIED},
-                 {AWS_REFUSED, 412, OUTPUT_REFUSED},  {AWS_THROTTLED, 503, OUTPUT_AGAIN},
-                 {AWS_UNKNOWN, 500, OUTPUT_AGAIN},    {AWS_UNSENT, 0, OUTPUT_AGAIN},
-                 {AWS_CREDENTIALS, 403, OUTPUT_AGAIN}};
+    } cases[] = {{AWS_OK, 200, ERR_NONE, OUTPUT_READ},
+                 {AWS_REFUSED, 404, ERR_NOT_FOUND, OUTPUT_ABSENT},
+                 {AWS_REFUSED, 403, ERR_FORBIDDEN, OUTPUT_DENIED},
+                 {AWS_REFUSED, 400, ERR_AWS, OUTPUT_DENIED},
+                 {AWS_REFUSED, 412, ERR_PRECONDITION, OUTPUT_REFUSED},
+                 {AWS_REFUSED, 405, ERR_AWS, OUTPUT_REFUSED},
+                 {AWS_REFUSED, 301, ERR_AWS, OUTPUT_REFUSED},     /* another region */
+                 {AWS_UNKNOWN, 307, ERR_NETWORK, OUTPUT_REFUSED}, /* told without a word */
+                 {AWS_REFUSED, 200, ERR_LIMIT, OUTPUT_TOO_LARGE}, /* more keys than are read */
+                 {AWS_UNKNOWN, 200, ERR_TOO_LARGE, OUTPUT_TOO_LARGE},
+                 {AWS_UNKNOWN, 502, ERR_TOO_LARGE, OUTPUT_AGAIN}, /* the page of a proxy */
+                 {AWS_THROTTLED, 503, ERR_THROTTLED, OUTPUT_AGAIN},
+                 {AWS_THROTTLED, 429, ERR_THROTTLED, OUTPUT_AGAIN},
+                 {AWS_UNKNOWN, 408, ERR_NETWORK, OUTPUT_AGAIN},
+                 {AWS_UNKNOWN, 500, ERR_UNAVAILABLE, OUTPUT_AGAIN},
+                 {AWS_UNSENT, 0, ERR_NETWORK, OUTPUT_AGAIN},
+                 {AWS_CREDENTIALS, 403, ERR_UNAUTHENTICATED, OUTPUT_AGAIN},
+                 {AWS_CREDENTIALS, 400, ERR_UNAUTHENTICATED, OUTPUT_AGAIN}};
     struct output_verdict v;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_int_equal(output_answer(cases[i].outcome, cases[i].status), cases[i].want);
+        assert_int_equal(output_answer(cases[i].outcome, cases[i].status, cases[i].why),
+                         cases[i].want);
     }
-    output_judge_denied("no", &v);
-    assert_true(v.checked && !v.good && v.cause == CAUSE_ACCESS_DENIED);
     output_judge_no_manifest(&v);
     assert_true(v.checked && !v.good && v.cause == CAUSE_SHORT_OUTPUT);
     output_judge_key(false, &v);
@@ -153,17 +167,72 @@ static void test_output_plan__what_an_answer_means(void **state)
     assert_true(v.checked && v.good && v.cause == CAUSE_NONE);
 }
 
+/* With the words of S3; and no cause that is tried again by itself, since that is paid. */
+static void test_output_plan__a_refusal_for_good_ends_it(void **state)
+{
+    (void)state;
+    static const struct {
+        enum output_step end;
+        enum cause cause;
+    } rows[] = {{OUTPUT_END_DENIED, CAUSE_ACCESS_DENIED},
+                {OUTPUT_END_REFUSED, CAUSE_BAD_REQUEST},
+                {OUTPUT_END_TOO_LARGE, CAUSE_BAD_INPUT}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct output_verdict v;
+        output_judge_refused(rows[i].end, "PermanentRedirect: to eu-west-1", &v);
+        assert_true(v.checked && !v.good);
+        assert_int_equal(v.cause, rows[i].cause);
+        assert_int_equal(retry_default(v.cause)->times, 0);
+        assert_non_null(strstr(v.text, "PermanentRedirect: to eu-west-1"));
+    }
+}
+
 static void test_output_plan__counts(void **state)
 {
     (void)state;
     const struct output_plan p = {.kind = VERIFY_COUNT, .told = true, .count = 3};
     struct output_verdict v;
-    for (size_t n = 2; n <= 4; n++) {
-        const struct output_seen seen = {.objects_n = n, .rows_in = -1};
+    for (int64_t n = 2; n <= 4; n++) {
+        const struct output_seen seen = {.counted = n, .rows_in = -1};
         output_judge(&p, &seen, &v);
         assert_true(v.checked);
         assert_int_equal(v.good, n >= 3);
         assert_int_equal(v.cause, n >= 3 ? CAUSE_NONE : CAUSE_SHORT_OUTPUT);
+    }
+}
+
+/* A million objects are more than is kept of them; and beyond those asked for none is listed. */
+static void test_output_plan__counts_no_more_pages_than_it_needs(void **state)
+{
+    (void)state;
+    const struct output_plan p = {.kind = VERIFY_COUNT, .told = true, .count = 1000000};
+    struct output_seen seen = {.rows_in = -1};
+    assert_true(output_next_page(&p, &seen));
+    seen.counted = 999999;
+    assert_true(output_next_page(&p, &seen));
+    seen.counted = 1000000;
+    assert_false(output_next_page(&p, &seen));
+    seen.counted = 7;
+    seen.counted_all = true;
+    assert_false(output_next_page(&p, &seen));
+}
+
+static void test_output_plan__one_of_many_is_asked_again(void **state)
+{
+    (void)state;
+    struct rng rng;
+    int64_t pause_us = 0;
+    rng_seed(&rng, 7);
+    for (int s = OUTPUT_GET_MANIFEST; s <= OUTPUT_END_UNCHECKED; s++) {
+        bool many = s == OUTPUT_COUNT || s == OUTPUT_GET_STATS;
+        for (int a = OUTPUT_READ; a <= OUTPUT_AGAIN; a++) {
+            for (int tries = 1; tries <= 8; tries++) {
+                bool again = output_again((enum output_step)s, (enum output_answer)a, tries, &rng,
+                                          &pause_us);
+                assert_int_equal(again, many && a == OUTPUT_AGAIN && tries < 6);
+                assert_true(!again || (pause_us >= 100000 && pause_us <= 3000000));
+            }
+        }
     }
 }
 
@@ -276,7 +345,7 @@ static void test_output_plan__what_is_asked_first(void **state)
         enum output_step first;
     } rows[] = {
         {VERIFY_MANIFEST, OUTPUT_GET_MANIFEST}, {VERIFY_EXISTS, OUTPUT_HEAD},
-        {VERIFY_ARTIFACTS, OUTPUT_HEAD},        {VERIFY_COUNT, OUTPUT_LIST},
+        {VERIFY_ARTIFACTS, OUTPUT_HEAD},        {VERIFY_COUNT, OUTPUT_COUNT},
         {VERIFY_IMG2DATASET, OUTPUT_LIST},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -285,6 +354,10 @@ static void test_output_plan__what_is_asked_first(void **state)
     }
 }
 
+/* Ends of a check, as the table names them. */
+enum { DENIED = OUTPUT_END_DENIED, REFUSED = OUTPUT_END_REFUSED, LARGE = OUTPUT_END_TOO_LARGE };
+enum { LATER = OUTPUT_END_UNCHECKED };
+
 static void test_output_plan__what_comes_after_each_answer(void **state)
 {
     (void)state;
@@ -292,56 +365,51 @@ static void test_output_plan__what_comes_after_each_answer(void **state)
         enum spec_verify kind;
         bool rows; /* of the part are counted */
         enum output_step done;
-        enum output_step next[5]; /* by answer: read, absent, denied, refused, again */
+        int next[6]; /* by answer: read, absent, denied, refused, too large, again */
     } rows[] = {
         {VERIFY_MANIFEST,
          true,
          OUTPUT_GET_MANIFEST,
-         {OUTPUT_LIST, OUTPUT_END_NO_MANIFEST, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
-          OUTPUT_END_UNCHECKED}},
+         {OUTPUT_LIST, OUTPUT_END_NO_MANIFEST, DENIED, REFUSED, LARGE, LATER}},
         {VERIFY_MANIFEST,
          true,
          OUTPUT_LIST,
-         {OUTPUT_GET_TAIL, OUTPUT_END_UNCHECKED, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
-          OUTPUT_END_UNCHECKED}},
+         {OUTPUT_GET_TAIL, REFUSED, DENIED, REFUSED, LARGE, LATER}},
         {VERIFY_MANIFEST,
          false,
          OUTPUT_LIST,
-         {OUTPUT_JUDGE, OUTPUT_END_UNCHECKED, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
-          OUTPUT_END_UNCHECKED}},
+         {OUTPUT_JUDGE, REFUSED, DENIED, REFUSED, LARGE, LATER}},
         {VERIFY_IMG2DATASET,
          false,
          OUTPUT_LIST,
-         {OUTPUT_GET_STATS, OUTPUT_END_UNCHECKED, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
-          OUTPUT_END_UNCHECKED}},
+         {OUTPUT_GET_STATS, REFUSED, DENIED, REFUSED, LARGE, LATER}},
         {VERIFY_MANIFEST,
          true,
          OUTPUT_GET_TAIL,
-         {OUTPUT_GET_FOOTER, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_END_UNCHECKED}},
+         {OUTPUT_GET_FOOTER, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, LATER}},
         {VERIFY_IMG2DATASET,
          true,
          OUTPUT_GET_TAIL,
-         {OUTPUT_GET_FOOTER, OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS,
-          OUTPUT_END_UNCHECKED}},
+         {OUTPUT_GET_FOOTER, OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS,
+          LATER}},
         {VERIFY_MANIFEST,
          true,
          OUTPUT_GET_FOOTER,
-         {OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_END_UNCHECKED}},
+         {OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, LATER}},
         {VERIFY_IMG2DATASET,
          true,
          OUTPUT_GET_FOOTER,
-         {OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS,
-          OUTPUT_END_UNCHECKED}},
+         {OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS,
+          LATER}},
         {VERIFY_IMG2DATASET,
          true,
          OUTPUT_GET_STATS,
-         {OUTPUT_GET_STATS, OUTPUT_END_UNCHECKED, OUTPUT_END_UNCHECKED, OUTPUT_END_UNCHECKED,
-          OUTPUT_END_UNCHECKED}},
+         {OUTPUT_GET_STATS, LATER, DENIED, REFUSED, LARGE, LATER}},
         {VERIFY_EXISTS,
          true,
          OUTPUT_HEAD,
-         {OUTPUT_END_KEY, OUTPUT_END_KEY, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
-          OUTPUT_END_UNCHECKED}},
+         {OUTPUT_END_KEY, OUTPUT_END_KEY, DENIED, REFUSED, LARGE, LATER}},
+        {VERIFY_COUNT, true, OUTPUT_COUNT, {OUTPUT_COUNT, REFUSED, DENIED, REFUSED, LARGE, LATER}},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct output_plan p = plan_of(rows[i].kind, rows[i].rows);
@@ -380,7 +448,10 @@ int main(void)
         cmocka_unit_test(test_output_plan__folders_end_in_a_slash),
         cmocka_unit_test(test_output_plan__done_if_is_of_any_task),
         cmocka_unit_test(test_output_plan__what_an_answer_means),
+        cmocka_unit_test(test_output_plan__a_refusal_for_good_ends_it),
         cmocka_unit_test(test_output_plan__counts),
+        cmocka_unit_test(test_output_plan__counts_no_more_pages_than_it_needs),
+        cmocka_unit_test(test_output_plan__one_of_many_is_asked_again),
         cmocka_unit_test(test_output_plan__tars_that_are_counted_are_there),
         cmocka_unit_test(test_output_plan__many_shards_are_judged_in_a_moment),
         cmocka_unit_test(test_output_plan__a_manifest_of_another_task),

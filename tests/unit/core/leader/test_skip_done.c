@@ -242,6 +242,8 @@ static void test_skip_done__only_a_checked_output_says_anything(void **state)
     } rows[] = {{true, true, CAUSE_NONE, SKIP_DONE_THERE},
                 {true, false, CAUSE_SHORT_OUTPUT, SKIP_DONE_MISSING},
                 {true, false, CAUSE_ACCESS_DENIED, SKIP_DONE_UNCHECKED}, /* S3 did not say */
+                {true, false, CAUSE_BAD_REQUEST, SKIP_DONE_UNCHECKED},
+                {true, false, CAUSE_BAD_INPUT, SKIP_DONE_UNCHECKED}, /* too large to be checked */
                 {false, true, CAUSE_NONE, SKIP_DONE_UNCHECKED},
                 {false, false, CAUSE_NONE, SKIP_DONE_UNCHECKED}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
