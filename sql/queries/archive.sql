@@ -1,6 +1,15 @@
 -- An ended campaign is archived in steps of so many rows. Each of the deletes returns how many rows it has deleted; the
 -- names of the rows to delete come as arrays, so that a plan never reads a whole table for them.
 
+-- name: archive_subject
+-- What the campaign is now, and how many jobs of it have not ended. $1 campaign bigint
+SELECT r.state, (SELECT coalesce(sum(n.active), 0)::bigint FROM stage_run n WHERE n.campaign_id = r.campaign_id)
+FROM campaign_run r WHERE r.campaign_id = $1::bigint
+
+-- name: archive_drop
+-- It is no archive while nothing of it is deleted. $1 campaign bigint
+DELETE FROM archive WHERE campaign_id = $1::bigint AND phase = 0 AND after_attempt = 0
+
 -- name: archive_phase
 -- Its row, locked; none: nothing is to be done. $1 campaign bigint
 SELECT phase, after_attempt, attempts FROM archive WHERE campaign_id = $1::bigint AND archived_at IS NULL FOR UPDATE

@@ -6,14 +6,21 @@ DELETE FROM idempotency_key WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM idempotency_key WHERE created_at < now() - interval '7 days'
     ORDER BY created_at LIMIT $1::bigint FOR UPDATE SKIP LOCKED))
 
+-- The policy by age, in two statements of one transaction: campaigns that ended before a time are locked, then judged.
+-- A retry that was accepted while the first one waited or counted is seen by the second alone.
 -- name: archive_due
--- The policy by age: campaigns that ended before a time and that nothing hinders are archived as if a person had asked.
 -- $1 before timestamptz, $2 how many bigint
+SELECT c.id FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
+WHERE r.ended_at < $1::timestamptz AND NOT EXISTS (SELECT FROM archive h WHERE h.campaign_id = c.id)
+    AND archive_hindrance(c.id) IS NULL
+ORDER BY c.id LIMIT $2::bigint FOR UPDATE OF c SKIP LOCKED
+
+-- name: archive_locked
+-- Those that nothing hinders are archived as if a person had asked. $1 locked bigint[]
 WITH due AS MATERIALIZED (
-    SELECT c.id FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
-    WHERE r.ended_at < $1::timestamptz AND NOT EXISTS (SELECT FROM archive h WHERE h.campaign_id = c.id)
-        AND archive_hindrance(c.id) IS NULL
-    ORDER BY c.id LIMIT $2::bigint FOR UPDATE OF c SKIP LOCKED),
+    SELECT c.id FROM campaign c
+    WHERE c.id = ANY ($1::bigint[]) AND NOT EXISTS (SELECT FROM archive h WHERE h.campaign_id = c.id)
+        AND archive_hindrance(c.id) IS NULL),
 new_archive AS (
     INSERT INTO archive (campaign_id, asked_by) SELECT id, 'policy' FROM due),
 new_audit AS (

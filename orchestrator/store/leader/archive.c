@@ -4,6 +4,30 @@
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"
 
+bool store_archive_subject(struct store *s, int64_t campaign_id, struct archive_subject *ret,
+                           struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    param_i64(&p, campaign_id);
+    if (!store_exec(s, QUERY(ARCHIVE_SUBJECT), &p, &r, err)) {
+        return false;
+    }
+    *ret = (struct archive_subject){.state = CAMPAIGN_STATE_COUNT};
+    if (row_count(r) > 0) {
+        ret->state = campaign_state_parse(row_text(r, 0, 0));
+        ret->active = row_i64(r, 0, 1);
+    }
+    return true;
+}
+
+bool store_archive_drop(struct store *s, int64_t campaign_id, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    return store_run(s, QUERY(ARCHIVE_DROP), &p, NULL, err);
+}
+
 /* Each returns how many rows it has deleted; 0: the next one's turn. */
 static const struct {
     const char *name, *sql;

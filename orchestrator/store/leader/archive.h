@@ -4,6 +4,15 @@
 #pragma once
 #include "leader.h"
 
+struct archive_subject {
+    enum campaign_state state;
+    int64_t active; /* jobs that have not ended */
+};
+/* What is to be archived, as it is now. */
+bool store_archive_subject(struct store *s, int64_t campaign_id, struct archive_subject *ret,
+                           struct err *err) MUST_CHECK;
+/* It is not archived after all, unless rows of it are deleted already. */
+bool store_archive_drop(struct store *s, int64_t campaign_id, struct err *err) MUST_CHECK;
 struct archive_progress {
     int64_t attempts; /* deleted so far, of the whole campaign */
     bool over;        /* nothing is left: the campaign is archived */

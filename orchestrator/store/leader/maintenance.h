@@ -1,5 +1,5 @@
-/* What the leader does now and then on a connection of its own (STORE_MAINTENANCE), one statement
- * at a time, outside of its transactions. Errors: those of query.h. */
+/* What the leader does now and then on a connection of its own (STORE_MAINTENANCE), outside of
+ * its transactions. Errors: those of query.h. */
 #pragma once
 #include "store/pg/connection.h"
 

@@ -116,6 +116,11 @@ def case_an_archived_campaign(s):
     ends(s, cid)
     refused = s.drover("archive", live, "-y")
     tap.ok(refused.returncode == 5 and "has not ended" in refused.stderr, f"{s.what}a campaign that runs is not archived", refused)
+    s.sql(f"INSERT INTO archive (campaign_id) VALUES ({live[2:]}); INSERT INTO operation (campaign_id, kind, selector) VALUES ({live[2:]}, 'archive', '{{}}'); NOTIFY drover_wanted")
+    wait_for(lambda: s.sql(f"SELECT state FROM operation WHERE campaign_id = {live[2:]}") == "cancelled" or None, 20, "the end of its archive")
+    told = s.sql(f"SELECT detail FROM event WHERE campaign_id = {live[2:]} AND kind = 'alert'")
+    tap.ok("it runs again" in told and s.sql(f"SELECT (SELECT count(*) FROM archive) + (SELECT count(*) FROM attempt WHERE campaign_id = {live[2:]})") == "1",
+           f"{s.what}an archive of what runs again deletes nothing, and is none any more", told)
     before = [s.api("GET", f"/campaigns/{cid}/cost"), s.api("GET", f"/campaigns/{cid}")["parts"]]
     s.faults({"operation": "PutObject", "kind": "error_503", "times": 2}, {"operation": "PutObject", "kind": "drop_after", "after": 1})
     done = s.drover("archive", cid, "--to", "s3://drover-test/archive", "-y", "--wait")

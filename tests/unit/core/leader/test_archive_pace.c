@@ -1,5 +1,6 @@
-/* Aim: a step of an archive takes no longer than the loop may wait, and no less than it could.
- * Method: a table of steps and how long they took. */
+/* Aim: nothing of a campaign that lives is deleted; a step of an archive takes no longer than the
+ * loop may wait, and no less than it could. Method: every state of a campaign, and a table of steps
+ * and how long they took. */
 #include "common/units.h"
 #include "core/leader/archive_pace.h"
 #include "tests/unit/unit.h"
@@ -24,9 +25,21 @@ static void test_archive_pace__as_many_rows_as_fit_into_a_step(void **state)
     }
 }
 
+static void test_archive_pace__what_lives_keeps_its_rows(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= CAMPAIGN_STATE_COUNT; i++) { /* COUNT: of a newer version */
+        enum campaign_state s = (enum campaign_state)i;
+        bool over = s == CAMPAIGN_SUCCEEDED || s == CAMPAIGN_FAILED || s == CAMPAIGN_CANCELLED;
+        assert_int_equal(leader_archive_refusal(s, 0)[0] == '\0', over);
+        assert_int_not_equal(leader_archive_refusal(s, 1)[0], '\0');
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_archive_pace__what_lives_keeps_its_rows),
         cmocka_unit_test(test_archive_pace__as_many_rows_as_fit_into_a_step),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
