@@ -391,6 +391,7 @@ struct endpoint_row { /* one try of a stage of kind endpoint: its model, config 
     int tested_n;       /* invocations of its own for that */
     usec_t invoked_us;  /* end of the last minute in which it was invoked; 0: none known */
     usec_t deleting_us; /* its deletion was decided */
+    usec_t served_us;   /* its last sight or taken Delete since then: it was billed; 0: none */
     usec_t off_us;      /* AWS stopped billing; 0: not seen */
     usec_t ended_us;    /* proven absent */
     char reason[512];   /* why it waits, is deleted or has failed */

@@ -6,7 +6,7 @@ SELECT e.id, c.project_id, e.campaign_id, e.stage_id, e.n, e.state, e.name, e.in
     e.made, e.passed, e.delete_asked, e.failed, e.cause, e.p95_us, e.price_musd_per_hour, e.reserved_musd,
     e.intended_at, e.created_at, e.in_service_at, e.deleting_at, e.off_at, e.ended_at, e.reason,
     CASE WHEN e.extend_asked BETWEEN '1970-01-01Z' AND '9999-12-31Z' THEN e.extend_asked END,
-    e.extend_seen, e.idle_s, e.tested_at, e.tested_n, e.invoked_at
+    e.extend_seen, e.idle_s, e.tested_at, e.tested_n, e.invoked_at, e.served_at
 FROM endpoint e JOIN campaign c ON c.id = e.campaign_id LEFT JOIN stage_run s ON s.stage_id = e.stage_id
 WHERE e.state NOT IN ('deleted', 'failed') OR coalesce(s.state, '') NOT IN ('succeeded', 'failed', 'skipped', 'cancelled')
 ORDER BY e.id
@@ -72,7 +72,7 @@ moved AS (
         cause = :cause::smallint, p95_us = :p95_us::bigint, reason = :reason::text, created_at = :created::timestamptz,
         in_service_at = :in_service::timestamptz, deleting_at = :deleting::timestamptz, off_at = :off::timestamptz,
         delete_after = :until::timestamptz, tested_at = :tested::timestamptz, tested_n = :tested_n::int,
-        invoked_at = :invoked::timestamptz, updated_at = clock_timestamp()
+        invoked_at = :invoked::timestamptz, served_at = :served::timestamptz, updated_at = clock_timestamp()
     FROM old WHERE e.id = old.id),
 new_event AS (
     INSERT INTO event (campaign_id, kind, detail)

@@ -8,6 +8,19 @@
 
 #define HOSTING_PREFIX "hosting:" /* before a type in the file of prices */
 
+/* The newest try of a stage; NULL: none. */
+static const struct live_endpoint *newest_of(const struct leader_state *s, int64_t stage_id)
+{
+    const struct live_endpoint *newest = NULL;
+    for (size_t i = 0; i < s->endpoints_n; i++) {
+        const struct live_endpoint *e = s->endpoints[i];
+        if (e->row.stage_id == stage_id && (newest == NULL || e->row.n > newest->row.n)) {
+            newest = e;
+        }
+    }
+    return newest;
+}
+
 static bool is_endpoint(const struct live_stage *ls)
 {
     return ls->spec != NULL && ls->spec->kind == SPEC_KIND_ENDPOINT;
@@ -25,7 +38,7 @@ static bool again(const struct live_stage *ls, const struct endpoint_row *r, use
 
 static void mark(const struct leader_state *s, struct live_stage *ls)
 {
-    const struct live_endpoint *e = leader_endpoint_of(s, ls->row.id);
+    const struct live_endpoint *e = newest_of(s, ls->row.id);
     usec_t from_us;
     if (ls->spec != NULL && ls->spec->kind == SPEC_KIND_LUSTRE) {
         return; /* filesystem_intent.c */
@@ -71,7 +84,7 @@ bool leader_endpoint_due(const struct leader_state *s, const struct live_campaig
     if (s->tries_unread) {
         return false;
     }
-    const struct live_endpoint *e = leader_endpoint_of(s, ls->row.id);
+    const struct live_endpoint *e = newest_of(s, ls->row.id);
     usec_t from_us = 0;
     if (!is_endpoint(ls) || ls->row.state != STAGE_RUNNING || lc->row.state != CAMPAIGN_RUNNING ||
         lc->row.wanted != WANTED_RUN || lc->set_aside != WAIT_NONE || ls->endpoint_no_model) {

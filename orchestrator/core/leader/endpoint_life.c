@@ -31,18 +31,6 @@ struct live_endpoint *leader_endpoint(const struct leader_state *s, int64_t endp
     return NULL;
 }
 
-const struct live_endpoint *leader_endpoint_of(const struct leader_state *s, int64_t stage_id)
-{
-    const struct live_endpoint *newest = NULL;
-    for (size_t i = 0; i < s->endpoints_n; i++) {
-        const struct live_endpoint *e = s->endpoints[i];
-        if (e->row.stage_id == stage_id && (newest == NULL || e->row.n > newest->row.n)) {
-            newest = e;
-        }
-    }
-    return newest;
-}
-
 static struct live_endpoint *add(struct leader_state *s, const struct endpoint_row *row)
 {
     struct live_endpoint *e = xcalloc(1, sizeof *e);
@@ -288,6 +276,12 @@ static void on_missing(usec_t now_us, struct endpoint_row *r)
     }
 }
 
+/* DELETING: it was there until then, and is billed at least so long. */
+static void served(struct endpoint_row *r, usec_t now_us)
+{
+    r->served_us = r->in_service_us > 0 ? MAX(r->served_us, now_us) : 0;
+}
+
 /* DELETING: the next of the three is gone. */
 static void gone_one(struct live_endpoint *e)
 {
@@ -327,6 +321,9 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
             if (r->in_service_us == 0 && is(f->seen, "InService")) { /* while nobody looked */
                 r->in_service_us = MIN(MAX(f->seen->modified, f->seen->created), now_us);
             }
+            if (e->there && !ends) {
+                served(r, now_us);
+            }
         } else {
             e->delete_taken = false; /* deleted at once, or not at all */
         }
@@ -360,11 +357,15 @@ static void on_describe(struct live_endpoint *e, const struct endpoint_fact *f, 
     }
 }
 
-static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f)
+static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
+                      struct endpoint_row *r)
 {
     e->described_us = 0; /* look at once */
     if (f->said == ENDPOINT_SAID_YES) {
         e->delete_taken = true;
+        if (f->call.kind == HOSTING_ENDPOINT) {
+            served(r, now_us);
+        }
     } else {
         e->there = false; /* seen once more before the next try */
     }
@@ -442,7 +443,8 @@ static bool book(const struct live_endpoint *e, usec_t now_us, struct endpoint_r
     struct ledger_account_of_attempt account = e->account;
     bool ignored;
     int n = 0;
-    usec_t off = r->off_us > 0 ? r->off_us : r->deleting_us > 0 ? r->deleting_us : now_us;
+    usec_t least = r->deleting_us > 0 ? MAX(r->deleting_us, r->served_us) : now_us;
+    usec_t off = r->off_us > 0 ? r->off_us : least;
     r->ended_us = now_us;
     r->state = r->failed ? ENDPOINT_FAILED : ENDPOINT_DELETED;
     *end = (struct endpoint_end){.estimated = r->in_service_us > 0 && r->off_us == 0};
@@ -465,7 +467,8 @@ static bool differs(const struct endpoint_row *a, const struct endpoint_row *b)
 {
     return a->state != b->state || a->made != b->made || a->passed != b->passed ||
            a->failed != b->failed || a->in_service_us != b->in_service_us ||
-           a->off_us != b->off_us || strcmp(a->reason, b->reason) != 0;
+           a->served_us != b->served_us || a->off_us != b->off_us ||
+           strcmp(a->reason, b->reason) != 0;
 }
 
 static void pause_after(struct live_endpoint *e, const struct endpoint_fact *f, int64_t boot_us)
@@ -499,7 +502,7 @@ void leader_plan_endpoint_fact(struct live_endpoint *e, const struct endpoint_fa
         on_describe(e, f, now_us, boot_us, &ret->row);
         break;
     case ENDPOINT_ACT_DELETE:
-        on_delete(e, f);
+        on_delete(e, f, now_us, &ret->row);
         break;
     case ENDPOINT_ACT_PAYLOADS:
         on_payloads(e, f, now_us, &ret->row);

@@ -21,8 +21,6 @@ struct live_endpoint *leader_apply_endpoint_intent(struct leader_state *s,
                                                    const struct endpoint_row *row);
 /* NULL: there is none. */
 struct live_endpoint *leader_endpoint(const struct leader_state *s, int64_t endpoint_id);
-/* The newest try of a stage; NULL: none. */
-const struct live_endpoint *leader_endpoint_of(const struct leader_state *s, int64_t stage_id);
 /* Those that have ended are forgotten once their stage has, too. */
 void leader_endpoints_forget(struct leader_state *s);
 

@@ -359,8 +359,8 @@ static void heal(usec_t *at, usec_t intended_us, usec_t now_us)
 
 void rows_endpoint_times(struct endpoint_row *r, usec_t now_us)
 {
-    usec_t *const past[] = {&r->created_us, &r->in_service_us, &r->tested_us,
-                            &r->invoked_us, &r->deleting_us,   &r->off_us};
+    usec_t *const past[] = {&r->created_us,  &r->in_service_us, &r->tested_us, &r->invoked_us,
+                            &r->deleting_us, &r->served_us,     &r->off_us};
     r->intended_us = intended(r->intended_us, now_us);
     for (size_t i = 0; i < ARRAY_LEN(past); i++) {
         heal(past[i], r->intended_us, now_us);

@@ -41,6 +41,7 @@ static bool read_row(const PGresult *r, int i, struct endpoint_row *e, struct er
     e->tested_us = row_time(r, i, 28);
     e->tested_n = row_int(r, i, 29);
     e->invoked_us = row_time(r, i, 30);
+    e->served_us = row_time(r, i, 31);
     return e->state < ENDPOINT_STATE_COUNT ||
            err_set(err, ERR_DATABASE, "endpoint state '%s' is not known to this droverd",
                    row_text(r, i, 5));
@@ -139,6 +140,7 @@ bool store_endpoint_move(struct store *s, const struct endpoint_row *row, enum e
     param_time(PARAM(&p, ENDPOINT_MOVE, TESTED), row->tested_us);
     param_i32(PARAM(&p, ENDPOINT_MOVE, TESTED_N), row->tested_n);
     param_time(PARAM(&p, ENDPOINT_MOVE, INVOKED), row->invoked_us);
+    param_time(PARAM(&p, ENDPOINT_MOVE, SERVED), row->served_us);
     AUTO_RESULT PGresult *r = NULL;
     if (!store_exec(s, QUERY(ENDPOINT_MOVE), &p, &r, err)) {
         return false;

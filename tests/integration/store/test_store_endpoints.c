@@ -80,6 +80,7 @@ static int set_up(void **state)
     w->row.tested_us = NOW + 5 * USEC_PER_SEC;
     w->row.tested_n = 4;
     w->row.invoked_us = NOW + 60 * USEC_PER_SEC;
+    w->row.served_us = NOW + 70 * USEC_PER_SEC;
     assert_true(move(w, ENDPOINT_CREATING, &err));
     *state = w;
     return 0;
@@ -135,6 +136,7 @@ static void test_endpoints__are_read_as_they_were_written(void **state)
     assert_int_equal(r.state, ENDPOINT_IN_SERVICE);
     assert_true(r.idle_s == 1200 && r.tested_n == 4 && r.tested_us == w->row.tested_us);
     assert_true(r.invoked_us == w->row.invoked_us && r.extend_us == 0 && r.extend_seen_us == 0);
+    assert_true(r.served_us == w->row.served_us);
     wish(w, NOW + 9000 * USEC_PER_SEC);
     assert_int_equal(read_back(w).extend_us, NOW + 9000 * USEC_PER_SEC);
 }

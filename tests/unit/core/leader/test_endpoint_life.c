@@ -203,6 +203,48 @@ static void test_endpoint_life__a_delete_that_was_not_taken_is_sent_again(void *
     leader_world_done(&l.w);
 }
 
+/* It is billed for as long as it was seen to serve, however long ago it should have gone. */
+static void
+test_endpoint_life__one_whose_deletes_are_refused_is_billed_while_it_serves(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, SERVES);
+    usec_t since = l.e->row.in_service_us;
+    begins_to_go(&l);
+    for (int i = 0; i < 3; i++) {
+        PLAY(&l, SAW(L, E, YES, "InService"), SAW(D, E, NO, "AccessDeniedException"));
+        pass(&l, 24 * 3600 * SEC);
+    }
+    PLAY(&l, TO(L, E, YES, "InService", ENDPOINT_DELETING));
+    assert_int_equal(l.last.news, ENDPOINT_MOVED);
+    usec_t last = l.now_us;
+    take_over(&l);
+    PLAY(&l, ON(L, E, ABSENT), VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    assert_int_equal(l.last.end.billable_s, 2 * ((last - since + SEC - 1) / SEC));
+    assert_true(l.last.end.estimated);
+    anew(&l); /* so until a Delete that was taken */
+    PLAY(&l, CREATES, SERVES);
+    since = l.e->row.in_service_us;
+    begins_to_go(&l);
+    PLAY(&l, SAW(L, E, YES, "InService"));
+    l.lay_us = 5000 * SEC;
+    PLAY(&l, ON(D, E, YES));
+    last = l.now_us;
+    l.lay_us = 0;
+    PLAY(&l, ON(L, E, ABSENT), VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    assert_int_equal(l.last.end.billable_s, 2 * ((last - since + SEC - 1) / SEC));
+    assert_true(l.last.end.estimated);
+    anew(&l); /* what has failed to come into service costs nothing */
+    PLAY(&l, CREATES);
+    begins_to_go(&l);
+    PLAY(&l, SAW(L, E, YES, "Failed"), ON(D, E, YES), ON(L, E, ABSENT), VANISHES,
+         TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    assert_int_equal(l.last.end.billable_s, 0);
+    leader_world_done(&l.w);
+}
+
 static void test_endpoint_life__refusals_wait_or_fail(void **state)
 {
     (void)state;
@@ -462,6 +504,8 @@ int main(void)
         cmocka_unit_test(test_endpoint_life__absence_of_a_model_just_made_is_no_proof),
         cmocka_unit_test(test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be),
         cmocka_unit_test(test_endpoint_life__a_delete_that_was_not_taken_is_sent_again),
+        cmocka_unit_test(
+            test_endpoint_life__one_whose_deletes_are_refused_is_billed_while_it_serves),
         cmocka_unit_test(test_endpoint_life__refusals_wait_or_fail),
         cmocka_unit_test(test_endpoint_life__a_failed_one_is_deleted_with_its_reason),
         cmocka_unit_test(test_endpoint_life__deleted_by_others_it_is_cleaned_up_and_booked),

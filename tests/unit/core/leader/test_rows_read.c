@@ -487,11 +487,12 @@ static void test_rows_read__instants_that_cannot_be(void **state)
     rows_endpoint_times(&e, now);
     assert_memory_equal(&e, &as_told, sizeof e); /* 0 stays: not yet */
     e.created_us = never;
-    e.in_service_us = e.deleting_us = 1;
+    e.in_service_us = e.deleting_us = e.served_us = 1;
     rows_endpoint_times(&e, now);
     assert_int_equal(e.created_us, e.intended_us);
     assert_int_equal(e.in_service_us, e.intended_us);
     assert_int_equal(e.deleting_us, e.intended_us);
+    assert_int_equal(e.served_us, e.intended_us);
     assert_int_equal(e.off_us, 0);
     struct filesystem_row f = {.intended_us = never, .created_us = 1, .available_us = never};
     rows_filesystem_times(&f, now);
