@@ -148,7 +148,7 @@ struct endpoint_call leader_endpoint_next(const struct live_endpoint *e, usec_t 
         bool serves = e->row.state == ENDPOINT_IN_SERVICE;
         due_us = MAX(due_us, e->described_us + (serves ? LOOK_US : poll_us));
     }
-    if (e->row.state != ENDPOINT_DELETING) { /* then its time may be over */
+    if (e->row.in_service_us > 0 && e->row.state != ENDPOINT_DELETING) { /* its time may be over */
         int64_t left_us = MAX(0, leader_endpoint_until(&e->row) - now_us);
         *wake_us = MIN(*wake_us, MAX(boot_us + left_us, e->write_us));
     }

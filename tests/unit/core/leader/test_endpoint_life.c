@@ -473,6 +473,13 @@ static void test_endpoint_life__is_looked_at_at_a_bearable_rate(void **state)
     l.now_us = leader_endpoint_until(&l.e->row) - SEC;
     (void)leader_endpoint_next(l.e, l.now_us, l.boot_us, POLL, &wake_us);
     assert_true(wake_us <= l.boot_us + SEC);
+    anew(&l); /* before it serves no time of it is over */
+    PLAY(&l, SAW(C, M, NO, "ThrottlingException"));
+    l.now_us = leader_endpoint_until(&l.e->row) + SEC;
+    l.e->next_us = l.boot_us + 30 * SEC;
+    wake_us = INT64_MAX;
+    (void)leader_endpoint_next(l.e, l.now_us, l.boot_us, POLL, &wake_us);
+    assert_int_equal(wake_us, l.boot_us + 30 * SEC);
     leader_world_done(&l.w);
 }
 
