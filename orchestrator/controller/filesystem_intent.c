@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/filesystem_intent.h"
+#include "core/leader/filesystem_time.h"
 #include "filesystem_life.h"
 #include "lease.h"
 #include "parking.h"

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/filesystem_life.h"
+#include "core/leader/filesystem_time.h"
 #include "core/leader/filesystem_use.h"
 #include "core/leader/rows_read.h"
 #include "core/lowering/filesystem_request.h"

@@ -4,6 +4,7 @@
 #include "common/retry.h"
 #include "core/failure/cause.h"
 #include "core/money/cost.h"
+#include "filesystem_time.h"
 #include "filesystem_use.h"
 #include "late_create.h"
 #include "parking.h"
@@ -13,19 +14,6 @@
 #define AGAIN_MAX_US    (60 * USEC_PER_SEC)
 #define EXPORT_AGAIN_US (300 * USEC_PER_SEC) /* at most, after exports that failed */
 #define LOOK_US         (60 * USEC_PER_SEC)  /* at one that is used */
-
-usec_t leader_filesystem_until(const struct filesystem_row *r)
-{
-    int64_t life_us = r->ttl_s * USEC_PER_SEC;
-    return r->created_us > 0 ? r->created_us + life_us
-                             : r->intended_us + FILESYSTEM_CREATE_MAX_US + life_us;
-}
-
-/* When it is deleted although its export has not succeeded. */
-static usec_t deadline(const struct filesystem_row *r)
-{
-    return MAX(leader_filesystem_until(r), r->ending_us) + FILESYSTEM_EXPORT_MAX_US;
-}
 
 struct live_filesystem *leader_filesystem(const struct leader_state *s, int64_t id)
 {
@@ -142,8 +130,9 @@ enum filesystem_act leader_filesystem_next(const struct live_filesystem *f, usec
         bool used = f->row.state == FILESYSTEM_AVAILABLE;
         due_us = MAX(due_us, f->described_us + (used ? LOOK_US : poll_us));
     }
-    if (f->row.state != FILESYSTEM_DELETING) { /* then its time may be over */
-        usec_t end = f->row.state == FILESYSTEM_EXPORTING ? deadline(&f->row)
+    if (f->row.state != FILESYSTEM_DELETING && f->row.state != FILESYSTEM_INTENDED) {
+        /* its time may be over */
+        usec_t end = f->row.state == FILESYSTEM_EXPORTING ? leader_filesystem_deadline(&f->row)
                                                           : leader_filesystem_until(&f->row);
         *wake_us = MIN(*wake_us, MAX(boot_us + MAX(0, end - now_us), f->write_us));
     }
@@ -240,7 +229,7 @@ static bool may_come_again(const struct live_filesystem *f, const struct filesys
     const struct filesystem_row *r = &f->row;
     bool known = r->aws_id[0] != '\0';
     const struct late_create late = {f->signed_us,
-                                     known ? MAX(r->created_us, r->intended_us) : r->ending_us,
+                                     known ? leader_filesystem_made_us(r) : r->ending_us,
                                      fact->window_us, known && !f->delete_taken};
     return late_create_possible(&late, now_us, boot_us);
 }
@@ -287,7 +276,8 @@ static void on_seen(struct live_filesystem *f, const struct filesystem_descripti
             r->state = FILESYSTEM_AVAILABLE;
             r->ready = true;
         }
-    } else if (r->available_us == 0 && now_us >= r->intended_us + FILESYSTEM_CREATE_MAX_US) {
+    } else if (r->available_us == 0 &&
+               now_us >= leader_filesystem_made_us(r) + FILESYSTEM_CREATE_MAX_US) {
         fail(r, CAUSE_TIMEOUT, now_us, "it did not become available");
     }
 }
@@ -295,8 +285,7 @@ static void on_seen(struct live_filesystem *f, const struct filesystem_descripti
 /* It was there and is not any more. */
 static void on_missing(usec_t now_us, struct filesystem_row *r)
 {
-    usec_t since_us = MAX(r->created_us, r->intended_us); /* by AWS' clock; by ours */
-    if (r->available_us > 0 || now_us >= since_us + LATE_READABLE_US) {
+    if (r->available_us > 0 || now_us >= leader_filesystem_made_us(r) + LATE_READABLE_US) {
         fail(r, CAUSE_UNKNOWN, now_us, "it was deleted at AWS");
     }
 }
@@ -519,7 +508,7 @@ static const char *end_of(const struct leader_state *s, const struct live_campai
     if (r->delete_asked) {
         return "a person asked for it";
     }
-    if (now_us >= leader_filesystem_until(r)) {
+    if (r->state != FILESYSTEM_INTENDED && now_us >= leader_filesystem_until(r)) {
         return "its ttl is over";
     }
     if (lc != NULL && lc->row.wanted == WANTED_CANCEL) {
@@ -541,7 +530,7 @@ void leader_plan_filesystem_end(const struct leader_state *s, const struct live_
         lc = s->campaigns[i]->row.id == r->campaign_id ? s->campaigns[i] : lc;
     }
     if (r->state == FILESYSTEM_EXPORTING) {
-        if (now_us >= deadline(r)) {
+        if (now_us >= leader_filesystem_deadline(r)) {
             fail(r, CAUSE_TIMEOUT, now_us, "its time is over, and its export did not succeed");
             ret->news = FILESYSTEM_MOVED;
         }

@@ -11,9 +11,6 @@
 #include "core/capacity/filesystem_report.h"
 #include "leader_state.h"
 
-#define FILESYSTEM_CREATE_MAX_US (INT64_C(7200) * USEC_PER_SEC) /* longer: it has failed */
-#define FILESYSTEM_EXPORT_MAX_US (INT64_C(3600) * USEC_PER_SEC) /* after its time is over */
-
 /* At takeover, and again at any time: the rows that are open, or whose stage is. One that is known
  * takes from its row only what people may change. Money counts already. True: a person has asked
  * for something. */
@@ -86,5 +83,3 @@ void leader_apply_filesystem(struct leader_state *s, struct live_filesystem *f,
                              const struct filesystem_writes *w);
 /* It was not: asked again after a pause. */
 void leader_filesystem_not_written(struct live_filesystem *f, int64_t boot_us);
-/* When its time is over; before it is created, the latest that can be said. */
-usec_t leader_filesystem_until(const struct filesystem_row *r);

@@ -124,11 +124,3 @@ bool leader_filesystem_end_due(const struct live_filesystem *f, int64_t boot_us)
 {
     return boot_us >= f->write_us;
 }
-
-void leader_filesystem_created(struct live_filesystem *f, usec_t told_us, usec_t now_us)
-{
-    struct filesystem_row *r = &f->row;
-    if (r->created_us > 0 && r->created_us <= r->intended_us && told_us > 0) {
-        r->created_us = MIN(told_us, now_us);
-    }
-}

@@ -22,6 +22,3 @@ int leader_filesystem_volumes(const struct leader_state *s, int64_t campaign_id,
                               struct request_volume ret[static SPEC_CHANNELS_MAX]);
 /* Its end may be written: a write of its row that failed was long enough ago. */
 bool leader_filesystem_end_due(const struct live_filesystem *f, int64_t boot_us);
-/* AWS says since when it is billed; 0: not said. What its row says counts, unless that lies before
- * its intent: then nobody knows it but AWS. */
-void leader_filesystem_created(struct live_filesystem *f, usec_t told_us, usec_t now_us);

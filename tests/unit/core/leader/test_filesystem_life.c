@@ -3,189 +3,11 @@
  * Method: scripts of the call that is expected next and how it is answered, with the state that
  * follows, from an intent or from a row as a new leader reads it. */
 #include "core/leader/filesystem_intent.h"
+#include "core/leader/filesystem_time.h"
 #include "core/leader/filesystem_use.h"
 #include "core/leader/parking.h"
 #include "core/money/cost.h"
-#include "leader_world.h"
-
-#define TTL    7200
-#define WINDOW (900 * SEC)
-#define POLL   SEC
-#define PRICE  146000 /* 1200 GiB: 240,000 micro-USD an hour */
-
-enum {
-    F = FILESYSTEM_ACT_FIND,
-    C = FILESYSTEM_ACT_CREATE,
-    L = FILESYSTEM_ACT_DESCRIBE,
-    FL = FILESYSTEM_ACT_FIND_LINK,
-    CL = FILESYSTEM_ACT_LINK,
-    T = FILESYSTEM_ACT_TASKS,
-    X = FILESYSTEM_ACT_EXPORT,
-    D = FILESYSTEM_ACT_DELETE
-};
-enum {
-    YES = FILESYSTEM_SAID_YES,
-    ABSENT = FILESYSTEM_SAID_ABSENT,
-    NO = FILESYSTEM_SAID_NO,
-    NOTHING = FILESYSTEM_SAID_NOTHING,
-    UNSENT
-};
-/* A step: the call that is expected, how it is answered, and the state after it. */
-#define TO(act, said, word, then)                                                                  \
-    {                                                                                              \
-        act, said, word, FILESYSTEM_##then                                                         \
-    }
-#define ON(act, said, word)                                                                        \
-    {                                                                                              \
-        act, said, word, FILESYSTEM_INTENDED                                                       \
-    }
-#define MADE TO(C, YES, "CREATING", CREATING), ON(L, YES, "CREATING")
-#define FILLED                                                                                     \
-    ON(L, YES, "AVAILABLE"), ON(FL, ABSENT, ""), ON(CL, YES, "CREATING"), ON(FL, YES, "CREATING"), \
-        TO(FL, YES, "AVAILABLE", AVAILABLE)
-#define EXPORTED                                                                                   \
-    ON(T, YES, "none"), ON(X, YES, ""), ON(T, YES, "runs"), TO(T, YES, "done", DELETING)
-#define GOES ON(L, YES, "AVAILABLE"), ON(D, YES, ""), ON(L, YES, "DELETING")
-
-struct step {
-    int act, said;
-    const char *word;           /* lifecycle, of tasks what there is, code of a refusal */
-    enum filesystem_state then; /* INTENDED: any */
-};
-struct life {
-    struct leader_world w;
-    struct spec_filesystem spec;
-    struct live_filesystem *f;
-    usec_t now_us;
-    int64_t boot_us;
-    struct filesystem_writes last;
-};
-
-static struct filesystem_row intent(void)
-{
-    struct filesystem_row row = {.id = 5,
-                                 .project_id = 3,
-                                 .campaign_id = 7,
-                                 .stage_id = 70,
-                                 .n = 1,
-                                 .state = FILESYSTEM_INTENDED,
-                                 .size_gib = 1200,
-                                 .ttl_s = TTL,
-                                 .exports = true,
-                                 .price_musd_per_gb_month = PRICE,
-                                 .reserved_musd = 4 * 240000,
-                                 .intended_us = WALL};
-    (void)snprintf(row.token.s, sizeof row.token.s, "d-7-volume-0-a1-0a1b2c3d");
-    (void)snprintf(row.import_from, sizeof row.import_from, "s3://acme/img/");
-    return row;
-}
-
-static void world(struct life *l)
-{
-    leader_world_init(&l->w);
-    l->spec = (struct spec_filesystem){.deployment = "SCRATCH_2"};
-    l->w.spec.kind = SPEC_KIND_LUSTRE;
-    l->w.spec.name = "volume";
-    l->w.spec.filesystem = &l->spec;
-}
-
-static void life_init(struct life *l)
-{
-    memset(l, 0, sizeof *l);
-    world(l);
-    const struct filesystem_row row = intent();
-    l->f = leader_apply_filesystem_intent(&l->w.s, &row);
-    l->now_us = WALL;
-    l->boot_us = BOOT;
-}
-
-/* The row as it is now is all that a new leader has. */
-static void take_over(struct life *l)
-{
-    const struct filesystem_row row = l->f->row;
-    leader_state_done(&l->w.s);
-    world(l);
-    l->w.s.projects[0].reserved_musd = row.reserved_musd; /* as in the table */
-    (void)leader_take_filesystems(&l->w.s, &row, 1, l->boot_us);
-    l->f = leader_filesystem(&l->w.s, row.id);
-}
-
-static void pass(struct life *l, int64_t us)
-{
-    l->now_us += us;
-    l->boot_us += us;
-}
-
-/* The next call, waited for: at most an hour. */
-static enum filesystem_act next(struct life *l)
-{
-    int64_t wake_us = l->boot_us + 3600 * SEC;
-    enum filesystem_act act = leader_filesystem_next(l->f, l->now_us, l->boot_us, POLL, &wake_us);
-    for (int i = 0; i < 9 && act == FILESYSTEM_ACT_NONE && wake_us > l->boot_us; i++) {
-        pass(l, wake_us - l->boot_us);
-        wake_us = l->boot_us + 3600 * SEC;
-        act = leader_filesystem_next(l->f, l->now_us, l->boot_us, POLL, &wake_us);
-    }
-    return act;
-}
-
-static void answer(struct life *l, const struct step *st)
-{
-    struct filesystem_description seen = {
-        .id = "fs-0a", .mount_name = "mnt", .created = WALL, .failure_reason = "no room"};
-    struct association_description link = {.id = "dra-0b", .failure_reason = "AccessDenied"};
-    struct aws_failure failure = {.outcome = st->said == UNSENT ? AWS_UNSENT
-                                             : st->said == NO   ? AWS_REFUSED
-                                                                : AWS_UNKNOWN,
-                                  .status = 400};
-    (void)snprintf(seen.lifecycle, sizeof seen.lifecycle, "%s", st->word);
-    (void)snprintf(link.lifecycle, sizeof link.lifecycle, "%s", st->word);
-    (void)snprintf(failure.code, sizeof failure.code, "%s", st->word);
-    struct filesystem_fact f = {
-        .act = (enum filesystem_act)st->act,
-        .said = st->said == UNSENT ? FILESYSTEM_SAID_NOTHING : (enum filesystem_word)st->said,
-        .seen = &seen,
-        .link = &link,
-        .tasks = {.runs = strcmp(st->word, "runs") == 0,
-                  .succeeded = strcmp(st->word, "done") == 0,
-                  .failed = strncmp(st->word, "failed", 6) == 0 ? st->word[6] - '0' : 0,
-                  .why = "1 of 2 files"},
-        .failure = &failure,
-        .window_us = WINDOW,
-        .asked_us = l->boot_us};
-    leader_plan_filesystem_fact(l->f, &f, l->now_us, l->boot_us, &l->last);
-    if (l->last.news != FILESYSTEM_AS_BEFORE) {
-        leader_apply_filesystem(&l->w.s, l->f, &l->last);
-    }
-}
-
-static void play(struct life *l, const struct step *steps, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        enum filesystem_act act = next(l);
-        if ((int)act != steps[i].act) {
-            fail_msg("step %zu: call %d, not %d", i, (int)act, steps[i].act);
-        }
-        answer(l, &steps[i]);
-        if (steps[i].then != FILESYSTEM_INTENDED) {
-            assert_int_equal(l->f->row.state, steps[i].then);
-        }
-    }
-}
-#define PLAY(l, ...)                                                                               \
-    do {                                                                                           \
-        const struct step steps_[] = {__VA_ARGS__};                                                \
-        play((l), steps_, ARRAY_LEN(steps_));                                                      \
-    } while (0)
-
-static bool ends(struct life *l)
-{
-    leader_plan_filesystem_end(&l->w.s, l->f, l->now_us, &l->last);
-    if (l->last.news == FILESYSTEM_MOVED) {
-        leader_apply_filesystem(&l->w.s, l->f, &l->last);
-    }
-    return l->last.news == FILESYSTEM_MOVED;
-}
+#include "filesystem_world.h"
 
 static void test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over(void **state)
 {
@@ -443,6 +265,25 @@ static void test_filesystem_life__a_limit_is_waited_for(void **state)
     assert_int_equal(l.f->row.state, FILESYSTEM_INTENDED);
     PLAY(&l, MADE, FILLED);
     assert_string_equal(l.f->row.reason, "");
+    leader_world_done(&l.w);
+
+    life_init(&l); /* for longer than it may take to be made and live */
+    PLAY(&l, ON(C, NO, "ServiceLimitExceeded"));
+    int64_t wake_us = INT64_MAX;
+    pass(&l, FILESYSTEM_CREATE_MAX_US + TTL * SEC);
+    l.f->next_us = l.boot_us + 30 * SEC;
+    assert_int_equal(leader_filesystem_next(l.f, l.now_us, l.boot_us, POLL, &wake_us),
+                     FILESYSTEM_ACT_NONE);
+    assert_int_equal(wake_us, l.boot_us + 30 * SEC); /* nor is its time looked at all the time */
+    assert_false(ends(&l));
+    PLAY(&l, TO(C, NO, "ServiceLimitExceeded", INTENDED));
+    l.created_us = l.now_us;
+    PLAY(&l, MADE);
+    assert_int_equal(l.f->row.state, FILESYSTEM_CREATING);
+    assert_int_equal(leader_filesystem_until(&l.f->row), l.created_us + TTL * SEC);
+    pass(&l, FILESYSTEM_CREATE_MAX_US);
+    PLAY(&l, TO(L, YES, "CREATING", DELETING));
+    assert_true(l.f->row.failed);
     leader_world_done(&l.w);
 }
 

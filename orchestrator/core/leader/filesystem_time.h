@@ -1,0 +1,17 @@
+/* Since when a file system is there and when its time is over: its ttl counts from its creation as
+ * AWS tells it, and so for long as it waits to be created nothing of it has passed. Pure. */
+#pragma once
+#include "leader_state.h"
+
+#define FILESYSTEM_CREATE_MAX_US (INT64_C(7200) * USEC_PER_SEC) /* longer: it has failed */
+#define FILESYSTEM_EXPORT_MAX_US (INT64_C(3600) * USEC_PER_SEC) /* after its time is over */
+
+/* When its time is over; before it is created, what can be said if that comes soon. */
+usec_t leader_filesystem_until(const struct filesystem_row *r);
+/* When it is deleted although its export has not succeeded. */
+usec_t leader_filesystem_deadline(const struct filesystem_row *r);
+/* Since when it is there, at the latest: by AWS' clock or by ours; before, its intent. */
+usec_t leader_filesystem_made_us(const struct filesystem_row *r);
+/* AWS says since when it is billed; 0: not said. What its row says counts, unless that lies before
+ * its intent: then nobody knows it but AWS. */
+void leader_filesystem_created(struct live_filesystem *f, usec_t told_us, usec_t now_us);
