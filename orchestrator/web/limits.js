@@ -1,6 +1,6 @@
 // How much of a campaign may run at once, its budget, its priority and its deadline: shows the end and the cost that would follow before
 // anything is changed. The change carries a key and the version that was shown.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get, newKey, patch, post } from './api.js';
 import { duration, durationOrNever, usd } from './format.js';
@@ -38,7 +38,7 @@ function changes(campaign, stage, form) {
     if (stage) body.stages = { [stage.name]: { parts } };
     else body.limits = { parts };
   }
-  const limit = form.budget === '' ? null : Math.round(Number(form.budget) * 1e6);
+  const limit = form.noBudget ? null : Math.round(Number(form.budget) * 1e6);
   const budget = {};
   if (limit !== campaign.budget.limit_micro_usd) budget.limit_micro_usd = limit;
   if (form.atLimit !== campaign.budget.at_limit) budget.at_limit = form.atLimit;
@@ -46,6 +46,22 @@ function changes(campaign, stage, form) {
   if (Number(form.priority) !== campaign.priority) body.priority = Number(form.priority);
   if (form.deadline !== (campaign.deadline || '').slice(0, 16)) body.deadline = utc(form);
   return Object.keys(body).length ? body : null;
+}
+
+// The same as a forecast is asked for it; '': nothing that it knows of.
+function question(body) {
+  const of = { parts: body?.limits?.parts, budget: body?.budget?.limit_micro_usd, priority: body?.priority };
+  if (of.budget != null) of.budget = (of.budget / 1e6).toFixed(6);
+  return Object.entries(of).filter(([, v]) => v !== undefined).map(([k, v]) => `${k}=${v ?? 'none'}`).join();
+}
+
+// What bounds the campaign no longer, in words.
+function lifted(body, stage) {
+  const gone = [];
+  if (body?.budget?.limit_micro_usd === null) gone.push('no budget');
+  if (body?.deadline === null) gone.push('no deadline');
+  if ((stage ? body?.stages?.[stage.name] : body?.limits)?.parts === null) gone.push('no limit of parts at once');
+  return gone.join(' and ');
 }
 
 // What is needed beyond the change for parts to start again.
@@ -57,26 +73,31 @@ export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
   const first = useRef(campaign).current; // what was shown when it opened is what is changed
   const stage = first.stages.find((s) => s.name === stageName);
   const [form, setForm] = useState(() => ({ parts: String((stage ? stage.limits?.parts : first.limits.parts) ?? ''),
-    budget: first.budget.limit_micro_usd == null ? '' : String(first.budget.limit_micro_usd / 1e6), atLimit: first.budget.at_limit, priority: String(first.priority),
+    budget: first.budget.limit_micro_usd == null ? '' : String(first.budget.limit_micro_usd / 1e6), noBudget: first.budget.limit_micro_usd == null, atLimit: first.budget.at_limit, priority: String(first.priority),
     deadline: (first.deadline || '').slice(0, 16) }));
   const [outcome, setOutcome] = useState({});
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
   const [resume, setResume] = useState(heldByBudget(first));
-  const set = (name) => (e) => { setForm({ ...form, [name]: e.target.value }); key.current = newKey(); };
+  // A field in which a browser sees no number or time has '' as its value, like an empty one: it alone knows, and says so when the form is sent.
+  const [valid, setValid] = useState(true);
+  useLayoutEffect(() => setValid(ref.current.querySelector('form').checkValidity()));
+  const set = (name) => (e) => { setForm({ ...form, [name]: e.target.type === 'checkbox' ? e.target.checked : e.target.value }); key.current = newKey(); };
   useEffect(() => {
     ref.current.showModal();
     ref.current.querySelector(`[name=${focus || 'parts'}]`)?.focus();
   }, [focus]);
+  const body = valid ? changes(first, stage, form) : null;
+  const asked = question(body);
   useEffect(() => {
     let stale = false;
-    const what = form.parts !== '' && !stage ? `?what_if=${encodeURIComponent(`parts=${form.parts}`)}` : '';
+    const what = asked && `?what_if=${encodeURIComponent(asked)}`;
     const timer = setTimeout(() => get(`/campaigns/${first.id}/forecast${what}`).then((f) => !stale && setOutcome({ now: f.campaign, then: f.what_if || f.campaign }),
       (e) => !stale && setProblem(e)), LOOK_AFTER_MS);
     return () => { stale = true; clearTimeout(timer); };
-  }, [first, form.parts, stage]);
-  const body = changes(first, stage, form);
-  const go = async () => {
+  }, [first, asked]);
+  const go = async (e) => {
+    e.preventDefault();
     setBusy(true);
     setProblem(null);
     try {
@@ -89,25 +110,27 @@ export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
       setBusy(false);
     }
   };
-  const below = form.budget !== '' && Number(form.budget) * 1e6 < first.budget.spent_micro_usd + first.budget.reserved_micro_usd;
+  const below = !form.noBudget && form.budget !== '' && Number(form.budget) * 1e6 < first.budget.spent_micro_usd + first.budget.reserved_micro_usd;
   return html`<dialog ref=${ref} onClose=${onClose} aria-labelledby="limits-title">
     <h2 id="limits-title">Limits of ${first.id}${stage ? `, stage ${stage.name}` : ''}</h2>
-    <div class="fields">
+    <form onSubmit=${go}><div class="fields">
       <label>Parts at once <input name="parts" type="number" min="0" step="1" value=${form.parts} placeholder="no limit" onInput=${set('parts')}/></label>
-      <label>Budget, USD <input name="budget" type="number" min="0" step="0.01" value=${form.budget} placeholder="none" onInput=${set('budget')}/></label>
+      <div><label>Budget, USD <input name="budget" type="number" min="0" step="any" required disabled=${form.noBudget} value=${form.noBudget ? '' : form.budget} placeholder=${form.noBudget ? 'none' : ''} onInput=${set('budget')}/></label>
+        <label class="check"><input name="no_budget" type="checkbox" checked=${form.noBudget} onChange=${set('noBudget')}/> No budget</label></div>
       <label>When it is reached <select name="at_limit" value=${form.atLimit} onChange=${set('atLimit')}>
         ${['drain', 'stop', 'hold'].map((w) => html`<option key=${w} value=${w} selected=${w === form.atLimit}>${w}</option>`)}</select></label>
-      <label>Priority, 0 to 100 <input name="priority" type="number" min="0" max="100" step="1" value=${form.priority} onInput=${set('priority')}/></label>
+      <label>Priority, 0 to 100 <input name="priority" type="number" min="0" max="100" step="1" required value=${form.priority} onInput=${set('priority')}/></label>
       <label>Deadline, UTC <input name="deadline" type="datetime-local" value=${form.deadline} onInput=${set('deadline')}/></label>
     </div>
     <table class="outcome" aria-live="polite"><thead><tr><td></td><th class="num">Ends in</th><th class="num">Costs at the end</th></tr></thead>
       <tbody><${Outcome} name="Now" of=${outcome.now}/><${Outcome} name="Then" of=${outcome.then}/></tbody></table>
     ${form.deadline && html`<p id="verdict" aria-live="polite">${verdict(utc(form), outcome.then)}</p>`}
     <p class="muted">Running parts go on. ${usd(first.budget.spent_micro_usd)} spent, ${usd(first.budget.reserved_micro_usd)} reserved.</p>
+    ${lifted(body, stage) && html`<p class="bad" id="lifted">There will be ${lifted(body, stage)}.</p>`}
     ${below && html`<p class="bad">That is less than what is spent and reserved: nothing more starts.</p>`}
     ${(heldByBudget(first) || resume) && html`<label class="check"><input type="checkbox" checked=${resume} onChange=${(e) => setResume(e.target.checked)}/> Resume it as well</label>`}
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
-    <div class="row"><button class="primary" id="limits-go" disabled=${busy || (!body && !resume)} onClick=${go}>Change</button>
-      <button onClick=${() => ref.current.close()}>Back</button></div>
+    <div class="row"><button class="primary" id="limits-go" disabled=${busy || (valid && !body && !resume)}>Change</button>
+      <button type="button" onClick=${() => ref.current.close()}>Back</button></div></form>
   </dialog>`;
 }

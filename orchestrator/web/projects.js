@@ -33,7 +33,7 @@ function change(of, path, etag, onClose) {
     return Object.keys(body).length > 0 ? patchOnce(path, body, etag) : null;
   };
   return html`<${Form} title=${of.name ? `Limits of ${of.name}` : 'Limits of this installation'} action="Change" send=${send} onClose=${onClose}>
-    <div class="fields"><label>Budget, USD <input name="budget" type="number" min="0" step="0.01" value=${was.budget} placeholder="none"/></label>
+    <div class="fields"><label>Budget, USD <input name="budget" type="number" min="0" step="any" value=${was.budget} placeholder="none"/></label>
       <label>Parts at once <input name="parts" type="number" min="0" step="1" value=${was.parts} placeholder="no limit"/></label>
       ${of.name && html`<label>Weight <input name="weight" type="number" min="1" step="1" required value=${was.weight}/></label>`}</div>
     <p class="muted">${usd(of.budget.spent_micro_usd)} spent, ${usd(of.budget.reserved_micro_usd)} reserved. Running parts go on. ${of.name ? 'Of slots that are short, a project gets a share by its weight.' : ''}</p><//>`;

@@ -106,6 +106,44 @@ async function fifty(page) {
   await page.unrouteAll({ behavior: 'wait' });
 }
 
+// A browser says '' of a field in which it sees no number, as of an empty one.
+async function noNumbers(page, id) {
+  await api('PATCH', `/campaigns/${id}`, { budget: { limit_micro_usd: 900000000 } }, 'application/json', { 'if-match': '*' });
+  const before = await get(`/campaigns/${id}`);
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
+  const sent = [];
+  const asked = [];
+  await page.route(`**/v1/campaigns/${id}`, (route) => { if (route.request().method() === 'PATCH') sent.push(route.request().postDataJSON()); return goOn(route); });
+  await page.route(`**/v1/campaigns/${id}/forecast*`, (route) => { asked.push(new URL(route.request().url()).searchParams.get('what_if')); return goOn(route); });
+  await page.click('#limits');
+  await page.waitForSelector('.outcome');
+  const wrong = async (name, text) => {
+    await page.fill(`[name=${name}]`, '');
+    await page.focus(`[name=${name}]`);
+    await page.keyboard.type(text);
+    await page.waitForTimeout(50);
+    if (await page.isEnabled('#limits-go')) await page.click('#limits-go');
+    const shown = await page.evaluate((n) => [document.querySelector(`[name=${n}]`)?.matches(':focus:invalid')], name);
+    await page.waitForTimeout(100);
+    return [...shown, await page.locator('dialog').count(), sent.length];
+  };
+  equal([before.budget.limit_micro_usd, await wrong('budget', '1e')], [900000000, [true, 1, 0]], 'a budget that is no number is sent back to its field, and nothing is changed', sent);
+  equal(await wrong('budget', ''), [true, 1, 0], 'so is an empty one: to have none is said with a tick', sent);
+  await page.fill('[name=budget]', '900');
+  equal(await wrong('priority', ''), [true, 1, 0], 'so is a priority that is empty', sent);
+  await page.fill('[name=priority]', String(before.priority));
+  equal([await page.isDisabled('#limits-go'), await page.locator('#lifted').count()], [true, 0], 'with the old figures there is nothing to send');
+  await page.check('[name=no_budget]');
+  ok(/There will be no budget\./.test(await page.textContent('#lifted')), 'a tick takes the budget away, and the dialog says so before Change');
+  ok(await until(10, async () => asked.includes('budget=none')), 'the forecast is of no budget', asked);
+  await axe(page, 'the dialog of limits without a budget');
+  await shot(page, 'no-budget', false);
+  await page.click('#limits-go');
+  ok(await until(10, async () => (await get(`/campaigns/${id}`)).budget.limit_micro_usd === null), 'and it is sent', sent);
+  equal(sent, [{ budget: { limit_micro_usd: null } }], 'it alone, once');
+  await page.unrouteAll({ behavior: 'wait' });
+}
+
 async function limits(page, id) {
   await page.click('#limits');
   await page.waitForSelector('.outcome');
@@ -209,6 +247,7 @@ export async function guide(page) {
   await timed(waits, page, id);
   await timed(unpriced, page, spec);
   await timed(fifty, page);
+  await timed(noNumbers, page, id);
   await page.goto(`${URL_}/c/${id.slice(2)}`);
   await timed(limits, page, id);
   await timed(lists, page, id);
