@@ -10,11 +10,10 @@
 #include "worker_protocol.h"
 #include <stdio.h>
 
-#define MANIFEST_MAX      (16 * 1024 * 1024)
-#define STATS_MAX         (1024 * 1024)
-#define FOOTER_HEAD_MAX   (64 * 1024) /* version and schema; num_rows comes right behind */
-#define OUTPUT_KEYS_MAX   200000
-#define STATS_OBJECTS_MAX 20000
+#define MANIFEST_MAX    (16 * 1024 * 1024)
+#define STATS_MAX       (1024 * 1024)
+#define FOOTER_HEAD_MAX (64 * 1024) /* version and schema; num_rows comes right behind */
+#define OUTPUT_KEYS_MAX 200000
 
 struct output_check {
     struct controller *c;
@@ -27,7 +26,6 @@ struct output_check {
     char *manifest;
     struct output_seen seen;
     struct verify_object *objects; /* keys owned */
-    struct str *stats;             /* img2dataset: texts, owned */
     size_t next_stats;
     const char *stats_key; /* asked for */
     char *token;           /* of the next page to be counted; NULL: the first */
@@ -44,13 +42,7 @@ static void check_free(struct output_check *k)
         memcpy(&key, &k->objects[i].etag, sizeof key);
         free(key);
     }
-    for (size_t i = 0; i < k->seen.stats_n; i++) {
-        char *text;
-        memcpy(&text, &k->stats[i].p, sizeof text);
-        free(text);
-    }
     free(k->objects);
-    free(k->stats);
     free(k->manifest);
     free(k->token);
     loop_timer_free(k->again);
@@ -100,8 +92,6 @@ static void keep_listing(struct output_check *k, const struct s3_listing *l)
                                    .size = l->objects[i].size,
                                    .etag = xstrdup(l->objects[i].etag)};
     }
-    k->stats = xcalloc(MIN(k->seen.objects_n, (size_t)STATS_OBJECTS_MAX) + 1, sizeof *k->stats);
-    k->seen.stats = k->stats;
 }
 
 static void keep_page(struct output_check *k, const struct s3_result *r)
@@ -137,7 +127,7 @@ static enum output_answer keep(struct output_check *k, const struct s3_result *r
         k->seen.rows_in = parquet_rows(r->body, &rows) ? rows : -1;
         break;
     case OUTPUT_GET_STATS:
-        k->stats[k->seen.stats_n++] = (struct str){str_dup(r->body), r->body.n};
+        verify_sums_add(&k->seen.stats, r->body);
         break;
     case OUTPUT_HEAD:
     case OUTPUT_JUDGE:
@@ -222,7 +212,7 @@ static bool ask(struct output_check *k)
         get_footer(k);
         return true;
     case OUTPUT_GET_STATS:
-        if (!output_next_stats(&k->seen, STATS_OBJECTS_MAX, &k->next_stats, &k->stats_key)) {
+        if (!output_next_stats(&k->seen, &k->next_stats, &k->stats_key)) {
             return false;
         }
         get_below(k, k->stats_key, STATS_MAX);

@@ -228,45 +228,50 @@ void verify_manifest(struct str manifest, const struct verify_expect *expect,
     ret->cause = CAUSE_NONE;
 }
 
-static bool add_stats(struct str text, size_t i, int64_t *count, struct verify_verdict *v)
+void verify_sums_add(struct verify_sums *s, struct str text)
 {
-    AUTO_JSON json_t *s = NULL;
+    AUTO_JSON json_t *o = NULL;
     struct err err = ERR_INIT;
     int64_t n;
     int64_t good;
     int64_t no_download;
     int64_t no_resize;
     int64_t bytes;
-    if (!json_parse(text, STATS_BYTES_MAX, &s, &err) ||
-        !json_get_i64(s, "count", 0, COUNT_MAX, JSON_ABSENT, &n, &err) ||
-        !json_get_i64(s, "successes", 0, COUNT_MAX, JSON_ABSENT, &good, &err) ||
-        !json_get_i64(s, "failed_to_download", 0, COUNT_MAX, 0, &no_download, &err) ||
-        !json_get_i64(s, "failed_to_resize", 0, COUNT_MAX, 0, &no_resize, &err) ||
-        !json_get_i64(s, "bytes_downloaded", 0, BYTES_MAX, 0, &bytes, &err)) {
-        return say_short(v, "stats file %zu cannot be read: %.160s", i + 1, err.message);
+    ASSERT(s->n < 1000000); /* so that the sums fit */
+    s->n++;
+    if (!json_parse(text, STATS_BYTES_MAX, &o, &err) ||
+        !json_get_i64(o, "count", 0, COUNT_MAX, JSON_ABSENT, &n, &err) ||
+        !json_get_i64(o, "successes", 0, COUNT_MAX, JSON_ABSENT, &good, &err) ||
+        !json_get_i64(o, "failed_to_download", 0, COUNT_MAX, 0, &no_download, &err) ||
+        !json_get_i64(o, "failed_to_resize", 0, COUNT_MAX, 0, &no_resize, &err) ||
+        !json_get_i64(o, "bytes_downloaded", 0, BYTES_MAX, 0, &bytes, &err)) {
+        (void)snprintf(s->bad, sizeof s->bad, "stats file %lld cannot be read: %.150s",
+                       (long long)s->n, err.message);
+        return;
     }
-    *count += n;
-    v->successes += good;
-    v->failed_to_download += no_download;
-    v->failed_to_resize += no_resize;
-    v->bytes += bytes;
-    return true;
+    s->count += n;
+    s->successes += good;
+    s->failed_to_download += no_download;
+    s->failed_to_resize += no_resize;
+    s->bytes += bytes;
 }
 
-void verify_img2dataset(const struct str *stats, size_t n, int64_t rows_in, int64_t min_success_ppm,
+void verify_img2dataset(const struct verify_sums *s, int64_t rows_in, int64_t min_success_ppm,
                         struct verify_verdict *ret)
 {
-    int64_t count = 0;
-    ASSERT(n <= 1000000); /* so that the sums fit */
-    *ret = (struct verify_verdict){.cause = CAUSE_SHORT_OUTPUT};
-    for (size_t i = 0; i < n; i++) {
-        if (!add_stats(stats[i], i, &count, ret)) {
-            return;
-        }
+    int64_t count = s->count;
+    *ret = (struct verify_verdict){.cause = CAUSE_SHORT_OUTPUT,
+                                   .rows_in = s->count,
+                                   .successes = s->successes,
+                                   .failed_to_download = s->failed_to_download,
+                                   .failed_to_resize = s->failed_to_resize,
+                                   .bytes = s->bytes};
+    if (s->bad[0] != '\0') {
+        (void)say_short(ret, "%s", s->bad);
+        return;
     }
-    ret->rows_in = count;
-    if (n == 0 || count == 0) {
-        (void)say_short(ret, n == 0 ? "no _stats.json was written" : "the stats count no row");
+    if (s->n == 0 || count == 0) {
+        (void)say_short(ret, s->n == 0 ? "no _stats.json was written" : "the stats count no row");
         return;
     }
     if (rows_in >= 0 && count != rows_in) {

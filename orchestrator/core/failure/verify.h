@@ -30,7 +30,12 @@ struct verify_verdict {
  * manifest is SHORT_OUTPUT too. */
 void verify_manifest(struct str manifest, const struct verify_expect *expect,
                      const struct verify_object *objects, size_t n, struct verify_verdict *ret);
-/* Check img2dataset's output. stats[n] are the texts of all *_stats.json; the sum of "count" must
- * be rows_in (>= 1 when not known), and successes / count at least min_success_ppm. */
-void verify_img2dataset(const struct str *stats, size_t n, int64_t rows_in, int64_t min_success_ppm,
+struct verify_sums { /* of the _stats.json that were added so far; all zero: of none */
+    int64_t n, count, successes, failed_to_download, failed_to_resize, bytes;
+    char bad[200]; /* why one of them cannot be read; "": all can */
+};
+void verify_sums_add(struct verify_sums *s, struct str text);
+/* Check img2dataset's output by the sums of all its *_stats.json: "count" must be rows_in (>= 1
+ * when not known), and successes / count at least min_success_ppm. */
+void verify_img2dataset(const struct verify_sums *s, int64_t rows_in, int64_t min_success_ppm,
                         struct verify_verdict *ret);

@@ -213,10 +213,9 @@ bool output_is_stats(const char *key)
     return str_ends(str_of(key), STATS_END);
 }
 
-bool output_next_stats(const struct output_seen *seen, size_t most, size_t *cursor,
-                       const char **ret_key)
+bool output_next_stats(const struct output_seen *seen, size_t *cursor, const char **ret_key)
 {
-    while (*cursor < seen->objects_n && seen->stats_n < most) {
+    while (*cursor < seen->objects_n && seen->stats.bad[0] == '\0') {
         *ret_key = seen->objects[(*cursor)++].key;
         if (output_is_stats(*ret_key)) {
             return true;
@@ -280,7 +279,7 @@ void output_judge(const struct output_plan *p, const struct output_seen *seen,
         return;
     }
     if (p->kind == VERIFY_IMG2DATASET) {
-        verify_img2dataset(seen->stats, seen->stats_n, seen->rows_in, 0, &j);
+        verify_img2dataset(&seen->stats, seen->rows_in, 0, &j);
     } else {
         const struct verify_expect expect = {.task_id = p->task_id[0] != '\0' ? p->task_id : NULL,
                                              .rows_in = seen->rows_in};

@@ -74,19 +74,17 @@ struct output_seen { /* borrowed */
     struct str manifest;
     const struct verify_object *objects; /* below the folder, keys relative to it */
     size_t objects_n;
-    const struct str *stats; /* texts of the objects that output_is_stats names */
-    size_t stats_n;
-    int64_t rows_in; /* of the part; -1: not known */
-    int64_t counted; /* VERIFY_COUNT: objects on the pages so far */
+    struct verify_sums stats; /* of the objects that output_is_stats names */
+    int64_t rows_in;          /* of the part; -1: not known */
+    int64_t counted;          /* VERIFY_COUNT: objects on the pages so far */
     bool counted_all;
 };
 /* Is one more page counted? Not when there are enough. */
 bool output_next_page(const struct output_plan *p, const struct output_seen *seen);
 /* Is this key the _stats.json of a shard? */
 bool output_is_stats(const char *key);
-/* The next object from *cursor on whose text is wanted; `most` are read. False: no more. */
-bool output_next_stats(const struct output_seen *seen, size_t most, size_t *cursor,
-                       const char **ret_key);
+/* The next object from *cursor on whose text is wanted. False: no more, or one cannot be read. */
+bool output_next_stats(const struct output_seen *seen, size_t *cursor, const char **ret_key);
 /* Each judges what was looked at; ret->manifest is NULL. */
 void output_judge(const struct output_plan *p, const struct output_seen *seen,
                   struct output_verdict *ret);

@@ -248,32 +248,44 @@ static void test_verify__text_that_is_no_manifest(void **state)
     STR("{\"count\":" #n ",\"successes\":" #good ",\"failed_to_download\":3,"                      \
         "\"failed_to_resize\":2,\"duration\":1.5,\"bytes_downloaded\":1000,\"status_dict\":{}}")
 
+static struct verify_sums sums(const struct str *stats, size_t n)
+{
+    struct verify_sums s = {.n = 0};
+    for (size_t i = 0; i < n; i++) {
+        verify_sums_add(&s, stats[i]);
+    }
+    return s;
+}
+
 static void test_verify__stats_of_img2dataset(void **state)
 {
     (void)state;
     const struct str stats[] = {STATS(100, 95), STATS(50, 45)};
+    const struct verify_sums both = sums(stats, 2), first = sums(stats, 1), none = {.n = 0};
     struct verify_verdict v;
-    verify_img2dataset(stats, 2, 150, 0, &v);
+    verify_img2dataset(&both, 150, 0, &v);
     assert_true(v.good);
     assert_int_equal(v.rows_in, 150);
     assert_int_equal(v.successes, 140);
     assert_int_equal(v.failed_to_download, 6);
     assert_int_equal(v.bytes, 2000);
-    verify_img2dataset(stats, 2, -1, 930000, &v);
+    verify_img2dataset(&both, -1, 930000, &v);
     assert_true(v.good);
-    verify_img2dataset(stats, 2, 151, 0, &v);
+    verify_img2dataset(&both, 151, 0, &v);
     assert_short(&v, "the part has 151");
-    verify_img2dataset(stats, 1, 150, 0, &v);
+    verify_img2dataset(&first, 150, 0, &v);
     assert_short(&v, "count 100 rows");
-    verify_img2dataset(stats, 2, -1, 950000, &v);
+    verify_img2dataset(&both, -1, 950000, &v);
     assert_short(&v, "95.00 %");
-    verify_img2dataset(NULL, 0, -1, 0, &v);
+    verify_img2dataset(&none, -1, 0, &v);
     assert_short(&v, "no _stats.json");
     const struct str zero[] = {STATS(0, 0)};
-    verify_img2dataset(zero, 1, -1, 0, &v);
+    const struct verify_sums empty = sums(zero, 1);
+    verify_img2dataset(&empty, -1, 0, &v);
     assert_short(&v, "no row");
     const struct str bad[] = {STATS(100, 95), STR("{\"count\":-1}")};
-    verify_img2dataset(bad, 2, -1, 0, &v);
+    const struct verify_sums damaged = sums(bad, 2);
+    verify_img2dataset(&damaged, -1, 0, &v);
     assert_short(&v, "stats file 2");
 }
 

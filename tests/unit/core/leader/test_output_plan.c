@@ -239,16 +239,16 @@ static void test_output_plan__one_of_many_is_asked_again(void **state)
 static void test_output_plan__tars_that_are_counted_are_there(void **state)
 {
     (void)state;
-    const struct str stats[] = {str_of("{\"count\":2,\"successes\":2,\"failed_to_download\":0,"
-                                       "\"failed_to_resize\":0}")};
     const struct output_plan p = {.kind = VERIFY_IMG2DATASET, .told = true};
     struct verify_object objects[] = {
         {.key = "00000.tar", .size = 9, .etag = ""},
         {.key = "00001.tar", .size = 9, .etag = ""},
         {.key = "00000_stats.json", .size = 9, .etag = ""},
     };
-    struct output_seen seen = {
-        .objects = objects, .objects_n = 3, .stats = stats, .stats_n = 1, .rows_in = 2};
+    struct output_seen seen = {.objects = objects,
+                               .objects_n = 3,
+                               .stats = {.n = 1, .count = 2, .successes = 2},
+                               .rows_in = 2};
     struct output_verdict v;
     output_judge(&p, &seen, &v);
     assert_true(v.good);
@@ -276,10 +276,11 @@ static void test_output_plan__tars_that_are_counted_are_there(void **state)
 /* CPU time of the judgement of so many shards, each a tar and its figures. */
 static int64_t judging_ns(const struct verify_object *objects, size_t shards)
 {
-    const struct str stats[] = {str_of("{\"count\":1,\"successes\":1}")};
     const struct output_plan p = {.kind = VERIFY_IMG2DATASET, .told = true};
-    const struct output_seen seen = {
-        .objects = objects, .objects_n = 2 * shards, .stats = stats, .stats_n = 1, .rows_in = -1};
+    const struct output_seen seen = {.objects = objects,
+                                     .objects_n = 2 * shards,
+                                     .stats = {.n = 1, .count = 1, .successes = 1},
+                                     .rows_in = -1};
     struct output_verdict v;
     struct timespec from, to;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
@@ -430,14 +431,38 @@ static void test_output_plan__each_text_of_figures_is_read_once(void **state)
     struct output_seen seen = {.objects = objects, .objects_n = 4};
     const char *key = NULL;
     size_t cursor = 0;
-    assert_true(output_next_stats(&seen, 9, &cursor, &key));
+    assert_true(output_next_stats(&seen, &cursor, &key));
     assert_string_equal(key, "0_stats.json");
-    assert_true(output_next_stats(&seen, 9, &cursor, &key));
+    assert_true(output_next_stats(&seen, &cursor, &key));
     assert_string_equal(key, "1_stats.json");
-    assert_false(output_next_stats(&seen, 9, &cursor, &key));
+    assert_false(output_next_stats(&seen, &cursor, &key));
     cursor = 0;
-    seen.stats_n = 2;
-    assert_false(output_next_stats(&seen, 2, &cursor, &key)); /* no more than so many */
+    (void)snprintf(seen.stats.bad, sizeof seen.stats.bad, "malformed");
+    assert_false(output_next_stats(&seen, &cursor, &key)); /* that decides */
+}
+
+/* As many as a listing may have: a whole output is not short, and none of its rows are left out. */
+static void test_output_plan__all_figures_are_added_up(void **state)
+{
+    (void)state;
+    static char keys[SHARDS_MOST][24];
+    static struct verify_object objects[SHARDS_MOST];
+    const struct output_plan p = {.kind = VERIFY_IMG2DATASET, .told = true};
+    struct output_seen seen = {
+        .objects = objects, .objects_n = SHARDS_MOST, .rows_in = INT64_C(1000) * SHARDS_MOST};
+    struct output_verdict v;
+    const char *key;
+    size_t cursor = 0;
+    for (int i = 0; i < SHARDS_MOST; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "%06d_stats.json", i);
+        objects[i] = (struct verify_object){.key = keys[i], .size = 9, .etag = ""};
+    }
+    while (output_next_stats(&seen, &cursor, &key)) {
+        verify_sums_add(&seen.stats, STR("{\"count\":1000,\"successes\":900}"));
+    }
+    output_judge(&p, &seen, &v);
+    assert_true(v.good);
+    assert_int_equal(v.successes, 900 * SHARDS_MOST);
 }
 
 int main(void)
@@ -458,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_output_plan__what_is_asked_first),
         cmocka_unit_test(test_output_plan__what_comes_after_each_answer),
         cmocka_unit_test(test_output_plan__each_text_of_figures_is_read_once),
+        cmocka_unit_test(test_output_plan__all_figures_are_added_up),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
