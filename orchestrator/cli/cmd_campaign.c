@@ -1,6 +1,7 @@
 /* drover ls and get: campaigns. */
 #include "cli.h"
 #include "client.h"
+#include "cmd_campaign_state.h"
 #include "cmd_part.h"
 #include "guidance.h"
 #include "list.h"
@@ -172,19 +173,6 @@ static void stage_row(const struct cli *cli, struct text_table *t, const json_t 
     table_row(t, cells);
 }
 
-/* Where its rows are written before they are deleted, and what is in the way. */
-static void archive_print(const struct cli *cli, const json_t *archive)
-{
-    const json_t *to = json_object_get(archive, "export");
-    if (to == NULL || json_is_null(to)) {
-        return;
-    }
-    AUTO_FREE char *text = xasprintf(
-        "%s, %lld objects%s%s", jstr(to, "uri"), (long long)jint(to, "objects"),
-        jnull(to, "problem") ? "" : "; the next one is tried again: ", jstr(to, "problem"));
-    text_print(cli, "archived in ", text);
-}
-
 /* Inputs whose listing went on after the submit, unless it is long over. */
 static void listings_print(const struct cli *cli, const json_t *c)
 {
@@ -212,7 +200,7 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     (void)printf("%s  %s  %s %s%s%s%s  wanted: %s\n", jstr(c, "id"), name,
                  glyph(cli, state_shown(c)), state_shown(c), archive_shown(c),
                  reason[0] != '\0' ? ", " : "", reason, jstr(c, "wanted"));
-    archive_print(cli, json_object_get(c, "archive"));
+    archive_print(cli, c);
     listings_print(cli, c);
     (void)printf("submitted %s UTC  priority %lld", when(jstr(c, "created_at"), at),
                  (long long)jint(c, "priority"));

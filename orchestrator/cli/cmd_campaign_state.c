@@ -34,6 +34,23 @@ static bool archive_reached(const json_t *v, const char *arg)
     return strcmp(jstr(json_object_get(v, "archive"), "state"), arg) == 0;
 }
 
+void archive_print(const struct cli *cli, const json_t *campaign)
+{
+    const json_t *archive = json_object_get(campaign, "archive");
+    const json_t *to = json_object_get(archive, "export");
+    if (!json_is_object(archive)) {
+        return;
+    }
+    if (!json_is_object(to)) {
+        text_print(cli, "archived    ", "without a folder: its rows are written nowhere");
+        return;
+    }
+    AUTO_FREE char *text = xasprintf(
+        "%s, %lld objects%s%s", jstr(to, "uri"), (long long)jint(to, "objects"),
+        jnull(to, "problem") ? "" : "; the next one is tried again: ", jstr(to, "problem"));
+    text_print(cli, "archived in ", text);
+}
+
 /* An archive may be told where to write first. */
 static bool ask(struct cli *cli, const char *verb, const char *campaign, struct client_reply *ret,
                 int *ret_exit)
@@ -83,6 +100,7 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
             (void)printf("; resume: drover resume %s", ref.campaign);
         }
         (void)putchar('\n');
+        archive_print(cli, r.json);
     }
     return status;
 }

@@ -11,8 +11,8 @@ FROM campaign_run r WHERE r.campaign_id = $1::bigint
 DELETE FROM archive WHERE campaign_id = $1::bigint AND phase = 0 AND after_attempt = 0
 
 -- name: archive_phase
--- Its row, locked; none: nothing is to be done. $1 campaign bigint
-SELECT phase, after_attempt, attempts FROM archive WHERE campaign_id = $1::bigint AND archived_at IS NULL FOR UPDATE
+-- Its row, locked, and whether it is to be written first; none: nothing is to be done. $1 campaign bigint
+SELECT phase, after_attempt, attempts, export_uri <> '' AND exported_at IS NULL FROM archive WHERE campaign_id = $1::bigint AND archived_at IS NULL FOR UPDATE
 
 -- name: archive_phase_next
 -- $1 campaign bigint

@@ -47,23 +47,47 @@ static bool read_folder(struct api_req *r, int64_t id, const json_t *body, const
     return true;
 }
 
+/* Whoever names a folder is told when nothing comes to it. */
+static bool folder_taken(int64_t id, const char *folder, const char *taken, struct err *err)
+{
+    if (folder[0] == '\0' || strcmp(folder, taken) == 0) {
+        return true;
+    }
+    return taken[0] != '\0'
+               ? err_set(err, ERR_CONFLICT,
+                         "campaign c-%lld is written to %s already; copy it from there: aws s3 cp "
+                         "--recursive %s %s",
+                         (long long)id, taken, taken, folder)
+               : err_set(err, ERR_CONFLICT,
+                         "campaign c-%lld is not written to %s: it is archived without a folder, "
+                         "and rows of it are deleted; its costs are kept: drover cost c-%lld",
+                         (long long)id, folder, (long long)id);
+}
+
+/* Inside the transaction; the campaign is locked. */
+static bool ask(struct api_req *r, int64_t id, const char *folder, struct err *err)
+{
+    AUTO_JSON json_t *detail = folder[0] != '\0' ? json_pack("{s:s}", "to", folder) : json_object();
+    AUTO_FREE char *told = json_text(detail);
+    AUTO_BUF struct buf taken = BUF_INIT(TO_MAX + 100);
+    const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
+    bool asked = false;
+    return apidb_archive_ask(r->db, id, r->who.token_id, folder, &asked, &taken, err) &&
+           folder_taken(id, folder, buf_cstr(&taken), err) &&
+           (!asked || req_audit(r, "campaign.archive", subject, told, err));
+}
+
 bool campaign_archive(struct api_req *r, struct err *err)
 {
     int64_t id = req_id(r, 0);
     struct apidb_wish now;
-    bool asked = false;
     const char *folder;
     if (!read_folder(r, id, req_json(r), &folder, err) || !req_db(r, err)) {
         return false;
     }
-    AUTO_JSON json_t *detail = folder[0] != '\0' ? json_pack("{s:s}", "to", folder) : json_object();
-    AUTO_FREE char *told = json_text(detail);
     AUTO_TX struct store *tx = r->db;
-    const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, id, &now, err) ||
-        (!now.archived && !allowed(r, id, &now, err)) ||
-        !apidb_archive_ask(tx, id, r->who.token_id, folder, &asked, err) ||
-        (asked && !req_audit(r, "campaign.archive", subject, told, err))) {
+        (!now.archived && !allowed(r, id, &now, err)) || !ask(r, id, folder, err)) {
         return false;
     }
     return campaign_answer(r, id, 202, err) && apidb_notify(tx, err) && tx_commit(tx, err);

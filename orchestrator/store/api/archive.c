@@ -17,7 +17,7 @@ bool apidb_archive_hindrance(struct store *s, int64_t campaign_id, struct buf *r
 }
 
 bool apidb_archive_ask(struct store *s, int64_t campaign_id, const char *by, const char *folder,
-                       bool *ret_asked, struct err *err)
+                       bool *ret_asked, struct buf *ret_folder, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     AUTO_RESULT PGresult *r = NULL;
@@ -28,5 +28,6 @@ bool apidb_archive_ask(struct store *s, int64_t campaign_id, const char *by, con
         return false;
     }
     *ret_asked = row_i64(r, 0, 0) > 0;
+    buf_add_cstr(ret_folder, row_text(r, 0, 1));
     return true;
 }

@@ -87,6 +87,10 @@ bool store_archive_step(struct store *s, int64_t campaign_id, int64_t n_max,
         *ret = (struct archive_progress){.over = true};
         return true;
     }
+    if (row_bool(r, 0, 3)) { /* a folder was named a moment ago */
+        *ret = (struct archive_progress){.attempts = row_i64(r, 0, 2)};
+        return true;
+    }
     int phase = row_int(r, 0, 0);
     struct archive_progress progress = {.attempts = row_i64(r, 0, 2),
                                         .over = phase >= (int)ARRAY_LEN(deletes)};

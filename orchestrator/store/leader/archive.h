@@ -17,7 +17,7 @@ struct archive_progress {
     int64_t attempts; /* deleted so far, of the whole campaign */
     bool over;        /* nothing is left: the campaign is archived */
 };
-/* One step of at most n_max rows. ERR_TIMEOUT: somebody reads the campaign's tables; nothing was
- * done. */
+/* One step of at most n_max rows; of none while the campaign is still to be written to S3.
+ * ERR_TIMEOUT: somebody reads the campaign's tables; nothing was done. */
 bool store_archive_step(struct store *s, int64_t campaign_id, int64_t n_max,
                         struct archive_progress *ret, struct err *err) MUST_CHECK;

@@ -378,10 +378,13 @@ def check_archive(t, a):
     r = a.drover("archive", cid, "-y")
     t.ok(r.returncode == 0 and f"{cid}: archiving" in r.stdout, "archive", (r.returncode, r.stdout, r.stderr))
     t.eq(a.sql(f"SELECT count(*), max(kind), max(state), max(total) FROM operation WHERE campaign_id = {n}"), "1|archive|accepted|12", "it is an operation")
+    a.sql("UPDATE archive SET after_attempt = 1")
+    r = a.drover("archive", cid, "-y", "--to", "s3://laion/old")
+    t.ok(r.returncode == 5 and "it is archived without a folder" in r.stderr and f"drover cost {cid}" in r.stderr, "too late for a folder: 5, with what is kept", (r.returncode, r.stdout, r.stderr))
     a.sql(f"INSERT INTO archive_cost SELECT campaign_id, cause, count(*), sum(billable_s), sum(cost_musd), false FROM attempt WHERE campaign_id = {n} GROUP BY 1, 2; "
           f"DELETE FROM attempt WHERE campaign_id = {n}; UPDATE archive SET archived_at = clock_timestamp(), attempts = 2; UPDATE operation SET state = 'done' WHERE campaign_id = {n}")
     r = a.drover("archive", cid, "-y", "--wait")
-    t.ok(r.returncode == 0 and "(done)" in r.stdout, "asked again it waits for the end", (r.returncode, r.stderr))
+    t.ok(r.returncode == 0 and "(done)" in r.stdout and "written nowhere" in r.stdout, "asked again it waits for the end, and says what was written", (r.returncode, r.stdout, r.stderr))
     t.eq(a.sql(f"SELECT (SELECT count(*) FROM operation WHERE campaign_id = {n}), (SELECT count(*) FROM audit WHERE action = 'campaign.archive' AND subject = '{cid}')"),
          "1|1", "and asks for nothing twice")
     t.ok(cost == a.drover("cost", cid, "--by", "cause").stdout and "2.47" in cost, "its cost by cause is what it was", cost)
@@ -390,9 +393,11 @@ def check_archive(t, a):
     gone["part"], gone["resume"], gone["retry"] = [(x[0], x[1]["code"]) for x in (a.get(f"/v1/parts/{cid}/3"), a.post(path + ":resume"), a.post(path + ":retry", {"selector": {"state": "failed"}}))]
     t.ok(set(gone.values()) == {(410, "archived")}, "what asks for its parts, or changes them, is answered 410", gone)
     t.ok([a.get(path + p)[0] for p in ("", "/spec", "/cost")] == [200] * 3 and a.get("/problems/archived")[0] == 200, "the rest is there")
-    a.sql("UPDATE archive SET export_uri = 's3://b/archive/c-9/', exported = 4, export_problem = 'AccessDenied: PutObject'")
+    a.sql("UPDATE archive SET export_uri = 's3://b/archive/c-9/', exported = 4, exported_at = clock_timestamp(), export_problem = 'AccessDenied: PutObject'")
     t.ok("archived in s3://b/archive/c-9/, 4 objects; the next one is tried again: AccessDenied" in a.drover("get", cid).stdout.replace("\n", " ").replace("  ", " "), "get says where it is written, and what is in the way",
          a.drover("get", cid).stdout)
+    r = a.drover("archive", cid, "-y", "--to", "s3://laion/new")
+    t.ok(r.returncode == 5 and f"aws s3 cp --recursive s3://b/archive/c-9/ s3://laion/new/{cid}/" in r.stderr, "written elsewhere: 5, with how to copy it", (r.returncode, r.stdout, r.stderr))
     r = a.drover("parts", cid)
     t.ok(r.returncode == 5 and "its parts, attempts and metrics are deleted" in r.stderr, "drover parts says what is kept: 5", (r.returncode, r.stderr))
 

@@ -139,12 +139,21 @@ static char *costs(struct world *w)
     return xasprintf("%s %s %s", buf_cstr(&total), buf_cstr(&stages), buf_cstr(&causes));
 }
 
-static bool ask_to(struct world *w, const char *folder)
+/* *ret_taken, which the caller frees: the folder it is written to. */
+static bool ask_taken(struct world *w, const char *folder, char **ret_taken)
 {
     struct err err = ERR_INIT;
     bool asked = false;
-    pg_good(apidb_archive_ask(w->api, w->c.campaign_id, "me", folder, &asked, &err), &err);
+    AUTO_BUF struct buf taken = BUF_INIT(1000);
+    pg_good(apidb_archive_ask(w->api, w->c.campaign_id, "me", folder, &asked, &taken, &err), &err);
+    *ret_taken = xstrdup(buf_cstr(&taken));
     return asked;
+}
+
+static bool ask_to(struct world *w, const char *folder)
+{
+    AUTO_FREE char *taken = NULL;
+    return ask_taken(w, folder, &taken);
 }
 
 static bool ask(struct world *w)

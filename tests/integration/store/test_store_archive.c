@@ -81,6 +81,38 @@ static void test_archive__an_archive_is_written_in_objects_first(void **state)
     (void)archive(w);
 }
 
+/* The policy asks for archives without a folder; a person may name one until rows are deleted. */
+static void test_archive__a_folder_may_be_named_until_rows_are_deleted(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct archive_progress p;
+    live_and_end(w);
+    for (int deleted = 0; deleted < 2; deleted++) {
+        AUTO_FREE char *taken = NULL;
+        assert_true(ask(w));
+        if (deleted > 0) {
+            pg_good(step(w, &p, &err), &err);
+            assert_int_equal(p.attempts, 4);
+        }
+        assert_int_equal(ask_taken(w, "s3://b/c-1/", &taken), deleted == 0);
+        assert_string_equal(taken, deleted == 0 ? "s3://b/c-1/" : "");
+        assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM operation WHERE state = 'accepted' "
+                                       "AND selector->>'to' = 's3://b/c-1/'"),
+                         deleted == 0);
+        if (deleted == 0) { /* by a leader that has not read of the folder yet */
+            pg_good(step(w, &p, &err), &err);
+            assert_false(p.over);
+            assert_int_equal(count(w, "attempt"), 10);
+            pg_sql(w->db, "DELETE FROM archive; UPDATE operation SET state = 'cancelled'");
+        }
+    }
+    pg_sql(w->db, "UPDATE archive SET export_uri = 's3://old/c-1/', exported_at = now()");
+    AUTO_FREE char *old = NULL;
+    assert_false(ask_taken(w, "s3://b/c-1/", &old));
+    assert_string_equal(old, "s3://old/c-1/");
+}
+
 /* A manifest may be large, and so may what a part is given: an object ends with the row that makes
  * it large. With a thousand such rows it would be too large, and the archive would never end. */
 static void test_archive__large_rows_make_objects_of_fewer(void **state)
@@ -262,6 +294,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_archive__##name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(an_archive_is_written_in_objects_first),
+        TEST(a_folder_may_be_named_until_rows_are_deleted),
         TEST(large_rows_make_objects_of_fewer),
         TEST(what_lives_hinders_an_archive),
         TEST(old_campaigns_are_archived_by_policy),

@@ -159,6 +159,7 @@ static bool archive(struct campaign *c, struct err *err)
 {
     AUTO_TX struct store *tx = deep->api;
     AUTO_BUF struct buf why = BUF_INIT(1024);
+    AUTO_BUF struct buf folder = BUF_INIT(1024);
     struct apidb_wish now;
     bool asked;
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, c->id, &now, err)) {
@@ -174,8 +175,8 @@ static bool archive(struct campaign *c, struct err *err)
     }
     return verbs_allow(VERB_ARCHIVE, &now, err) && apidb_archive_hindrance(tx, c->id, &why, err) &&
            (why.n == 0 || err_set(err, ERR_CONFLICT, "%s", buf_cstr(&why))) &&
-           apidb_archive_ask(tx, c->id, "people", "", &asked, err) && apidb_notify(tx, err) &&
-           tx_commit(tx, err);
+           apidb_archive_ask(tx, c->id, "people", "", &asked, &folder, err) &&
+           apidb_notify(tx, err) && tx_commit(tx, err);
 }
 
 bool verbs_ask(struct campaign *c, enum verb v, int64_t stage_id)
