@@ -368,7 +368,7 @@ static void act(struct controller *c, struct live_endpoint *e, int64_t *wake_us)
     }
     endpoint_use_ask(e->io->use, e, wake_us);
     struct endpoint_call what =
-        leader_endpoint_next(e, clock_wall_us(), clock_boot_us(), poll_us, wake_us);
+        leader_endpoint_next(&c->state, e, clock_wall_us(), clock_boot_us(), poll_us, wake_us);
     if (what.act != ENDPOINT_ACT_NONE) {
         call(c, e, what);
     }

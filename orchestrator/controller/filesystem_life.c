@@ -361,7 +361,7 @@ static void act(struct controller *c, struct live_filesystem *f, int64_t *wake_u
         return;
     }
     enum filesystem_act what =
-        leader_filesystem_next(f, clock_wall_us(), clock_boot_us(), poll_us, wake_us);
+        leader_filesystem_next(&c->state, f, clock_wall_us(), clock_boot_us(), poll_us, wake_us);
     if (what != FILESYSTEM_ACT_NONE) {
         call(c, f, what);
     }

@@ -3,6 +3,7 @@
 #include "common/retry.h"
 #include "core/failure/retry_policy.h"
 #include "core/money/cost.h"
+#include "held_back.h"
 #include "intents.h"
 #include <stdio.h>
 
@@ -86,8 +87,8 @@ bool leader_endpoint_due(const struct leader_state *s, const struct live_campaig
     }
     const struct live_endpoint *e = newest_of(s, ls->row.id);
     usec_t from_us = 0;
-    if (!is_endpoint(ls) || ls->row.state != STAGE_RUNNING || lc->row.state != CAMPAIGN_RUNNING ||
-        lc->row.wanted != WANTED_RUN || lc->set_aside != WAIT_NONE || ls->endpoint_no_model) {
+    if (!is_endpoint(ls) || ls->row.state != STAGE_RUNNING || held_back(lc) ||
+        lc->set_aside != WAIT_NONE || ls->endpoint_no_model) {
         return false;
     }
     *ret_n = e != NULL ? e->row.n + 1 : 1;

@@ -3,6 +3,7 @@
 #include "budget_state.h"
 #include "common/retry.h"
 #include "core/money/cost.h"
+#include "held_back.h"
 #include "late_create.h"
 #include "parking.h"
 #include <stdio.h>
@@ -135,13 +136,16 @@ static struct endpoint_call call_of(const struct live_endpoint *e)
     return (struct endpoint_call){ENDPOINT_ACT_NONE, HOSTING_ENDPOINT};
 }
 
-struct endpoint_call leader_endpoint_next(const struct live_endpoint *e, usec_t now_us,
+struct endpoint_call leader_endpoint_next(const struct leader_state *s,
+                                          const struct live_endpoint *e, usec_t now_us,
                                           int64_t boot_us, int64_t poll_us, int64_t *wake_us)
 {
     const struct endpoint_call none = {ENDPOINT_ACT_NONE, HOSTING_ENDPOINT};
     struct endpoint_call call = call_of(e);
     int64_t due_us = e->next_us;
-    if (call.act == ENDPOINT_ACT_NONE) {
+    if (call.act == ENDPOINT_ACT_NONE ||
+        (call.act == ENDPOINT_ACT_CREATE &&
+         held_back(leader_state_campaign(s, e->row.campaign_id)))) {
         return none;
     }
     if (e->described_us > 0 && call.act == ENDPOINT_ACT_DESCRIBE) {
@@ -532,11 +536,8 @@ bool leader_endpoint_end_due(const struct live_endpoint *e, int64_t boot_us)
 void leader_plan_endpoint_end(const struct leader_state *s, const struct live_endpoint *e,
                               usec_t now_us, struct endpoint_writes *ret)
 {
-    const struct live_campaign *lc = NULL;
+    const struct live_campaign *lc = leader_state_campaign(s, e->row.campaign_id);
     *ret = (struct endpoint_writes){.news = ENDPOINT_AS_BEFORE, .row = e->row, .error = ERR_INIT};
-    for (size_t i = 0; i < s->campaigns_n; i++) {
-        lc = s->campaigns[i]->row.id == e->row.campaign_id ? s->campaigns[i] : lc;
-    }
     const char *why = NULL;
     if (e->row.delete_asked) {
         why = "a person asked for it";
@@ -547,6 +548,9 @@ void leader_plan_endpoint_end(const struct leader_state *s, const struct live_en
     }
     if (why != NULL && endpoint_edge(e->row.state, ENDPOINT_DELETING)) {
         begin_delete(&ret->row, now_us, why);
+        ret->news = ENDPOINT_MOVED;
+    } else if (e->row.state == ENDPOINT_INTENDED && !e->unsure &&
+               held_back_say(lc, ret->row.reason)) {
         ret->news = ENDPOINT_MOVED;
     }
 }

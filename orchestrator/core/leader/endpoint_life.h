@@ -37,7 +37,8 @@ struct endpoint_call {
     enum hosting_kind kind; /* of CREATE, DESCRIBE and DELETE */
 };
 /* The next call about one that has none under way. *wake_us is lowered to when to ask again. */
-struct endpoint_call leader_endpoint_next(const struct live_endpoint *e, usec_t now_us,
+struct endpoint_call leader_endpoint_next(const struct leader_state *s,
+                                          const struct live_endpoint *e, usec_t now_us,
                                           int64_t boot_us, int64_t poll_us, int64_t *wake_us);
 enum endpoint_word {
     ENDPOINT_SAID_YES,    /* made or there already; there; deletion begun; answered */

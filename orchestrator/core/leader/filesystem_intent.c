@@ -3,6 +3,7 @@
 #include "common/retry.h"
 #include "core/failure/retry_policy.h"
 #include "core/money/cost.h"
+#include "held_back.h"
 #include "intents.h"
 #include <stdio.h>
 
@@ -74,8 +75,8 @@ bool leader_filesystem_due(const struct leader_state *s, const struct live_campa
     }
     const struct live_filesystem *f = newest_of(s, ls->row.id);
     usec_t from_us = 0;
-    if (!is_lustre(ls) || ls->row.state != STAGE_RUNNING || lc->row.state != CAMPAIGN_RUNNING ||
-        lc->row.wanted != WANTED_RUN || lc->set_aside != WAIT_NONE) {
+    if (!is_lustre(ls) || ls->row.state != STAGE_RUNNING || held_back(lc) ||
+        lc->set_aside != WAIT_NONE) {
         return false;
     }
     *ret_n = f != NULL ? f->row.n + 1 : 1;

@@ -6,6 +6,7 @@
 #include "core/money/cost.h"
 #include "filesystem_time.h"
 #include "filesystem_use.h"
+#include "held_back.h"
 #include "late_create.h"
 #include "parking.h"
 #include <stdio.h>
@@ -118,13 +119,15 @@ static bool looks(enum filesystem_act act)
            act == FILESYSTEM_ACT_TASKS;
 }
 
-enum filesystem_act leader_filesystem_next(const struct live_filesystem *f, usec_t now_us,
+enum filesystem_act leader_filesystem_next(const struct leader_state *s,
+                                           const struct live_filesystem *f, usec_t now_us,
                                            int64_t boot_us, int64_t poll_us, int64_t *wake_us)
 {
     enum filesystem_act act = act_of(f);
     int64_t due_us = f->next_us;
-    if (act == FILESYSTEM_ACT_NONE) {
-        return act;
+    if (act == FILESYSTEM_ACT_NONE ||
+        (act == FILESYSTEM_ACT_CREATE && held_back(leader_state_campaign(s, f->row.campaign_id)))) {
+        return FILESYSTEM_ACT_NONE;
     }
     if (f->described_us > 0 && looks(act)) {
         bool used = f->row.state == FILESYSTEM_AVAILABLE;
@@ -522,13 +525,10 @@ static const char *end_of(const struct leader_state *s, const struct live_campai
 void leader_plan_filesystem_end(const struct leader_state *s, const struct live_filesystem *f,
                                 usec_t now_us, struct filesystem_writes *ret)
 {
-    const struct live_campaign *lc = NULL;
+    const struct live_campaign *lc = leader_state_campaign(s, f->row.campaign_id);
     struct filesystem_row *r = &ret->row;
     *ret =
         (struct filesystem_writes){.news = FILESYSTEM_AS_BEFORE, .row = f->row, .error = ERR_INIT};
-    for (size_t i = 0; i < s->campaigns_n; i++) {
-        lc = s->campaigns[i]->row.id == r->campaign_id ? s->campaigns[i] : lc;
-    }
     if (r->state == FILESYSTEM_EXPORTING) {
         if (now_us >= leader_filesystem_deadline(r)) {
             fail(r, CAUSE_TIMEOUT, now_us, "its time is over, and its export did not succeed");
@@ -541,6 +541,9 @@ void leader_plan_filesystem_end(const struct leader_state *s, const struct live_
     }
     const char *why = end_of(s, lc, r, now_us);
     if (why == NULL) {
+        bool intended = r->state == FILESYSTEM_INTENDED && !f->unsure;
+        ret->news =
+            intended && held_back_say(lc, r->reason) ? FILESYSTEM_MOVED : FILESYSTEM_AS_BEFORE;
         return;
     }
     begin_delete(r, now_us, why);

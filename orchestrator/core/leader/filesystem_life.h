@@ -36,7 +36,8 @@ enum filesystem_act {
     FILESYSTEM_ACT_DELETE
 };
 /* The next call about one that has none under way. *wake_us is lowered to when to ask again. */
-enum filesystem_act leader_filesystem_next(const struct live_filesystem *f, usec_t now_us,
+enum filesystem_act leader_filesystem_next(const struct leader_state *s,
+                                           const struct live_filesystem *f, usec_t now_us,
                                            int64_t boot_us, int64_t poll_us, int64_t *wake_us);
 enum filesystem_word {
     FILESYSTEM_SAID_YES,    /* made or there already; there; deletion begun */

@@ -13,19 +13,9 @@ static bool names(const struct spec_stage *sp, const char *stage)
     return false;
 }
 
-static const struct live_campaign *campaign_of(const struct leader_state *s, int64_t id)
-{
-    for (size_t i = 0; i < s->campaigns_n; i++) {
-        if (s->campaigns[i]->row.id == id) {
-            return s->campaigns[i];
-        }
-    }
-    return NULL;
-}
-
 bool leader_filesystem_used(const struct leader_state *s, const struct filesystem_row *r)
 {
-    const struct live_campaign *lc = campaign_of(s, r->campaign_id);
+    const struct live_campaign *lc = leader_state_campaign(s, r->campaign_id);
     const struct live_stage *own = NULL;
     if (lc == NULL) {
         return true; /* not read: its jobs may run, and its ttl bounds it */
@@ -108,7 +98,7 @@ int leader_filesystem_volumes(const struct leader_state *s, int64_t campaign_id,
                               struct request_volume ret[static SPEC_CHANNELS_MAX])
 {
     int n = 0;
-    const struct live_campaign *lc = campaign_of(s, campaign_id);
+    const struct live_campaign *lc = leader_state_campaign(s, campaign_id);
     for (size_t i = 0; lc != NULL && i < s->filesystems_n && n < SPEC_CHANNELS_MAX; i++) {
         const struct filesystem_row *r = &s->filesystems[i]->row;
         const struct live_stage *ls =

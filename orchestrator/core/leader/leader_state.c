@@ -88,7 +88,7 @@ void leader_state_done(struct leader_state *s)
     s->attempts_cap = s->records_cap = 0;
 }
 
-struct live_campaign *leader_state_campaign(struct leader_state *s, int64_t campaign_id)
+struct live_campaign *leader_state_campaign(const struct leader_state *s, int64_t campaign_id)
 {
     for (size_t i = 0; i < s->campaigns_n; i++) {
         if (s->campaigns[i]->row.id == campaign_id) {

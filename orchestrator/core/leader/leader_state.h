@@ -307,7 +307,7 @@ void leader_state_clear(struct leader_state *s);
 void leader_state_done(struct leader_state *s);
 
 /* Lookups: NULL when there is none. By name of its job in constant time. */
-struct live_campaign *leader_state_campaign(struct leader_state *s, int64_t campaign_id);
+struct live_campaign *leader_state_campaign(const struct leader_state *s, int64_t campaign_id);
 struct live_stage *leader_state_stage(struct live_campaign *lc, int64_t stage_id);
 struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t attempt_id);
 struct live_attempt *leader_state_attempt_named(const struct leader_state *s, const char *name);

@@ -106,11 +106,12 @@ UNUSED static void pass(struct life *l, int64_t us)
 UNUSED static struct endpoint_call next(struct life *l)
 {
     int64_t wake_us = l->boot_us + 3600 * SEC;
-    struct endpoint_call call = leader_endpoint_next(l->e, l->now_us, l->boot_us, POLL, &wake_us);
+    struct endpoint_call call =
+        leader_endpoint_next(&l->w.s, l->e, l->now_us, l->boot_us, POLL, &wake_us);
     for (int i = 0; i < 9 && call.act == ENDPOINT_ACT_NONE && wake_us > l->boot_us; i++) {
         pass(l, wake_us - l->boot_us);
         wake_us = l->boot_us + 3600 * SEC;
-        call = leader_endpoint_next(l->e, l->now_us, l->boot_us, POLL, &wake_us);
+        call = leader_endpoint_next(&l->w.s, l->e, l->now_us, l->boot_us, POLL, &wake_us);
     }
     return call;
 }

@@ -117,11 +117,12 @@ UNUSED static void pass(struct life *l, int64_t us)
 UNUSED static enum filesystem_act next(struct life *l)
 {
     int64_t wake_us = l->boot_us + 3600 * SEC;
-    enum filesystem_act act = leader_filesystem_next(l->f, l->now_us, l->boot_us, POLL, &wake_us);
+    enum filesystem_act act =
+        leader_filesystem_next(&l->w.s, l->f, l->now_us, l->boot_us, POLL, &wake_us);
     for (int i = 0; i < 9 && act == FILESYSTEM_ACT_NONE && wake_us > l->boot_us; i++) {
         pass(l, wake_us - l->boot_us);
         wake_us = l->boot_us + 3600 * SEC;
-        act = leader_filesystem_next(l->f, l->now_us, l->boot_us, POLL, &wake_us);
+        act = leader_filesystem_next(&l->w.s, l->f, l->now_us, l->boot_us, POLL, &wake_us);
     }
     return act;
 }

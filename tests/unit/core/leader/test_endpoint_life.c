@@ -471,15 +471,46 @@ static void test_endpoint_life__is_looked_at_at_a_bearable_rate(void **state)
     assert_in_range(looks, 55, 62);
     int64_t wake_us = INT64_MAX; /* and its time over is not slept through */
     l.now_us = leader_endpoint_until(&l.e->row) - SEC;
-    (void)leader_endpoint_next(l.e, l.now_us, l.boot_us, POLL, &wake_us);
+    (void)leader_endpoint_next(&l.w.s, l.e, l.now_us, l.boot_us, POLL, &wake_us);
     assert_true(wake_us <= l.boot_us + SEC);
     anew(&l); /* before it serves no time of it is over */
     PLAY(&l, SAW(C, M, NO, "ThrottlingException"));
     l.now_us = leader_endpoint_until(&l.e->row) + SEC;
     l.e->next_us = l.boot_us + 30 * SEC;
     wake_us = INT64_MAX;
-    (void)leader_endpoint_next(l.e, l.now_us, l.boot_us, POLL, &wake_us);
+    (void)leader_endpoint_next(&l.w.s, l.e, l.now_us, l.boot_us, POLL, &wake_us);
     assert_int_equal(wake_us, l.boot_us + 30 * SEC);
+    leader_world_done(&l.w);
+}
+
+/* A paused campaign starts nothing that costs, whatever quota is raised meanwhile. */
+static void test_endpoint_life__is_not_made_while_its_campaign_does_not_run(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, ON(C, M, YES), ON(C, G, YES), SAW(C, E, NO, "ResourceLimitExceeded"));
+    l.w.lc->row.wanted = WANTED_PAUSE;
+    assert_int_equal(next(&l).act, ENDPOINT_ACT_NONE);
+    assert_true(ends(&l)); /* its row says why */
+    assert_int_equal(l.e->row.state, ENDPOINT_INTENDED);
+    assert_string_equal(l.e->row.reason,
+                        "not made while its campaign does not run: drover resume c-7");
+    assert_false(ends(&l));
+    pass(&l, 3 * TTL * SEC);
+    assert_false(ends(&l)); /* nor is its time over */
+    l.w.lc->row.wanted = WANTED_RUN;
+    assert_true(ends(&l));
+    assert_string_equal(l.e->row.reason, "");
+    PLAY(&l, ON(C, E, NOTHING)); /* what may have been made is looked for */
+    l.w.lc->row.wanted = WANTED_PAUSE;
+    assert_false(ends(&l));
+    PLAY(&l, TO(L, E, YES, "Creating", ENDPOINT_CREATING), SERVES);
+    assert_false(ends(&l)); /* and what is made is paid for: its time runs */
+    anew(&l);
+    l.w.lc->row.wanted = WANTED_PAUSE;
+    begins_to_go(&l);
+    assert_string_equal(l.e->row.reason, "a person asked for it");
     leader_world_done(&l.w);
 }
 
@@ -494,7 +525,7 @@ static void test_endpoint_life__an_end_that_cannot_be_written_waits_a_moment(voi
     leader_endpoint_not_written(l.e, l.boot_us);
     assert_false(leader_endpoint_end_due(l.e, l.boot_us));
     int64_t wake_us = INT64_MAX;
-    (void)leader_endpoint_next(l.e, l.now_us, l.boot_us, SEC, &wake_us);
+    (void)leader_endpoint_next(&l.w.s, l.e, l.now_us, l.boot_us, SEC, &wake_us);
     assert_true(wake_us > l.boot_us && wake_us <= l.boot_us + 60 * SEC);
     assert_true(leader_endpoint_end_due(l.e, wake_us));
     leader_world_done(&l.w);
@@ -521,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_life__people_delete_one),
         cmocka_unit_test(test_endpoint_life__is_forgotten_when_it_and_its_stage_have_ended),
         cmocka_unit_test(test_endpoint_life__is_looked_at_at_a_bearable_rate),
+        cmocka_unit_test(test_endpoint_life__is_not_made_while_its_campaign_does_not_run),
         cmocka_unit_test(test_endpoint_life__an_end_that_cannot_be_written_waits_a_moment),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -272,7 +272,7 @@ static void test_filesystem_life__a_limit_is_waited_for(void **state)
     int64_t wake_us = INT64_MAX;
     pass(&l, FILESYSTEM_CREATE_MAX_US + TTL * SEC);
     l.f->next_us = l.boot_us + 30 * SEC;
-    assert_int_equal(leader_filesystem_next(l.f, l.now_us, l.boot_us, POLL, &wake_us),
+    assert_int_equal(leader_filesystem_next(&l.w.s, l.f, l.now_us, l.boot_us, POLL, &wake_us),
                      FILESYSTEM_ACT_NONE);
     assert_int_equal(wake_us, l.boot_us + 30 * SEC); /* nor is its time looked at all the time */
     assert_false(ends(&l));
@@ -284,6 +284,31 @@ static void test_filesystem_life__a_limit_is_waited_for(void **state)
     pass(&l, FILESYSTEM_CREATE_MAX_US);
     PLAY(&l, TO(L, YES, "CREATING", DELETING));
     assert_true(l.f->row.failed);
+    leader_world_done(&l.w);
+}
+
+/* A held campaign starts nothing that costs, whatever limit is raised meanwhile. */
+static void test_filesystem_life__is_not_made_while_its_campaign_does_not_run(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, ON(C, NO, "ServiceLimitExceeded"));
+    l.w.lc->row.state = CAMPAIGN_HELD;
+    assert_int_equal(next(&l), FILESYSTEM_ACT_NONE);
+    assert_true(ends(&l)); /* its row says why */
+    assert_int_equal(l.f->row.state, FILESYSTEM_INTENDED);
+    assert_string_equal(l.f->row.reason,
+                        "not made while its campaign does not run: drover resume c-7");
+    assert_false(ends(&l));
+    l.w.lc->row.state = CAMPAIGN_RUNNING;
+    assert_true(ends(&l));
+    assert_string_equal(l.f->row.reason, "");
+    PLAY(&l, ON(C, NOTHING, "")); /* what may have been made is looked for */
+    l.w.lc->row.state = CAMPAIGN_HELD;
+    assert_false(ends(&l));
+    l.created_us = l.now_us;
+    PLAY(&l, TO(F, YES, "CREATING", CREATING), ON(L, YES, "CREATING"), FILLED);
     leader_world_done(&l.w);
 }
 
@@ -429,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_filesystem_life__failures_end_it_with_their_words),
         cmocka_unit_test(test_filesystem_life__a_clock_ahead_of_aws_ends_none),
         cmocka_unit_test(test_filesystem_life__a_limit_is_waited_for),
+        cmocka_unit_test(test_filesystem_life__is_not_made_while_its_campaign_does_not_run),
         cmocka_unit_test(test_filesystem_life__an_export_that_fails_does_not_keep_it_for_ever),
         cmocka_unit_test(test_filesystem_life__ends_after_its_last_use),
         cmocka_unit_test(test_filesystem_life__a_cancelled_campaign_stops_its_jobs_first),
