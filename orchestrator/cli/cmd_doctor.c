@@ -107,14 +107,9 @@ static void check_ready(struct doctor_check *c, struct cli *cli)
          "check DROVER_DATABASE_URL and PostgreSQL's log");
     note(c, aws, "aws", aws ? "answers droverd" : "has not answered droverd",
          "check droverd's AWS region, credentials and network");
-    note(c, true, "leader",
-         json_is_true(json_object_get(r.json, "leading"))
-             ? "this droverd leads"
-             : "another droverd leads, or none does yet",
-         "");
 }
 
-/* What droverd asks of its account: credentials, clock, region, role, bucket, image. */
+/* What droverd asks of its account: credentials, clock, region, role, bucket, image; who leads. */
 static void check_account(struct doctor_check *c, struct cli *cli)
 {
     CLEANUP(reply_done)

@@ -1,11 +1,13 @@
-/* What droverd's own account has and lacks, and its server of mail: each check is good or says what
- * to do. AWS is asked at that moment, over the bridge; the server of mail is asked here. */
+/* What droverd's own account has and lacks, its server of mail, and who leads: each check is good
+ * or says what to do. AWS is asked at that moment, over the bridge; the server of mail is asked
+ * here. */
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "common/cleanup.h"
 #include "core/catalog/image_ref.h"
 #include "default_bucket.h"
+#include "store/api/lease.h"
 #include "store/api/subnets.h"
 
 #define CHECK_US        (10 * USEC_PER_SEC)
@@ -302,6 +304,34 @@ static void check_mail(struct checks *c)
     }
 }
 
+/* Whoever leads renews the lease: past its length nobody does, whatever this droverd answers. */
+static bool check_leader(struct checks *c, struct err *err)
+{
+    struct apidb_lease l;
+    struct arena *arena = &c->r->arena;
+    if (!req_db(c->r, err) || !apidb_lease(c->r->db, &l, err)) {
+        return false;
+    }
+    long long length_s = l.length_us / USEC_PER_SEC, age_s = l.age_us / USEC_PER_SEC;
+    if (l.holder[0] == '\0') {
+        note(c, "leader", false, "no droverd has led yet: nothing starts",
+             "one takes the lead within seconds of its start; if none does, look at its log");
+    } else if (l.age_us > l.length_us) {
+        note(c, "leader", false,
+             arena_printf(arena,
+                          "nobody leads: %s last renewed its lease of %lld s %lld s ago; nothing "
+                          "starts, is stopped or is settled",
+                          l.holder, length_s, age_s),
+             "start a droverd, or look at why those that run do not take over: the log of each");
+    } else {
+        note(c, "leader", true,
+             arena_printf(arena, "%s leads, its lease of %lld s was renewed %lld s ago", l.holder,
+                          length_s, age_s),
+             NULL);
+    }
+    return true;
+}
+
 bool checks_get(struct api_req *r, struct err *err)
 {
     struct json_out w;
@@ -321,6 +351,9 @@ bool checks_get(struct api_req *r, struct err *err)
         check_events(&c);
     }
     check_mail(&c);
+    if (!check_leader(&c, err)) {
+        return false;
+    }
     json_out_end_array(&w);
     json_out_bool(&w, "ok", !c.bad);
     json_out_end_object(&w);

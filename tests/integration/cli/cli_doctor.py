@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`drover doctor`. Aim: each line is good or says what to do: credentials, AWS's clock, region, role, bucket, image, subnets, queue of events, server of mail, quotas, warm pools,
-each one broken by itself. Method: the real drover, droverd and drover-local; droverd is restarted with one thing wrong at a time.
+the leader, each one broken by itself. Method: the real drover, droverd and drover-local; droverd is restarted with one thing wrong at a time.
 """
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, patience, smtp, wait_for
+from kit import Tap, measure, patience, smtp, wait_for
 from kit.stack import KEY, SECRET, Stack
 
 ACCOUNT = "123456789012"
@@ -29,7 +29,7 @@ class Doctor(Stack):
                          local={"queues": {"drover-events": "aws.sagemaker"}, "warm_quotas": {"ml.c5.xlarge": 0}, "log_bodies": True, "subnets": {"subnet-0a": {"zone": "us-east-1a", "free": 9}, "subnet-0b": {"zone": "us-east-1b", "free": 3}, "subnet-0c": {"zone": "us-east-1c", "free": 0}}})
 
     def doctor(self, *args):
-        e = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{next(iter(self.ports.values()))}", "DROVER_TOKEN_FILE": self.token_file, "LC_ALL": "C.UTF-8"}
+        e = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.ports[next(k for k in self.procs if k.startswith('droverd'))]}", "DROVER_TOKEN_FILE": self.token_file, "LC_ALL": "C.UTF-8"}
         return subprocess.run([self.release_bin + "/drover", "doctor", *args], capture_output=True, text=True, env=e, timeout=patience(120), check=False)
 
     def checks(self):
@@ -40,6 +40,7 @@ class Doctor(Stack):
     def again(self, **env):
         self.kill("droverd0")
         self.start_droverd(0, env=env)
+        wait_for(lambda: json.loads(self.raw("GET", "/readyz")[1])["leading"], 60, "a leader")
 
 
 def check_good(s, tap):
@@ -47,7 +48,7 @@ def check_good(s, tap):
     wait_for(lambda: any(q["limit"] is not None for q in s.api("GET", "/quotas")["quotas"]), 60, "the quotas", step=0.1)
     found, ok, status = s.checks()
     tap.ok(ok and status == 0 and all(c[0] for c in found.values()), "all is good", found)
-    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "subnets", "events", "mail", "database", "aws", "leader", "quotas", "warm pools", "prices", "parked"], "its lines")
+    tap.eq(list(found), ["server", "clock", "token", "credentials", "aws clock", "region", "role", "bucket", "image", "subnets", "events", "mail", "leader", "database", "aws", "quotas", "warm pools", "prices", "parked"], "its lines")
     tap.eq((found["credentials"][1], found["region"][1], found["role"][1], found["bucket"][1], found["image"][1]),
            (f"arn:aws:iam::{ACCOUNT}:user/drover", "us-east-1", ROLE, "s3://drover-test", IMAGE + ":1"), "say what is there")
     tap.ok("iam:PassRole" in found["role"][2], "what cannot be tried beforehand is named", found["role"])
@@ -163,6 +164,21 @@ def check_mail(s, tap):
     s.again()
 
 
+def check_leader(s, tap):
+    pid = s.procs["droverd0"].pid
+    line = wait_for(lambda: s.checks()[0]["leader"], 60, "who leads")
+    tap.ok(line[0] and f"/{pid} leads, its lease of " in line[1], "who leads is named, with the age of its lease", line)
+    measure.psql(s, "ALTER SYSTEM SET full_page_writes = off; SELECT pg_reload_conf();")  # a leader goes on with it, nobody becomes one
+    s.start_droverd(1)
+    s.kill("droverd0")
+    wait_for(lambda: not s.checks()[0]["leader"][0], 60, "the end of the lease")
+    found, ok, status = s.checks()
+    line = found["leader"]
+    tap.ok(not ok and status == 1 and f"/{pid} last renewed its lease of " in line[1] and "start a droverd" in line[2] and [k for k, c in found.items() if not c[0]] == ["leader"], "a lease that nobody renews is bad, though a droverd answers", found)
+    measure.psql(s, "ALTER SYSTEM RESET full_page_writes; SELECT pg_reload_conf();")
+    tap.ok(wait_for(lambda: f"/{s.procs['droverd1'].pid} leads" in s.checks()[0]["leader"][1], 60, "the standby to lead"), "then the standby leads")
+
+
 def main():
     tap = Tap()
     with Doctor() as s:
@@ -172,6 +188,8 @@ def main():
         check_events(s, tap)
         check_mail(s, tap)
         check_bad(s, tap)
+        s.again(AWS_SECRET_ACCESS_KEY=SECRET, AWS_ACCESS_KEY_ID=KEY)
+        check_leader(s, tap)
         s.check_requests(tap)
     return tap.done()
 

@@ -153,6 +153,7 @@ def check_read(t, a):
     t.eq(a.drover("logs", "c-1/0").returncode, 3, "no log yet: 3")
     r = a.drover("doctor")
     t.ok(r.returncode == 1 and "✓ token" in r.stdout and "✓ database" in r.stdout and "✗ aws" in r.stdout and "next: " in r.stdout, "doctor names what is wrong", r.stdout)
+    t.ok("✗ leader      no droverd has led yet: nothing starts\n" in r.stdout, "so does one whom nobody leads", r.stdout)
     t.eq(json.loads(a.drover("version", "-o", "json").stdout)["droverd"], "test", "version of both")
     r = a.drover("ls", env={"LC_ALL": "C"})
     t.ok(all(ord(c) < 128 for c in r.stdout), "plain ASCII without UTF-8", r.stdout)
