@@ -348,9 +348,7 @@ static void read_stage(struct spec_reader *r, const struct spec_node *list, size
         if (r->judged) {
             spec_rows_check(r, &s->at, &rows[k]);
         }
-        if (k > 0) {
-            spec_rows_places(r, &s->at, s->stage, s[-1].stage);
-        }
+        spec_rows_places(r, &s->at, s->stage, made, k);
         r->row_vars_n = 0;
         made[k] = s->stage;
         read_role(r, s, role_said);

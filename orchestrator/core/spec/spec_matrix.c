@@ -536,21 +536,29 @@ static bool same_place(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) == 0 && strstr(a, "{stage}") == NULL;
 }
 
+static const char *checkpoint_of(const struct spec_stage *s)
+{
+    return s->training != NULL ? s->training->checkpoint : NULL;
+}
+
 void spec_rows_places(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
-                      const struct spec_stage *before)
+                      const struct spec_stage *const *before, int n)
 {
     struct spec_node at = *p;
     bool looked_at = s->verify == VERIFY_MANIFEST || s->verify == VERIFY_IMG2DATASET;
-    if (looked_at && same_place(s->output, before->output)) {
+    bool output = false, checkpoint = false;
+    for (int i = 0; i < n; i++) {
+        output |= looked_at && same_place(s->output, before[i]->output);
+        checkpoint |= same_place(checkpoint_of(s), checkpoint_of(before[i]));
+    }
+    if (output) {
         (void)(spec_child(r, p, "output", false, &at) ||
                spec_child(r, p, "hyperparameters", false, &at));
         spec_fault(r, &at, "conflict", "add {stage} or a {matrix.X}",
-                   "every row would write to the same place");
+                   "more than one row would write to the same place");
     }
-    if (s->training != NULL && before->training != NULL &&
-        same_place(s->training->checkpoint, before->training->checkpoint) &&
-        spec_child(r, p, "checkpoint", false, &at)) {
+    if (checkpoint && spec_child(r, p, "checkpoint", false, &at)) {
         spec_fault(r, &at, "conflict", "add {stage} or a {matrix.X}",
-                   "every row would use the same checkpoints");
+                   "more than one row would use the same checkpoints");
     }
 }

@@ -215,6 +215,18 @@ static const struct mistake {
      "same checkpoints"},
     {"    matrix: {instance_count: [1, 2]}\n    output: \"s3://bkt/c/\"\n    verify: manifest\n",
      "conflict", 8, 13, "same place"},
+    {"    matrix: {volume_gb: [7, 8], instance_count: [1, 2]}\n"
+     "    checkpoint: \"s3://bkt/c{matrix.instance_count}/\"\n",
+     "conflict", 8, 17, "same checkpoints"},
+    {"    matrix: {volume_gb: [7, 8], instance_count: [1, 2]}\n"
+     "    output: \"s3://bkt/c{matrix.instance_count}/\"\n    verify: manifest\n",
+     "conflict", 8, 13, "same place"},
+    {"    matrix: {lr: [1, 2, 1.0], include: [{lr: 2, name: again}]}\n"
+     "    checkpoint: \"s3://bkt/c{matrix.lr}/\"\n",
+     "conflict", 8, 17, "same checkpoints"},
+    {"    matrix: {volume_gb: [7, 8], instance_count: [1, 2]}\n"
+     "    checkpoint: \"s3://bkt/c{matrix.volume_gb}-{matrix.instance_count}/\"\n",
+     NULL, 0, 0, NULL},
     {"    extends: [a]\n", "type", 7, 14, "name of one stage"},
     {"    extends: trian\n", "unknown_stage", 7, 14, "'trian'"},
     {"    extends: train\n", "cycle", 7, 14, "itself"},
