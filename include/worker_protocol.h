@@ -21,6 +21,13 @@
 #define WP_MANIFEST_KEY "_manifest.json"
 #define WP_PROGRESS_KEY "_progress.json"
 
+/* What the controller reads of an output, in its only thread; one beyond cannot be checked. Of a
+ * manifest's output the objects directly in its folder count, each folder of files as one; of one
+ * verified as img2dataset's every key (with output_format files, its default: each image). */
+#define WP_OBJECTS_MAX        200000
+#define WP_MANIFEST_BYTES_MAX (16 * 1024 * 1024)
+#define WP_STATS_BYTES_MAX    (1024 * 1024) /* one _stats.json */
+
 /* Manifest, written last with If-None-Match: *
  * {"version":1,"task":"123","attempt":"456","rows_in":N,"rows_out":N,"successes":N,
  * "failed_to_download":N,"failed_to_resize":N,"bytes":N,

@@ -10,10 +10,7 @@
 #include "worker_protocol.h"
 #include <stdio.h>
 
-#define MANIFEST_MAX    (16 * 1024 * 1024)
-#define STATS_MAX       (1024 * 1024)
 #define FOOTER_HEAD_MAX (64 * 1024) /* version and schema; num_rows comes right behind */
-#define OUTPUT_KEYS_MAX 200000
 
 struct output_check {
     struct controller *c;
@@ -183,9 +180,9 @@ static void get_page(struct output_check *k)
 static void list(struct output_check *k)
 {
     if (k->plan.kind == VERIFY_MANIFEST) { /* which has folders of many files as one entry */
-        s3_list_level(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
+        s3_list_level(k->c->aws, &k->place, WP_OBJECTS_MAX, on_answer, k);
     } else {
-        s3_list(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
+        s3_list(k->c->aws, &k->place, WP_OBJECTS_MAX, on_answer, k);
     }
 }
 
@@ -194,7 +191,7 @@ static bool ask(struct output_check *k)
 {
     switch (k->step) {
     case OUTPUT_GET_MANIFEST:
-        get_below(k, WP_MANIFEST_KEY, MANIFEST_MAX);
+        get_below(k, WP_MANIFEST_KEY, WP_MANIFEST_BYTES_MAX);
         return true;
     case OUTPUT_COUNT:
         if (!output_next_page(&k->plan, &k->seen)) {
@@ -215,7 +212,7 @@ static bool ask(struct output_check *k)
         if (!output_next_stats(&k->seen, &k->next_stats, &k->stats_key)) {
             return false;
         }
-        get_below(k, k->stats_key, STATS_MAX);
+        get_below(k, k->stats_key, WP_STATS_BYTES_MAX);
         return true;
     case OUTPUT_HEAD:
         s3_head(k->c->aws, &k->place, on_answer, k);
@@ -274,7 +271,7 @@ static void on_again(void *ctx)
     if (k->step == OUTPUT_COUNT) {
         get_page(k);
     } else {
-        get_below(k, k->stats_key, STATS_MAX);
+        get_below(k, k->stats_key, WP_STATS_BYTES_MAX);
     }
 }
 

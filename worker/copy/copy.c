@@ -279,6 +279,18 @@ static bool is_own(void *ctx, const char *name)
     return bsearch(&name, own->at, own->n, sizeof *own->at, name_cmp) != NULL;
 }
 
+static bool can_be_checked(const struct copy *x, struct err *err)
+{
+    struct own own;
+    int64_t bytes = 0;
+    own_of(x, &own);
+    for (size_t i = 0; i < own.n; i++) {
+        bytes += (int64_t)strlen(own.at[i]);
+    }
+    free(own.at);
+    return manifest_can_be_checked(x->attempt, (int64_t)own.n, bytes, err);
+}
+
 /* The manifest names the files in the output folder, and the receipt, which names all of them. */
 static bool put_manifest(struct copy *x, struct err *err)
 {
@@ -413,7 +425,7 @@ static enum job_main_end run(void *ctx, struct err *err)
         (void)printf("worker  - '%s' is already finished\n", x->output);
         return JOB_MAIN_DONE;
     }
-    if (!find_files(x, err) || !receipt_load(x, err)) {
+    if (!find_files(x, err) || !can_be_checked(x, err) || !receipt_load(x, err)) {
         return JOB_MAIN_FAILED;
     }
     run_alive(x);

@@ -5,6 +5,8 @@
 #include "common/json.h"
 #include "worker_protocol.h"
 
+#define ENTRY_BYTES_LEAST 62 /* {"key":"","size":1,"etag":"<32 hex digits>"}, without the name */
+
 static void objects(const struct manifest *m, struct json_out *w)
 {
     AUTO_BUF struct buf line = BUF_INIT(1024);
@@ -76,6 +78,18 @@ void manifest_json(const struct manifest *m, struct buf *out)
     }
     objects(m, &w);
     json_out_end_object(&w);
+}
+
+bool manifest_can_be_checked(const char *attempt, int64_t objects, int64_t name_bytes,
+                             struct err *err)
+{
+    return attempt[0] == '\0' ||
+           (objects <= WP_OBJECTS_MAX &&
+            objects * ENTRY_BYTES_LEAST + name_bytes <= WP_MANIFEST_BYTES_MAX) ||
+           err_set(err, ERR_LIMIT,
+                   "an output of %lld objects is too large to be checked by drover (at most %d, "
+                   "and %d MiB of manifest): make smaller parts, or fewer and larger objects",
+                   (long long)objects, WP_OBJECTS_MAX, WP_MANIFEST_BYTES_MAX >> 20);
 }
 
 bool manifest_load(struct sink *s, json_t **ret, struct err *err)

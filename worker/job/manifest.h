@@ -28,6 +28,11 @@ struct manifest { /* value; strings borrowed */
 /* Append the manifest's text. Beyond MANIFEST_STATUSES_MAX distinct statuses the rarest are added
  * up as "(others)". */
 void manifest_json(const struct manifest *m, struct buf *out);
+/* False (ERR_LIMIT): an output of so many objects, with name_bytes of names in all, is more than
+ * the controller reads (WP_OBJECTS_MAX), so that a job of drover would end well and its part fail
+ * all the same. Always true of a run by hand (attempt ""). */
+bool manifest_can_be_checked(const char *attempt, int64_t objects, int64_t name_bytes,
+                             struct err *err) MUST_CHECK;
 /* Load the existing manifest; *ret is NULL when there is none. The caller decrefs. */
 bool manifest_load(struct sink *s, json_t **ret, struct err *err) MUST_CHECK;
 /* The task of the existing manifest; *ret_task is NULL when there is no manifest. The caller frees

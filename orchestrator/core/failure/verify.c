@@ -6,11 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define MANIFEST_BYTES_MAX   (16 * 1024 * 1024)
-#define MANIFEST_OBJECTS_MAX 200000
-#define STATS_BYTES_MAX      (1024 * 1024)
-#define COUNT_MAX            INT64_C(1000000000000)
-#define BYTES_MAX            INT64_C(1000000000000000)
+#define COUNT_MAX INT64_C(1000000000000)
+#define BYTES_MAX INT64_C(1000000000000000)
 
 static bool say_short(struct verify_verdict *v, const char *fmt, ...) PRINTF(2, 3);
 static bool say_short(struct verify_verdict *v, const char *fmt, ...)
@@ -177,7 +174,7 @@ static bool check_objects(const json_t *m, const struct verify_object *objects, 
         !json_get_required_str(m, "sha256", &want, &err)) {
         return is_bad(v, &err);
     }
-    if (list == NULL || json_array_size(list) > MANIFEST_OBJECTS_MAX) {
+    if (list == NULL || json_array_size(list) > WP_OBJECTS_MAX) {
         return say_short(v, WP_MANIFEST_KEY " has no list of objects");
     }
     if (json_array_size(list) == 0 && v->rows_in > 0) {
@@ -212,7 +209,7 @@ void verify_manifest(struct str manifest, const struct verify_expect *expect,
     struct err err = ERR_INIT;
     int64_t rows_out;
     *ret = (struct verify_verdict){.cause = CAUSE_SHORT_OUTPUT};
-    if (!json_parse(manifest, MANIFEST_BYTES_MAX, &m, &err)) {
+    if (!json_parse(manifest, WP_MANIFEST_BYTES_MAX, &m, &err)) {
         (void)is_bad(ret, &err);
         return;
     }
@@ -239,7 +236,7 @@ void verify_sums_add(struct verify_sums *s, struct str text)
     int64_t bytes;
     ASSERT(s->n < 1000000); /* so that the sums fit */
     s->n++;
-    if (!json_parse(text, STATS_BYTES_MAX, &o, &err) ||
+    if (!json_parse(text, WP_STATS_BYTES_MAX, &o, &err) ||
         !json_get_i64(o, "count", 0, COUNT_MAX, JSON_ABSENT, &n, &err) ||
         !json_get_i64(o, "successes", 0, COUNT_MAX, JSON_ABSENT, &good, &err) ||
         !json_get_i64(o, "failed_to_download", 0, COUNT_MAX, 0, &no_download, &err) ||

@@ -388,6 +388,9 @@ def mistakes(tap, local, web, d):
             ("fewer files than expected", ["--from", web.url + "/[0-3]", "--to", "s3://data/m/{file_name}", "--expect_files", "128"], 65, "128 are expected")):
         rc, so, se = copy(local, d, *args)
         tap.ok(rc == rc_want and word in se and names(local, "data/m") in ([], ["_progress.json"]), what + " is refused", (rc, se))
+    rc, so, se = copy(local, d, "--from", web.url + "/[0-200000]", "--to", "s3://data/m/{file_name}", DROVER_TASK="7", DROVER_ATTEMPT="9")
+    tap.ok(rc == 65 and "too large to be checked" in se and names(local, "data/m") in ([], ["_progress.json"]),
+           "more files than drover can check are refused", (rc, se))
 
 
 def main():

@@ -157,6 +157,16 @@ def test_output(d, server):
     tap.ok(rc == 65 and "task" in se, "the manifest of another task is an error", "%d %s" % (rc, se))
 
 
+def test_unverifiable(d, server):
+    """More shards than drover can check: refused before the first URL, but not of a run by hand."""
+    part, out = os.path.join(d, "beyond.parquet"), os.path.join(d, "beyond")
+    sql("COPY (SELECT '%s' || i AS url FROM range(66667) t(i)) TO '%s' (FORMAT parquet)" % (server.url("/beyond"), part))
+    rc, so, se = run(["--parquet", part, "--output", out, "--number_sample_per_shard", 1, "--allow-net", server.net],
+                     env={"DROVER_TASK": "77", "DROVER_ATTEMPT": "78"})
+    tap.ok(rc == 65 and "200001 objects is too large to be checked" in se and not [p for p in server.hits if "/beyond" in p],
+           "more shards than drover can check are refused before anything is fetched", "%d %s" % (rc, se))
+
+
 def test_manifest(d, server):
     body = encode(photo(80, 60, 9), "JPEG")
     rows = [{"url": server.serve("/m%d" % i, body)} for i in range(7)] + [{"url": server.url("/no")}]
@@ -320,7 +330,7 @@ def test_verify_hash(d, server):
 def test_many_rows(d):
     """Rows enough for several row groups and chunks; URLs that fail at once."""
     n = 12345
-    part, out = os.path.join(d, "many.parquet"), os.path.join(d, "many")
+    part, out = os.path.join(d, "beyond.parquet"), os.path.join(d, "beyond")
     sql("COPY (SELECT 'bad' || i AS URL, 'c' || i AS TEXT FROM range(%d) t(i)) TO '%s' (FORMAT parquet)" % (n, part))
     began = time.monotonic()
     rc, so, se = run(["--parquet", part, "--output", out, "--number_sample_per_shard", 5000])
@@ -360,6 +370,7 @@ with Folder() as d:
     test_many_rows(d)
     server = Server()
     test_output(d, server)
+    test_unverifiable(d, server)
     test_manifest(d, server)
     test_pixels(d, server)
     test_16_bit(d, server)

@@ -250,6 +250,26 @@ static void test_worker_parts__contract_paths_and_failure(void **state UNUSED)
     (void)unsetenv(WP_ENV_ML_ROOT);
 }
 
+static void test_worker_parts__an_output_that_cannot_be_checked(void **state UNUSED)
+{
+    static const struct {
+        const char *attempt;
+        int64_t objects, name_bytes;
+        bool can;
+    } rows[] = {{"9", 200000, 0, true},
+                {"9", 200001, 0, false},
+                {"9", 100000, 10000000, true},
+                {"9", 100000, 11000000, false},
+                {"", 2000000, 0, true}}; /* by hand */
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct err err = ERR_INIT;
+        assert_int_equal(
+            manifest_can_be_checked(rows[i].attempt, rows[i].objects, rows[i].name_bytes, &err),
+            rows[i].can);
+        assert_int_equal(err.code, rows[i].can ? ERR_NONE : ERR_LIMIT);
+    }
+}
+
 static void test_worker_parts__manifest_sums_up_rare_texts(void **state UNUSED)
 {
     struct stats s = {0};
@@ -329,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_worker_parts__settings),
         cmocka_unit_test(test_worker_parts__causes_and_exits),
         cmocka_unit_test(test_worker_parts__contract_paths_and_failure),
+        cmocka_unit_test(test_worker_parts__an_output_that_cannot_be_checked),
         cmocka_unit_test(test_worker_parts__manifest_sums_up_rare_texts),
         cmocka_unit_test(test_worker_parts__decoders_answer_and_are_replaced),
     };
