@@ -10,23 +10,29 @@
 #include "table.h"
 #include <stdio.h>
 
-/* How many parts run at once now: of the campaign, or of a stage. */
-static int64_t parts_now(const json_t *c, const struct ref *ref)
+/* What is limited: the campaign, or a stage of it. */
+static const json_t *limited(const json_t *c, const struct ref *ref)
 {
     size_t i;
     json_t *s;
-    const json_t *limits = json_object_get(c, "limits");
+    const json_t *of = c;
     json_array_foreach(json_object_get(c, "stages"), i, s)
     {
-        limits = strcmp(jstr(s, "name"), ref->stage) == 0 ? json_object_get(s, "limits") : limits;
+        of = strcmp(jstr(s, "name"), ref->stage) == 0 ? s : of;
     }
-    return jnull(limits, "parts") ? INT64_MAX : jint(limits, "parts");
+    return of;
+}
+
+static int64_t limit_of(const json_t *o, const char *key)
+{
+    return jnull(o, key) ? INT64_MAX : jint(o, key);
 }
 
 /* What a change asks for, and so whether it may cost more than before. */
 struct wish {
-    const json_t *body;   /* of PATCH; NULL: nothing, it is only shown */
-    int64_t parts, musd;  /* -1: as it is; INT64_MAX: no limit */
+    const json_t *body; /* of PATCH; NULL: nothing, it is only shown */
+    /* -1: as it is; INT64_MAX: no limit */
+    int64_t parts, musd, part_musd;
     bool stops;           /* running jobs, when the budget is reached */
     const char *what_if;  /* the same for the forecast; NULL: it knows no difference */
     const char *deadline; /* it would have then; NULL: as it is */
@@ -35,9 +41,10 @@ struct wish {
 
 static bool costs(const struct wish *w, const struct ref *ref, const json_t *now)
 {
-    const json_t *budget = json_object_get(now, "budget");
-    int64_t musd = jnull(budget, "limit_micro_usd") ? INT64_MAX : jint(budget, "limit_micro_usd");
-    return w->parts > parts_now(now, ref) || w->musd > musd || w->stops;
+    const json_t *of = limited(now, ref), *budget = json_object_get(of, "budget");
+    return w->parts > limit_of(json_object_get(of, "limits"), "parts") ||
+           w->musd > limit_of(budget, "limit_micro_usd") ||
+           w->part_musd > limit_of(budget, "per_task_micro_usd") || w->stops;
 }
 
 /* End, cost and what binds, as they are and as they would be. False: *ret_exit is the exit status.
@@ -138,8 +145,11 @@ int cmd_scale(struct cli *cli)
                                  : json_pack("{s:{s:{s:o}}}", "stages", ref.stage, "parts", parts);
     AUTO_FREE char *what_if = xasprintf("%s%s%sparts=%s", ref.stage[0] != '\0' ? "stage=" : "",
                                         ref.stage, ref.stage[0] != '\0' ? "," : "", cli->args[1]);
-    const struct wish w = {
-        .body = body, .parts = none ? INT64_MAX : n, .musd = -1, .what_if = what_if};
+    const struct wish w = {.body = body,
+                           .parts = none ? INT64_MAX : n,
+                           .musd = -1,
+                           .part_musd = -1,
+                           .what_if = what_if};
     if (!change(cli, &ref, &w, &r, &status)) {
         return status;
     }
@@ -149,6 +159,75 @@ int cmd_scale(struct cli *cli)
     return change_print(cli, &ref, &r, text);
 }
 
+/* Adds an amount, or "none", under `key`. Returns it as struct wish has it. */
+static int64_t add_money(json_t *budget, const char *key, const char *usd)
+{
+    int64_t musd = INT64_MAX;
+    struct err ignored = ERR_INIT;
+    if (usd == NULL) {
+        return -1;
+    }
+    bool none = strcmp(usd, "none") == 0;
+    (void)json_object_set_new(budget, key, none ? json_null() : json_string(usd));
+    return none || parse_usd(str_of(usd), &musd, &ignored) ? musd : -1; /* refused by the server */
+}
+
+/* What a stage, or each of its parts, may cost. */
+static json_t *stage_budget(const char *stage, const char *usd, const char *per_task,
+                            struct wish *ret)
+{
+    json_t *budget = json_object();
+    ret->musd = add_money(budget, "total", usd);
+    ret->part_musd = add_money(budget, "per_task", per_task);
+    return json_pack("{s:{s:{s:o}}}", "stages", stage, "budget", budget);
+}
+
+static json_t *campaign_budget(const char *usd, const char *at_limit, struct wish *ret)
+{
+    json_t *budget = json_object();
+    bool none = usd != NULL && strcmp(usd, "none") == 0;
+    ret->musd = add_money(budget, none ? "limit_micro_usd" : "total", usd);
+    if (at_limit != NULL) {
+        (void)json_object_set_new(budget, "at_limit", json_string(at_limit));
+        ret->stops = strcmp(at_limit, "stop") == 0;
+    }
+    return json_pack("{s:o}", "budget", budget);
+}
+
+/* The reference and what is to change of it fit each other. False: *ret_exit is the exit status. */
+static bool budget_read(struct cli *cli, const char *usd, struct ref *ret, int *ret_exit)
+{
+    const struct cli_options *o = &cli->opt;
+    if (usd == NULL && o->at_limit == NULL && o->per_task == NULL) {
+        *ret_exit = fail(EXIT_USAGE, "drover budget c-7 1200, or none; --at-limit drain",
+                         "nothing to change");
+        return false;
+    }
+    if (!ref_read(cli, cli->args[0], ret, ret_exit)) {
+        return false;
+    }
+    bool stage = ret->stage[0] != '\0';
+    const char *wrong = ret->part >= 0 ? "a budget is of a campaign or a stage, not of a part"
+                        : stage && o->at_limit != NULL  ? "--at-limit is the campaign's"
+                        : !stage && o->per_task != NULL ? "--per-task is a stage's"
+                                                        : NULL;
+    if (wrong != NULL) {
+        *ret_exit = fail(EXIT_USAGE, "drover budget c-7/download 900 --per-task 40", "%s", wrong);
+    }
+    return wrong == NULL;
+}
+
+/* "budget 1200.00 USD, 890.00 USD spent". */
+static char *budget_text(const json_t *b)
+{
+    char limit[TEXT_N], spent[TEXT_N], part[TEXT_N];
+    bool none = jnull(b, "limit_micro_usd"), each = !jnull(b, "per_task_micro_usd");
+    return xasprintf("budget %s%s, %s USD spent%s%s%s",
+                     none ? "none" : money(jint(b, "limit_micro_usd"), limit), none ? "" : " USD",
+                     money(jint(b, "spent_micro_usd"), spent), each ? ", each part at most " : "",
+                     each ? money(jint(b, "per_task_micro_usd"), part) : "", each ? " USD" : "");
+}
+
 int cmd_budget(struct cli *cli)
 {
     int status;
@@ -156,31 +235,16 @@ int cmd_budget(struct cli *cli)
     CLEANUP(reply_done)
     struct client_reply r = {0};
     const char *usd = cli->args_n > 1 ? cli->args[1] : NULL;
-    if (usd == NULL && cli->opt.at_limit == NULL) {
-        return fail(EXIT_USAGE, "drover budget c-7 1200, or none; --at-limit drain",
-                    "nothing to change");
-    }
-    if (!ref_read_whole(cli, "budget", &ref, &status)) {
+    if (!budget_read(cli, usd, &ref, &status)) {
         return status;
     }
-    AUTO_JSON json_t *budget = json_object();
-    struct wish w = {.parts = -1, .musd = -1};
-    struct err err = ERR_INIT;
-    if (usd != NULL && strcmp(usd, "none") == 0) {
-        (void)json_object_set_new(budget, "limit_micro_usd", json_null());
-        w.musd = INT64_MAX;
-    } else if (usd != NULL) {
-        (void)json_object_set_new(budget, "total", json_string(usd));
-        if (!parse_usd(str_of(usd), &w.musd, &err)) {
-            w.musd = -1; /* it is refused with the reason */
-        }
-    }
-    if (cli->opt.at_limit != NULL) {
-        (void)json_object_set_new(budget, "at_limit", json_string(cli->opt.at_limit));
-        w.stops = strcmp(cli->opt.at_limit, "stop") == 0;
-    }
-    AUTO_JSON json_t *body = json_pack("{s:O}", "budget", budget);
-    AUTO_FREE char *what_if = usd != NULL ? xasprintf("budget=%s", usd) : NULL;
+    struct wish w = {.parts = -1, .musd = -1, .part_musd = -1};
+    bool stage = ref.stage[0] != '\0';
+    AUTO_JSON json_t *body = stage ? stage_budget(ref.stage, usd, cli->opt.per_task, &w)
+                                   : campaign_budget(usd, cli->opt.at_limit, &w);
+    AUTO_FREE char *what_if = usd != NULL ? xasprintf("%s%s%sbudget=%s", stage ? "stage=" : "",
+                                                      ref.stage, stage ? "," : "", usd)
+                                          : NULL;
     w.body = body;
     w.what_if = what_if;
     if (!change(cli, &ref, &w, &r, &status)) {
@@ -189,14 +253,11 @@ int cmd_budget(struct cli *cli)
     if (cli->opt.resume && (status = resume_after(cli, ref.campaign)) != EXIT_OK) {
         return status;
     }
-    char limit[TEXT_N], spent[TEXT_N];
-    const json_t *b = json_object_get(r.json, "budget");
-    AUTO_FREE char *text =
-        xasprintf("budget %s%s, %s USD spent, when reached: %s",
-                  jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit),
-                  jnull(b, "limit_micro_usd") ? "" : " USD",
-                  money(jint(b, "spent_micro_usd"), spent), jstr(b, "at_limit"));
-    return change_print(cli, &ref, &r, text);
+    const json_t *b = json_object_get(limited(r.json, &ref), "budget");
+    AUTO_FREE char *text = budget_text(b);
+    AUTO_FREE char *whole = stage ? xasprintf("stage %s: %s", ref.stage, text)
+                                  : xasprintf("%s, when reached: %s", text, jstr(b, "at_limit"));
+    return change_print(cli, &ref, &r, whole);
 }
 
 int cmd_priority(struct cli *cli)
@@ -216,7 +277,8 @@ int cmd_priority(struct cli *cli)
     }
     AUTO_JSON json_t *body = json_pack("{s:I}", "priority", (json_int_t)n);
     AUTO_FREE char *what_if = xasprintf("priority=%lld", (long long)n);
-    const struct wish w = {.body = body, .parts = -1, .musd = -1, .what_if = what_if};
+    const struct wish w = {
+        .body = body, .parts = -1, .musd = -1, .part_musd = -1, .what_if = what_if};
     if (!change(cli, &ref, &w, &r, &status)) {
         return status;
     }
@@ -258,8 +320,12 @@ int cmd_deadline(struct cli *cli)
         return status;
     }
     AUTO_JSON json_t *body = text == NULL ? NULL : json_pack("{s:s?}", "deadline", at);
-    const struct wish w = {
-        .body = body, .parts = -1, .musd = -1, .deadline = none ? "" : at, .asks = true};
+    const struct wish w = {.body = body,
+                           .parts = -1,
+                           .musd = -1,
+                           .part_musd = -1,
+                           .deadline = none ? "" : at,
+                           .asks = true};
     if (!change(cli, &ref, &w, &r, &status)) {
         return status;
     }

@@ -11,28 +11,38 @@
 #include <ctype.h>
 #include <stdio.h>
 
-/* The verb that changes this key of a live campaign, and what it is called with when the file has
- * no value; NULL: it is not changed. A limit of a stage is that of *ret_stage. */
-static const char *verb_of(const char *pointer, const char **ret_none, struct str *ret_stage)
+/* How a key of a live campaign is changed; `after` not "": a key of a stage, whose name is
+ * between. */
+struct key_change {
+    const char *before, *after;
+    const char *verb, *option;
+    const char *none; /* what the verb is called with when the file has no value */
+};
+
+/* NULL: it is not changed. Of a stage its name is *ret_stage. */
+static const struct key_change *change_of(const char *pointer, struct str *ret_stage)
 {
-    static const struct {
-        const char *pointer, *verb, *none;
-    } known[] = {{"limits.deadline", "deadline", "none"},
-                 {"limits.priority", "priority", "50"},
-                 {"limits.parts", "scale", "none"},
-                 {"budget", "budget", "none"},
-                 {"budget.total", "budget", "none"}};
+    static const struct key_change known[] = {
+        {"limits.deadline", "", "deadline", "", "none"},
+        {"limits.priority", "", "priority", "", "50"},
+        {"limits.parts", "", "scale", "", "none"},
+        {"stages.", ".limits.parts", "scale", "", "none"},
+        {"budget", "", "budget", "", "none"},
+        {"budget.total", "", "budget", "", "none"},
+        {"budget.stages.", ".total", "budget", "", "none"},
+        {"budget.stages.", ".per_task", "budget", "--per-task ", "none"},
+    };
     struct str of = str_of(pointer);
     *ret_stage = STR("");
-    if (str_starts(of, "stages.") && str_ends(of, ".limits.parts")) {
-        size_t before = strlen("stages."), after = strlen(".limits.parts");
-        *ret_stage = (struct str){pointer + before, of.n - before - after};
-        of = STR("limits.parts");
-    }
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        if (str_eq_cstr(of, known[i].pointer)) {
-            *ret_none = known[i].none;
-            return known[i].verb;
+        size_t before = strlen(known[i].before), after = strlen(known[i].after);
+        if (after == 0 && str_eq_cstr(of, known[i].before)) {
+            return &known[i];
+        }
+        if (after > 0 && of.n > before + after && str_starts(of, known[i].before) &&
+            str_ends(of, known[i].after)) {
+            *ret_stage = (struct str){pointer + before, of.n - before - after};
+            return &known[i];
         }
     }
     return NULL;
@@ -41,15 +51,15 @@ static const char *verb_of(const char *pointer, const char **ret_none, struct st
 /* The command that changes a key as the file has it: "drover deadline c-7 2026-12-01T18:00:00Z". */
 static void say_change(const char *campaign, const char *pointer, const char *message)
 {
-    const char *none = NULL, *to = strstr(message, " -> ");
+    const char *to = strstr(message, " -> ");
     struct str stage;
-    const char *verb = verb_of(pointer, &none, &stage);
-    if (verb == NULL || to == NULL) {
+    const struct key_change *change = change_of(pointer, &stage);
+    if (change == NULL || to == NULL) {
         return;
     }
     struct str value = str_of(to + strlen(" -> "));
     if (str_eq_cstr(value, "(none)")) {
-        value = str_of(none);
+        value = str_of(change->none);
     } else if (str_ends(value, " USD")) {
         value.n -= strlen(" USD");
     }
@@ -58,8 +68,8 @@ static void say_change(const char *campaign, const char *pointer, const char *me
             return;
         }
     }
-    say("  change it there: drover %s %s%s%.*s %.*s", verb, campaign, stage.n > 0 ? "/" : "",
-        (int)stage.n, stage.p, (int)value.n, value.p);
+    say("  change it there: drover %s %s%s%.*s %s%.*s", change->verb, campaign,
+        stage.n > 0 ? "/" : "", (int)stage.n, stage.p, change->option, (int)value.n, value.p);
 }
 
 /* A campaign of this name is live: which one, and the keys in which its file differs. */

@@ -12,7 +12,7 @@ import { usd } from './format.js';
 const FIELDS = ['who', 'action', 'campaign', 'page_token'];
 const COLUMNS = ['id', 'at', 'who', 'name', 'role', 'action', 'subject', 'campaign', 'before', 'detail', 'request_id'];
 const KINDS = ['campaign', 'parts', 'operation', 'project', 'limits', 'token', 'webhook', 'endpoint', 'filesystem', 'pool', 'quota', 'source', 'stray', 'smoke'];
-const NAMES = { 'budget.limit_micro_usd': 'budget', 'budget.total': 'budget' };
+const named = (k) => k.replace(/\bbudget\.(limit_micro_usd|total)$/, 'budget').replace(/\bper_task_micro_usd$/, 'per_task');
 const HIDDEN = /(reserved|spent)_micro_usd$/; // what stood beside a limit
 
 const flat = (v, path = '') => (v && typeof v === 'object' && !Array.isArray(v) ? Object.entries(v).flatMap(([k, x]) => flat(x, path ? `${path}.${k}` : k)) : [[path, v]]);
@@ -22,7 +22,7 @@ function text(key, v) {
   if (key.endsWith('_at') && Date.parse(v)) return `${new Date(v).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
   return Array.isArray(v) ? v.map(String).join(', ') : String(v);
 }
-const members = (v) => new Map(flat(v || {}).filter(([k]) => k && !HIDDEN.test(k)).map(([k, x]) => [NAMES[k] || k, text(k, x)]));
+const members = (v) => new Map(flat(v || {}).filter(([k]) => k && !HIDDEN.test(k)).map(([k, x]) => [named(k), text(k, x)]));
 
 // Each member with what it was and what it became. Without a before, what was asked for.
 function Change({ row }) {

@@ -29,16 +29,29 @@ function verdict(deadline, of) {
 
 const utc = (form) => (form.deadline ? `${form.deadline.slice(0, 16)}:00Z` : null);
 
-// The fields that differ from the campaign, as PATCH takes them; null: nothing differs.
-function changes(campaign, stage, form) {
-  const body = {};
-  const was = stage ? stage.limits?.parts : campaign.limits.parts;
+const micro = (field) => (field === '' ? null : Math.round(Number(field) * 1e6));
+const limitOf = (form) => (form.noBudget ? null : micro(form.budget));
+const dollars = (musd) => (musd == null ? '' : String(musd / 1e6));
+
+// The fields of a stage that differ, as PATCH takes them; null: none.
+function stageChanges(stage, form) {
   const parts = form.parts === '' ? null : Number(form.parts);
-  if (parts !== (was ?? null)) {
-    if (stage) body.stages = { [stage.name]: { parts } };
-    else body.limits = { parts };
-  }
-  const limit = form.noBudget ? null : Math.round(Number(form.budget) * 1e6);
+  const body = parts !== (stage.limits?.parts ?? null) ? { parts } : {};
+  const money = (musd) => (musd === null ? null : `${musd / 1e6} USD`);
+  const budget = {};
+  if (limitOf(form) !== stage.budget.limit_micro_usd) budget.total = money(limitOf(form));
+  if (micro(form.perTask) !== stage.budget.per_task_micro_usd) budget.per_task = money(micro(form.perTask));
+  if (Object.keys(budget).length) body.budget = budget;
+  return Object.keys(body).length ? { stages: { [stage.name]: body } } : null;
+}
+
+// The same of the campaign, or of a stage of it.
+function changes(campaign, stage, form) {
+  if (stage) return stageChanges(stage, form);
+  const body = {};
+  const parts = form.parts === '' ? null : Number(form.parts);
+  if (parts !== (campaign.limits.parts ?? null)) body.limits = { parts };
+  const limit = limitOf(form);
   const budget = {};
   if (limit !== campaign.budget.limit_micro_usd) budget.limit_micro_usd = limit;
   if (form.atLimit !== campaign.budget.at_limit) budget.at_limit = form.atLimit;
@@ -48,20 +61,25 @@ function changes(campaign, stage, form) {
   return Object.keys(body).length ? body : null;
 }
 
-// The same as a forecast is asked for it; '': nothing that it knows of.
-function question(body) {
-  const of = { parts: body?.limits?.parts, budget: body?.budget?.limit_micro_usd, priority: body?.priority };
-  if (of.budget != null) of.budget = (of.budget / 1e6).toFixed(6);
-  return Object.entries(of).filter(([, v]) => v !== undefined).map(([k, v]) => `${k}=${v ?? 'none'}`).join();
+// The limits that a change sets, of the campaign or of its stage; those it leaves alone are undefined.
+function changed(body, stage) {
+  const of = (stage ? body?.stages?.[stage.name] : body) ?? {};
+  const budget = stage ? of.budget?.total : of.budget?.limit_micro_usd;
+  return { parts: stage ? of.parts : of.limits?.parts, budget: budget == null || stage ? budget : dollars(budget), perTask: of.budget?.per_task, priority: of.priority, deadline: of.deadline };
 }
 
-// What bounds the campaign no longer, in words.
+// The same as a forecast is asked for it; '': nothing that it knows of.
+function question(body, stage) {
+  const { parts, budget, priority } = changed(body, stage);
+  const asked = Object.entries({ parts, budget: budget && budget.replace(' USD', ''), priority }).filter(([, v]) => v !== undefined);
+  return (asked.length && stage ? [['stage', stage.name], ...asked] : asked).map(([k, v]) => `${k}=${v ?? 'none'}`).join();
+}
+
+// What bounds it no longer, in words.
 function lifted(body, stage) {
-  const gone = [];
-  if (body?.budget?.limit_micro_usd === null) gone.push('no budget');
-  if (body?.deadline === null) gone.push('no deadline');
-  if ((stage ? body?.stages?.[stage.name] : body?.limits)?.parts === null) gone.push('no limit of parts at once');
-  return gone.join(' and ');
+  const now = changed(body, stage);
+  const words = { budget: 'no budget', perTask: 'no budget of each part', deadline: 'no deadline', parts: 'no limit of parts at once' };
+  return Object.keys(words).filter((k) => now[k] === null).map((k) => words[k]).join(' and ');
 }
 
 // What is needed beyond the change for parts to start again.
@@ -72,8 +90,9 @@ export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
   const key = useRef(newKey());
   const first = useRef(campaign).current; // what was shown when it opened is what is changed
   const stage = first.stages.find((s) => s.name === stageName);
-  const [form, setForm] = useState(() => ({ parts: String((stage ? stage.limits?.parts : first.limits.parts) ?? ''),
-    budget: first.budget.limit_micro_usd == null ? '' : String(first.budget.limit_micro_usd / 1e6), noBudget: first.budget.limit_micro_usd == null, atLimit: first.budget.at_limit, priority: String(first.priority),
+  const of = stage || first;
+  const [form, setForm] = useState(() => ({ parts: String(of.limits?.parts ?? ''), budget: dollars(of.budget.limit_micro_usd), noBudget: of.budget.limit_micro_usd == null,
+    perTask: dollars(of.budget.per_task_micro_usd), atLimit: first.budget.at_limit, priority: String(first.priority),
     deadline: (first.deadline || '').slice(0, 16) }));
   const [outcome, setOutcome] = useState({});
   const [problem, setProblem] = useState(null);
@@ -88,7 +107,7 @@ export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
     ref.current.querySelector(`[name=${focus || 'parts'}]`)?.focus();
   }, [focus]);
   const body = valid ? changes(first, stage, form) : null;
-  const asked = question(body);
+  const asked = question(body, stage);
   useEffect(() => {
     let stale = false;
     const what = asked && `?what_if=${encodeURIComponent(asked)}`;
@@ -110,22 +129,23 @@ export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
       setBusy(false);
     }
   };
-  const below = !form.noBudget && form.budget !== '' && Number(form.budget) * 1e6 < first.budget.spent_micro_usd + first.budget.reserved_micro_usd;
+  const below = limitOf(form) !== null && limitOf(form) < of.budget.spent_micro_usd + of.budget.reserved_micro_usd;
   return html`<dialog ref=${ref} onClose=${onClose} aria-labelledby="limits-title">
     <h2 id="limits-title">Limits of ${first.id}${stage ? `, stage ${stage.name}` : ''}</h2>
     <form onSubmit=${go}><div class="fields">
       <label>Parts at once <input name="parts" type="number" min="0" step="1" value=${form.parts} placeholder="no limit" onInput=${set('parts')}/></label>
       <div><label>Budget, USD <input name="budget" type="number" min="0" step="any" required disabled=${form.noBudget} value=${form.noBudget ? '' : form.budget} placeholder=${form.noBudget ? 'none' : ''} onInput=${set('budget')}/></label>
         <label class="check"><input name="no_budget" type="checkbox" checked=${form.noBudget} onChange=${set('noBudget')}/> No budget</label></div>
+      ${stage ? html`<label>Budget of each part, USD <input name="per_task" type="number" min="0" step="any" value=${form.perTask} placeholder="none" onInput=${set('perTask')}/></label>` : html`
       <label>When it is reached <select name="at_limit" value=${form.atLimit} onChange=${set('atLimit')}>
         ${['drain', 'stop', 'hold'].map((w) => html`<option key=${w} value=${w} selected=${w === form.atLimit}>${w}</option>`)}</select></label>
       <label>Priority, 0 to 100 <input name="priority" type="number" min="0" max="100" step="1" required value=${form.priority} onInput=${set('priority')}/></label>
-      <label>Deadline, UTC <input name="deadline" type="datetime-local" value=${form.deadline} onInput=${set('deadline')}/></label>
+      <label>Deadline, UTC <input name="deadline" type="datetime-local" value=${form.deadline} onInput=${set('deadline')}/></label>`}
     </div>
     <table class="outcome" aria-live="polite"><thead><tr><td></td><th class="num">Ends in</th><th class="num">Costs at the end</th></tr></thead>
       <tbody><${Outcome} name="Now" of=${outcome.now}/><${Outcome} name="Then" of=${outcome.then}/></tbody></table>
-    ${form.deadline && html`<p id="verdict" aria-live="polite">${verdict(utc(form), outcome.then)}</p>`}
-    <p class="muted">Running parts go on. ${usd(first.budget.spent_micro_usd)} spent, ${usd(first.budget.reserved_micro_usd)} reserved.</p>
+    ${!stage && form.deadline && html`<p id="verdict" aria-live="polite">${verdict(utc(form), outcome.then)}</p>`}
+    <p class="muted">Running parts go on. ${usd(of.budget.spent_micro_usd)} spent, ${usd(of.budget.reserved_micro_usd)} reserved.</p>
     ${lifted(body, stage) && html`<p class="bad" id="lifted">There will be ${lifted(body, stage)}.</p>`}
     ${below && html`<p class="bad">That is less than what is spent and reserved: nothing more starts.</p>`}
     ${(heldByBudget(first) || resume) && html`<label class="check"><input type="checkbox" checked=${resume} onChange=${(e) => setResume(e.target.checked)}/> Resume it as well</label>`}

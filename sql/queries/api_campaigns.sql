@@ -42,6 +42,8 @@ CROSS JOIN LATERAL (
         coalesce(json_agg(json_build_object('name', g.name, 'kind', g.kind, 'state', n.state, 'reason', n.reason,
             'closed', i.closed, 'listing', CASE WHEN l.id IS NOT NULL THEN input_listing_json(l) END,
             'limits', json_build_object('parts', g.parts_limit),
+            'budget', json_build_object('limit_micro_usd', b.limit_musd, 'per_task_micro_usd', b.per_task_musd,
+                'reserved_micro_usd', coalesce(u.reserved_musd, 0), 'spent_micro_usd', coalesce(u.spent_musd, 0)),
             'wait_reason', CASE WHEN i.tasks - n.taken + n.waiting > 0 THEN n.wait_reason END,
             'wait_text', CASE WHEN i.tasks - n.taken + n.waiting > 0
                 THEN ($3::text[])[array_position($2::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') END,
@@ -53,6 +55,8 @@ CROSS JOIN LATERAL (
             'started_at', n.started_at, 'ended_at', n.ended_at) ORDER BY g.seq), '[]'::json) AS stages
     FROM stage g JOIN stage_run n ON n.stage_id = g.id JOIN stage_input i ON i.stage_id = g.id
     LEFT JOIN input_listing l ON l.stage_id = g.id
+    LEFT JOIN cap b ON b.level = 'stage' AND b.ref_id = g.id
+    LEFT JOIN money u ON u.level = 'stage' AND u.ref_id = g.id
     WHERE g.campaign_id = c.id) s
 WHERE c.id = $1;
 
@@ -186,7 +190,9 @@ WHERE id = $1;
 -- name: api_campaign_limits
 SELECT json_build_object('priority', c.priority, 'deadline', c.deadline, 'limits', json_build_object('parts', c.parts_limit, 'weight', c.weight),
     'budget', json_build_object('limit_micro_usd', k.limit_musd, 'at_limit', coalesce(k.at_limit, 'drain')),
-    'stages', (SELECT json_object_agg(g.name, json_build_object('parts', g.parts_limit)) FROM stage g WHERE g.campaign_id = c.id))::text
+    'stages', (SELECT json_object_agg(g.name, json_build_object('parts', g.parts_limit,
+            'budget', json_build_object('limit_micro_usd', b.limit_musd, 'per_task_micro_usd', b.per_task_musd)))
+        FROM stage g LEFT JOIN cap b ON b.level = 'stage' AND b.ref_id = g.id WHERE g.campaign_id = c.id))::text
 FROM campaign c LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 WHERE c.id = $1;
 
@@ -238,6 +244,17 @@ UPDATE cap SET warn_at_ppm = $3 WHERE level = $1 AND ref_id = $2;
 -- name: api_cap_get
 -- $1 level text, $2 ref bigint
 SELECT limit_musd, at_limit FROM cap WHERE level = $1 AND ref_id = $2;
+
+-- A stage without a cap gets one with the thresholds of its campaign's.
+-- name: api_stage_budget
+-- $1 campaign bigint, $2 stage name text, $3 change the total? boolean, $4 limit bigint or NULL, $5 change that of a part?
+-- boolean, $6 per task bigint or NULL
+INSERT INTO cap (level, ref_id, limit_musd, per_task_musd, at_limit, warn_at_ppm)
+SELECT 'stage', g.id, CASE WHEN $3 THEN $4 END, CASE WHEN $5 THEN $6 END, coalesce(k.at_limit, 'drain'), k.warn_at_ppm
+FROM stage g LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = g.campaign_id
+WHERE g.campaign_id = $1 AND g.name = $2
+ON CONFLICT (level, ref_id) DO UPDATE SET limit_musd = CASE WHEN $3 THEN $4 ELSE cap.limit_musd END,
+    per_task_musd = CASE WHEN $5 THEN $6 ELSE cap.per_task_musd END;
 
 -- name: api_notify_wanted
 SELECT pg_notify('drover_wanted', '');

@@ -123,8 +123,12 @@ static void million(void)
     AUTO_FREE struct forecast_part *parts = xcalloc(MANY, sizeof *parts);
     AUTO_FREE struct forecast_job *jobs = xcalloc(LIVE, sizeof *jobs);
     AUTO_FREE struct forecast_stage *s = xcalloc(1, sizeof *s);
-    *s = (struct forecast_stage){
-        .spec = &spec, .stage = &stage, .may_start = true, .parts_limit = -1};
+    *s = (struct forecast_stage){.spec = &spec,
+                                 .stage = &stage,
+                                 .may_start = true,
+                                 .parts_limit = -1,
+                                 .left_musd = INT64_MAX,
+                                 .part_cap_musd = INT64_MAX};
     fill(s, parts, jobs);
     struct forecast_input in = {.now_us = NOW,
                                 .creates_per_s = 5,

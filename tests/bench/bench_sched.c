@@ -105,6 +105,7 @@ static void fill_stages(struct fleet *f)
             .campaign_i = c,
             .parts_limit = -1,
             .stage_left_musd = INT64_MAX,
+            .part_cap_musd = INT64_MAX,
             .duration = &f->duration,
             .warm = {.keep_alive_s = -1, .max_idle_cost_musd = -1},
             .gang = &f->gangs[s],

@@ -108,6 +108,7 @@ static inline void packing_init(struct packing *p, const struct packing_case *c,
                                     .may_start = true,
                                     .parts_limit = -1,
                                     .stage_left_musd = INT64_MAX,
+                                    .part_cap_musd = INT64_MAX,
                                     .duration = c->order == PACKING_SCHED ? &p->duration : NULL};
     p->view = (struct sched_view){.parts_limit = -1,
                                   .left_musd = INT64_MAX,

@@ -376,6 +376,7 @@ static inline void ww_init_stages(struct ww *w)
                                            .campaign_i = i,
                                            .parts_limit = -1,
                                            .stage_left_musd = INT64_MAX,
+                                           .part_cap_musd = INT64_MAX,
                                            .duration = w->c->knows ? &w->duration : NULL,
                                            .warm = {keep_alive_s, -1, w->c->policy != WW_ALWAYS}};
     }

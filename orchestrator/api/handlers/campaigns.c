@@ -289,16 +289,38 @@ static bool if_match(const struct api_req *r, int64_t version, struct err *err)
                                   "the campaign was changed since you read it; read it again");
 }
 
-/* "stages": {NAME: {"parts": N | null}} */
+/* "900 USD" or null, if it is given. */
+static bool money_limit(const json_t *budget, const char *key, bool *ret_set, musd_t *ret,
+                        struct err *err)
+{
+    const json_t *v = json_object_get(budget, key);
+    *ret_set = v != NULL;
+    *ret = -1;
+    return !json_is_string(v) || parse_usd(str_of(json_string_value(v)), ret, err);
+}
+
+/* "stages": {NAME: {"parts": N | null, "budget": {"total": "900 USD" | null, "per_task": ...}}} */
+static bool patch_stage(struct store *tx, int64_t campaign_id, const char *name, const json_t *v,
+                        struct err *err)
+{
+    const json_t *n = json_object_get(v, "parts");
+    const json_t *budget = json_object_get(v, "budget");
+    struct apidb_stage_budget b;
+    return (n == NULL || apidb_stage_limit(tx, campaign_id, name,
+                                           json_is_null(n) ? -1 : json_integer_value(n), err)) &&
+           (budget == NULL ||
+            (money_limit(budget, "total", &b.set_total, &b.total_musd, err) &&
+             money_limit(budget, "per_task", &b.set_per_task, &b.per_task_musd, err) &&
+             apidb_stage_budget(tx, campaign_id, name, &b, err)));
+}
+
 static bool patch_stages(struct store *tx, int64_t campaign_id, const json_t *body, struct err *err)
 {
     const char *name;
     json_t *v;
     json_object_foreach(json_object_get(body, "stages"), name, v)
     {
-        const json_t *n = json_object_get(v, "parts");
-        if (!apidb_stage_limit(tx, campaign_id, name, json_is_null(n) ? -1 : json_integer_value(n),
-                               err)) {
+        if (!patch_stage(tx, campaign_id, name, v, err)) {
             return false;
         }
     }

@@ -156,6 +156,8 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
 static void stage_defaults(struct forecast_stage *st)
 {
     st->parts_limit = st->stage->parts_limit;
+    st->left_musd = left_of(st->stage->budget_musd, 0);
+    st->part_cap_musd = left_of(st->stage->per_task_musd, 0);
     st->cold_start_s = COLD_START_S;
     duration_init(&st->duration, st->stage->expect_s * USEC_PER_SEC);
     duration_init(&st->start, 0);
@@ -230,6 +232,9 @@ static bool load_stage(struct forecast_facts *a, struct store *db, const struct 
     set_needs(st, spec, index_of);
     stage_defaults(st);
     st->parts_limit = row->parts_limit;
+    st->committed_musd = row->reserved_musd + row->spent_musd;
+    st->left_musd = left_of(row->cap_musd, st->committed_musd);
+    st->part_cap_musd = left_of(row->per_task_musd, 0);
     if (ended && !again) {
         return true;
     }

@@ -31,7 +31,10 @@ static json_t *common_members(json_t *of, const json_t *with)
     json_t *v, *ret = json_object();
     json_object_foreach(of, key, v)
     {
-        if (json_object_get(with, key) != NULL) {
+        const json_t *other = json_object_get(with, key);
+        if (json_is_object(v) && json_is_object(other)) {
+            (void)json_object_set_new(ret, key, common_members(v, other));
+        } else if (other != NULL) {
             (void)json_object_set(ret, key, v);
         }
     }

@@ -53,7 +53,9 @@ struct forecast_stage {
     size_t jobs_n;
     int64_t held_n;        /* parts that a person holds: without an end until they are released */
     int64_t parts_limit;   /* of the stage; -1 none */
-    musd_t committed_musd; /* spent and reserved of the stage's own budget */
+    musd_t committed_musd; /* reserved and spent so far */
+    musd_t left_musd;      /* left of its own cap after those; INT64_MAX: no cap */
+    musd_t part_cap_musd;  /* of each of its parts; INT64_MAX: no cap */
     /* Ended counted tries so far, and how many of them failed, for the probability of a failure.
      * Failed tries are in no duration model. */
     int64_t tries, failed_tries;

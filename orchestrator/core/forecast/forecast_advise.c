@@ -105,27 +105,35 @@ static void lift_parts(struct changed *c, int64_t n)
     }
 }
 
-static bool set_parts(struct changed *c, const struct what_if *what, struct err *err)
+static musd_t left_of(musd_t cap, musd_t committed)
 {
-    int64_t n = what->parts == WHAT_IF_NO_LIMIT ? -1 : what->parts;
-    if (what->stage[0] == '\0') {
-        c->campaigns[c->in.target_i].parts_limit = n;
-        return true;
-    }
-    for (int i = 0; i < c->in.stages_n; i++) {
-        if (c->stages[i].campaign_i == c->in.target_i &&
-            strcmp(c->stages[i].stage->name, what->stage) == 0) {
-            c->stages[i].parts_limit = n;
-            return true;
-        }
-    }
-    return err_set(err, ERR_INVALID, "it has no stage %s that is to run", what->stage);
+    return cap == WHAT_IF_NO_LIMIT ? INT64_MAX : MAX(cap - committed, 0);
 }
 
-static void set_budget(struct forecast_campaign *c, musd_t cap)
+/* Parts at once and the budget, of the campaign or of one stage. */
+static bool set_limits(struct changed *c, const struct what_if *what, struct err *err)
 {
-    c->left_musd =
-        cap == WHAT_IF_NO_LIMIT ? INT64_MAX : MAX(cap - c->spent_musd - c->reserved_musd, 0);
+    struct forecast_campaign *lc = &c->campaigns[c->in.target_i];
+    int64_t *parts = &lc->parts_limit;
+    musd_t *left = &lc->left_musd, committed = lc->spent_musd + lc->reserved_musd;
+    for (int i = 0; what->stage[0] != '\0' && i < c->in.stages_n; i++) {
+        struct forecast_stage *s = &c->stages[i];
+        if (s->campaign_i == c->in.target_i && strcmp(s->stage->name, what->stage) == 0) {
+            parts = &s->parts_limit;
+            left = &s->left_musd;
+            committed = s->committed_musd;
+        }
+    }
+    if (what->stage[0] != '\0' && parts == &lc->parts_limit) {
+        return err_set(err, ERR_INVALID, "it has no stage %s that is to run", what->stage);
+    }
+    if (what->parts != -1) {
+        *parts = what->parts == WHAT_IF_NO_LIMIT ? -1 : what->parts;
+    }
+    if (what->budget_musd != -1) {
+        *left = left_of(what->budget_musd, committed);
+    }
+    return true;
 }
 
 static void set_slots(struct changed *c, int slots_i, int64_t n)
@@ -158,11 +166,8 @@ bool forecast_run_what_if(const struct forecast_input *in, const struct what_if 
     if (what->slots >= 0) {
         lift_parts(&c, what->slots);
     }
-    if (what->parts != -1 && !set_parts(&c, what, err)) {
+    if (!set_limits(&c, what, err)) {
         return false;
-    }
-    if (what->budget_musd != -1) {
-        set_budget(&c.campaigns[in->target_i], what->budget_musd);
     }
     if (what->priority >= 0) {
         c.campaigns[in->target_i].priority = what->priority;

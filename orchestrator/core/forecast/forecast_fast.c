@@ -134,7 +134,7 @@ static enum wait_reason check_money(const struct forecast_pass *r, int stage_i,
     const struct sched_campaign *c = &r->campaigns[stage->in->campaign_i];
     musd_t left = MIN(c->left_musd, r->stage[stage_i].left_musd);
     left = MIN(left, MIN(r->projects[c->project_i].left_musd, r->left_musd));
-    left = spec->per_task_musd >= 0 ? MIN(left, spec->per_task_musd) : left;
+    left = MIN(left, stage->in->part_cap_musd);
     musd_t price = r->slots[s->slots_i].price_musd_per_hour;
     int64_t fits_s = cost_runtime_that_fits(price, spec->instance_count, 0, left);
     if (fits_s < MIN(spec->min_runtime_s, spec->max_runtime_s) || fits_s < 1) {

@@ -139,13 +139,12 @@ static void reset_stage(struct forecast_pass *r, int i)
 {
     const struct forecast_stage_setup *s = &r->f->stage[i];
     struct forecast_stage_pass *run = &r->stage[i];
-    musd_t budget = s->in->stage->budget_musd;
     run->cursor = 0;
     ready_queue_clear(run->ready);
     memset(run->tries, 0, s->parts_n);
     run->left = (int64_t)s->parts_n;
     run->live = 0;
-    run->left_musd = budget < 0 ? INT64_MAX : budget - s->in->committed_musd;
+    run->left_musd = s->in->left_musd;
     run->needs = s->in->needs_n;
     run->open = run->needs == 0;
     run->ended = false;

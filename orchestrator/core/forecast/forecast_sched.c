@@ -33,6 +33,7 @@ void forecast_sched_init(struct forecast_pass *r)
             .priority = in->campaigns[st->in->campaign_i].priority,
             .campaign_i = st->in->campaign_i,
             .parts_limit = st->in->parts_limit,
+            .part_cap_musd = st->in->part_cap_musd,
             /* First in, first out: the order keys are not sizes. */
             .duration = in->fifo ? NULL : st->duration,
             .gang = &s->gangs[i],

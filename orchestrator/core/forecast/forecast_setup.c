@@ -258,9 +258,10 @@ static void take_ladder(struct forecast_setup *f, struct forecast_stage_setup *s
         }
     }
     const struct forecast_campaign *c = &f->in.campaigns[s->in->campaign_i];
-    s->counts_money =
-        stage->budget_musd >= 0 || stage->per_task_musd >= 0 || c->left_musd != INT64_MAX ||
-        f->in.projects[c->project_i].left_musd != INT64_MAX || f->in.left_musd != INT64_MAX;
+    s->counts_money = s->in->left_musd != INT64_MAX || s->in->part_cap_musd != INT64_MAX ||
+                      c->left_musd != INT64_MAX ||
+                      f->in.projects[c->project_i].left_musd != INT64_MAX ||
+                      f->in.left_musd != INT64_MAX;
 }
 
 #define SCHED_STEPS  150000   /* starts decided by sched_decide: about two seconds */

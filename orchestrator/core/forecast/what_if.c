@@ -172,9 +172,9 @@ bool what_if_parse(struct str text, struct what_if *ret, struct faults *faults)
             take((enum key)key, name, str_trim(value), at, &w, faults);
         }
     }
-    if (seen[KEY_STAGE] && !seen[KEY_PARTS]) {
+    if (seen[KEY_STAGE] && !seen[KEY_PARTS] && !seen[KEY_BUDGET]) {
         faults_add(faults, (struct position){1, 1}, "stage", "value", "stage=download,parts=8",
-                   "is given without parts");
+                   "is given without parts and without a budget");
     }
     if (faults->n + faults->dropped > before) {
         return false;

@@ -26,13 +26,14 @@ static bool cap_pays(struct leader_state *s, const struct live_attempt *a,
     const struct live_slots *slots =
         leader_state_slots(s, stage->instance_type[next->instance_type_i],
                            stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
-    if (stage->per_task_musd < 0 || slots->s.price_musd_per_hour < 0) {
+    musd_t cap_musd = a->stage->row.per_task_musd;
+    if (cap_musd < 0 || slots->s.price_musd_per_hour < 0) {
         return true;
     }
     bool longer = next->max_runtime_s > stage->max_runtime_s;
     int64_t least_s = longer ? next->max_runtime_s : stage->min_runtime_s;
     int64_t fits_s = cost_runtime_that_fits(slots->s.price_musd_per_hour, stage->instance_count, 0,
-                                            stage->per_task_musd - spent_musd);
+                                            cap_musd - spent_musd);
     return fits_s >= MAX(least_s, INT64_C(1));
 }
 

@@ -165,6 +165,7 @@ static void fill_stage(struct live_campaign *lc, struct live_stage *ls, enum wai
         .live = ls->row.counts[TASK_ACTIVE],
         .parts_limit = ls->row.parts_limit,
         .stage_left_musd = left_of(ls->row.cap_musd, ls->row.reserved_musd, ls->row.spent_musd),
+        .part_cap_musd = left_of(ls->row.per_task_musd, 0, 0),
         .duration = duration_known(&ls->duration) ? &ls->duration : NULL,
         .place = &ls->place,
         .breaker = &ls->breaker,

@@ -40,6 +40,7 @@ struct sched_stage {
     int64_t live;                        /* active tasks of this stage */
     int64_t parts_limit;                 /* of the stage; -1: no limit */
     musd_t stage_left_musd;              /* INT64_MAX: no cap */
+    musd_t part_cap_musd;                /* of each of its parts; INT64_MAX: no cap */
     const struct duration *duration;     /* fitted; NULL: not known, ordered by size alone */
     const struct capacity_ladder *place; /* memory of its rungs; NULL: all open */
     const struct breaker *breaker;       /* NULL: no canary, no breaker */

@@ -58,8 +58,8 @@ musd_t sched_spent(const struct sched_work *w, int64_t task_id)
 /* What its own cap leaves of a task; INT64_MAX: it has none. */
 static musd_t own_left(const struct sched_work *w, const struct sched_try *t)
 {
-    musd_t cap = w->view->stages[t->stage_i].stage->per_task_musd;
-    return cap < 0 ? INT64_MAX : cap - sched_spent(w, t->task.task_id);
+    musd_t cap = w->view->stages[t->stage_i].part_cap_musd;
+    return cap == INT64_MAX ? INT64_MAX : cap - sched_spent(w, t->task.task_id);
 }
 
 bool sched_own_cap_short(const struct sched_work *w, const struct sched_try *t)

@@ -346,18 +346,36 @@ bool apidb_notify(struct store *s, struct err *err)
     return store_run(s, QUERY(API_NOTIFY_WANTED), &p, NULL, err);
 }
 
+/* Runs a change of one stage. */
+static bool stage_change(struct store *s, const char *query, const char *sql, struct params *p,
+                         const char *stage, struct err *err)
+{
+    int64_t n = 0;
+    return store_run(s, query, sql, p, &n, err) &&
+           (n == 1 || err_set(err, ERR_NOT_FOUND, "the campaign has no stage '%s'", stage));
+}
+
 bool apidb_stage_limit(struct store *s, int64_t campaign_id, const char *stage, int64_t parts,
                        struct err *err)
 {
-    int64_t n = 0;
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, campaign_id);
     param_text(&p, stage);
     param_i64_or_null(&p, parts, -1);
-    if (!store_run(s, QUERY(API_STAGE_LIMIT), &p, &n, err)) {
-        return false;
-    }
-    return n == 1 || err_set(err, ERR_NOT_FOUND, "the campaign has no stage '%s'", stage);
+    return stage_change(s, QUERY(API_STAGE_LIMIT), &p, stage, err);
+}
+
+bool apidb_stage_budget(struct store *s, int64_t campaign_id, const char *stage,
+                        const struct apidb_stage_budget *b, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_text(&p, stage);
+    param_bool(&p, b->set_total);
+    param_i64_or_null(&p, b->total_musd, -1);
+    param_bool(&p, b->set_per_task);
+    param_i64_or_null(&p, b->per_task_musd, -1);
+    return stage_change(s, QUERY(API_STAGE_BUDGET), &p, stage, err);
 }
 
 bool apidb_stages_resume(struct store *s, int64_t campaign_id, struct err *err)

@@ -105,6 +105,13 @@ bool apidb_campaign_patch(struct store *s, int64_t id, const struct apidb_patch 
 /* Set the limit of parts of one stage. parts < 0: no limit. ERR_NOT_FOUND: no such stage. */
 bool apidb_stage_limit(struct store *s, int64_t campaign_id, const char *stage, int64_t parts,
                        struct err *err) MUST_CHECK;
+struct apidb_stage_budget {
+    bool set_total, set_per_task;     /* else unchanged */
+    musd_t total_musd, per_task_musd; /* -1: no cap */
+};
+/* Set the caps of one stage. ERR_NOT_FOUND: no such stage. */
+bool apidb_stage_budget(struct store *s, int64_t campaign_id, const char *stage,
+                        const struct apidb_stage_budget *b, struct err *err) MUST_CHECK;
 struct apidb_gate {
     bool held, overridden;
     char stage[128];

@@ -31,10 +31,12 @@ def check_endpoints(t, a):
     t.ok(s == 202 and b["extend_to"] > b["delete_after"] and h["etag"] != head["etag"], "with the one read: 202, and the wish", b)
     t.eq(later("3h", head["etag"], "later-1")[2].get("idempotent-replayed"), "true", "the same with its key: the first answer")
     t.eq(later("2h")[0], 409, "an earlier end than the one wished for is refused")
-    a.sql("INSERT INTO cap (level, ref_id, limit_musd) VALUES ('stage', (SELECT min(id) FROM stage WHERE campaign_id = 1), 10000000)")
+    stage = a.get("/v1/campaigns/c-1")[1]["stages"][0]["name"]
+    limit = lambda usd: a.call("PATCH", "/v1/campaigns/c-1", {"stages": {stage: {"budget": {"total": usd}}}}, {"If-Match": "*"})[0]  # noqa: E731
+    t.eq(limit("10 USD"), 200, "its stage gets a budget")
     s, b, _ = later("4h")
     t.ok(s == 409 and b["code"] == "budget" and "its stage has 10.00 USD left" in b["detail"], "what no cap has room for: 409", b)
-    a.sql("DELETE FROM cap WHERE level = 'stage'")
+    t.eq(limit(None), 200, "which is taken off")
     a.sql(f"UPDATE endpoint SET extend_seen = extend_asked WHERE name = '{NAME}'")
     one = a.get(path)[1]
     t.ok(one["extend_to"] is None and one["extend_refused"] is not None, "a wish that the leader refused is told", one)

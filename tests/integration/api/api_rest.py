@@ -687,6 +687,28 @@ def check_verbs(t, a):
     a.sql(f"DELETE FROM archive; DELETE FROM operation WHERE kind = 'archive'; UPDATE campaign_run SET state = 'cancelled' WHERE campaign_id = {cid[2:]}")
 
 
+def check_stage_budget(t, a):
+    """What a stage and each of its parts may cost: what one request leaves out stays, null takes it off."""
+    change = lambda budget, stage="download", **more: a.call("PATCH", "/v1/campaigns/c-1", {"stages": {stage: {"budget": budget, **more}}}, {"If-Match": "*"})  # noqa: E731
+    of = lambda b: [b["stages"][0]["budget"][k] for k in ("limit_micro_usd", "per_task_micro_usd")]  # noqa: E731
+    parts = a.get("/v1/campaigns/c-1")[1]["stages"][0]["limits"]["parts"]
+    s, b, h = change({"total": "12.50 USD"})
+    t.eq((s, of(b), b["stages"][0]["limits"]["parts"], b["budget"]["limit_micro_usd"]), (200, [12500000, None], parts, 900000000), "a stage gets a budget, and neither its parts nor its campaign another")
+    t.eq(of(change({"per_task": "0.4"})[1]), [12500000, 400000], "each of its parts one, and its own stays")
+    s, b, _ = change({"total": "13", "per_task": "0.5"}, parts=3)
+    t.eq((of(b), b["stages"][0]["limits"]["parts"]), ([13000000, 500000], 3), "both, and its parts, at once")
+    row = a.get("/v1/audit?action=campaign.change")[1]["audit"][0]
+    t.eq([row["before"], row["detail"]], [{"stages": {"download": {"parts": parts, "budget": {"limit_micro_usd": 12500000, "per_task_micro_usd": 400000}}}},
+                                          {"stages": {"download": {"budget": {"total": "13", "per_task": "0.5"}, "parts": 3}}}], "the audit has before and after, of that stage alone")
+    t.eq(a.call("PATCH", "/v1/campaigns/c-1", {"stages": {"download": {"budget": {"total": "1"}}}}, {"If-Match": h["etag"]})[0], 412, "with an old tag: 412")
+    t.eq(change({"total": "1"}, "upload")[0], 404, "of a stage that is not there: 404")
+    for budget in ({}, {"total": "x"}, {"total": 5}, {"total": "-1"}, {"each": "1"}, None, "12 USD"):
+        t.eq(change(budget)[0] in (400, 422), True, f"PATCH of a stage's budget {budget} is refused")
+    t.eq(a.sql("SELECT at_limit || ' ' || coalesce(array_to_string(warn_at_ppm, ','), '') FROM cap WHERE level = 'stage'"),
+         a.sql("SELECT at_limit || ' ' || coalesce(array_to_string(warn_at_ppm, ','), '') FROM cap WHERE level = 'campaign' AND ref_id = 1"), "its cap warns as that of its campaign")
+    t.eq(of(change({"total": None, "per_task": None}, parts=parts)[1]), [None, None], "and they can be taken off")
+
+
 def check_wishes(t, a):
     for verb, wanted in (("pause", "pause"), ("drain", "drain"), ("resume", "run")):
         before = a.get("/v1/campaigns/c-1")[1]["version"]
@@ -701,6 +723,7 @@ def check_wishes(t, a):
     t.eq(a.call("PATCH", "/v1/campaigns/c-1", {"priority": 71}, {"If-Match": h["etag"]})[0], 412, "the tag of before is stale now")
     s, b, _ = a.call("PATCH", "/v1/campaigns/c-1", {"limits": {"parts": None}}, {"If-Match": "*"})
     t.ok(s == 200 and b["limits"]["parts"] is None and b["budget"]["limit_micro_usd"] == 900000000, "a limit can be taken off", b)
+    check_stage_budget(t, a)
     late = lambda: [g for g in a.get("/v1/campaigns/c-1")[1]["guidance"] if g["kind"] == "late"]  # noqa: E731
     row = lambda: next(c for c in a.get("/v1/campaigns?page_size=1000")[1]["campaigns"] if c["id"] == "c-1")  # noqa: E731
     s, b, _ = a.call("PATCH", "/v1/campaigns/c-1", {"deadline": "2099-12-01T18:00:00Z"}, {"If-Match": "*"})

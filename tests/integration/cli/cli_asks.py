@@ -21,7 +21,7 @@ COMMANDS = dict(re.findall(r'^X\("([a-z]+)", cmd_\w+, "[^"]*",\s+"([^"]*)"', ope
 NEVER = """init validate plan why watch ls get parts failures cost metrics scaling compare prices logs request events ops audit parked doctor open version help completion
     login context drain priority deadline api""".split()
 # The longest are last: cancel and archive leave nothing to try the others with.
-ASKS = ("submit FILE", "retry c-1 --cause disk_full", "skip c-1/2", "hold c-1 --parts 6-7", "release c-1", "pause c-1", "resume c-1", "budget c-1 5000", "budget c-1 none", "budget c-1 4000 --resume",
+ASKS = ("submit FILE", "retry c-1 --cause disk_full", "skip c-1/2", "hold c-1 --parts 6-7", "release c-1", "pause c-1", "resume c-1", "budget c-1 5000", "budget c-1 none", "budget c-1 4000 --resume", "budget c-1/download 5000", "budget c-1/download --per-task none",
         "scale c-1 1000", "scale c-1/download 1000", "override c-2/download", "unpark c-2", "pools end POOL", "quotas request ml.c5.xlarge --value 24", "op cancel op-1 --timeout 1s",
         "filesystems delete d-1-volume-0-a1-00", "endpoints extend d-1-serve-0-a1-00 --ttl 9h", "endpoints delete d-1-serve-0-a2-00", "strays stop d-9-lost-1-a1", "token revoke TOKEN",
         "webhook rm w-5", "archive c-3", "cancel c-1")
@@ -41,7 +41,7 @@ def prepare(t, a):
     _, known, of, _ = world(a)
     a.sql("""UPDATE stage_run SET active = 2, held = 1, waiting = waiting - 3 WHERE campaign_id = 1;
         UPDATE task_run SET state = 1 WHERE campaign_id = 1 AND seq IN (0, 1); UPDATE task_run SET state = 2 WHERE campaign_id = 1 AND seq = 9""")
-    for words in ("budget c-1 100", "scale c-1 3", "scale c-1/download 3"):
+    for words in ("budget c-1 100", "budget c-1/download 100 --per-task 40", "scale c-1 3", "scale c-1/download 3"):
         r = a.drover(*words.split(), "-y")
         assert r.returncode == 0, r
     path = a.dir + "/again.yaml"

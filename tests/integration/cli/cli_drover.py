@@ -211,10 +211,13 @@ def check_act(t, a):
     t.ok(status == 0 and "c-1: goes on" in out and a.get("/v1/campaigns/c-1")[1]["wanted"] == "run", "and yes for yes", out)
     before = a.get("/v1/campaigns/c-1")[1]
     for ref in ("c-1/download", "c-1/download/0", "1/3"):
-        for verb in (("pause", "-y"), ("drain",), ("resume", "-y"), ("cancel", "-y"), ("archive", "-y"), ("budget", "7000", "-y"), ("priority", "80"), ("deadline", "2h")):
+        for verb in (("pause", "-y"), ("drain",), ("resume", "-y"), ("cancel", "-y"), ("archive", "-y"), ("priority", "80"), ("deadline", "2h")):
             r = a.drover(verb[0], ref, *verb[1:])
             t.ok(r.returncode == 2 and "takes a campaign, not a stage or a part" in r.stderr and f"drover {verb[0]} c-1 is for all of it" in r.stderr,
                  f"{verb[0]} {ref} is refused: it would change more than was named", (r.returncode, r.stdout, r.stderr))
+    for words, want in ((("c-1/download/0", "7000"), "not of a part"), (("c-1/download", "--at-limit", "stop"), "--at-limit is the campaign's"), (("c-1", "--per-task", "40"), "--per-task is a stage's")):
+        r = a.drover("budget", *words, "-y")
+        t.ok(r.returncode == 2 and want in r.stderr, f"budget {' '.join(words)} is refused", r)
     after = a.get("/v1/campaigns/c-1")[1]
     t.eq([after[k] for k in ("wanted", "budget", "priority", "deadline")], [before[k] for k in ("wanted", "budget", "priority", "deadline")], "and nothing was changed by it")
     r = a.drover("budget", "c-1", "1", "--resume")
@@ -431,7 +434,7 @@ def check_limits(t, a):
     """scale, budget, priority and deadline: what would follow is shown first, --dry-run shows nothing else."""
     a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.2xlarge', 408000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.2xlarge', 8)")
     a.objects("data", [f"limits/{i:03}.parquet" for i in range(16)])
-    text = spec("limits", '{from: "s3://data/limits/*.parquet"}', "    expect: {duration: 60m}\n    limits: {parts: 6}", "budget: 900 USD\nlimits: {parts: 1, priority: 50, deadline: 2099-12-01T18:00:00Z}")
+    text = spec("limits", '{from: "s3://data/limits/*.parquet"}', "    expect: {duration: 60m}\n    limits: {parts: 6}", "budget: {total: 900 USD, stages: {download: {total: 850 USD}}}\nlimits: {parts: 1, priority: 50, deadline: 2099-12-01T18:00:00Z}")
     c = a.drover("submit", "-", "-y", "-o", "name", stdin=text.replace("ml.c5.xlarge", "ml.c5.2xlarge").replace("max_runtime: 1h", "max_runtime: 2h")).stdout.strip()
     leader_takes(a, int(c[2:]))
     now = lambda: a.get(f"/v1/campaigns/{c}")[1]  # noqa: E731
@@ -455,6 +458,22 @@ def check_limits(t, a):
     t.ok(seen["scale 0"]["what_if"]["end"]["p50_seconds"] is None and seen["budget 1"]["what_if"]["end"]["p50_seconds"] is None and [binds(seen[k]["what_if"])[0] for k in ("scale 0", "budget 1")] == ["concurrency", "budget"], "no parts, or no money, and it does not end", seen)
     r = a.drover("scale", f"{c}/download", "8", "--dry-run", "-o", "json")
     t.eq(json.loads(r.stdout)["what_if"]["text"], "stage=download,parts=8", "a limit of a stage")
+    of = lambda: next(s["budget"] for s in now()["stages"] if s["name"] == "download")  # noqa: E731
+    r = a.drover("budget", f"{c}/download", "0.5", "--dry-run", "-o", "json")
+    t.ok(json.loads(r.stdout)["what_if"]["text"] == "stage=download,budget=0.5" and json.loads(r.stdout)["what_if"]["binding"] == "budget" and of()["limit_micro_usd"] == 850000000, "a budget of a stage is tried", r)
+    r = a.drover("submit", "-", "-y", stdin=text.replace("850 USD", "800 USD, per_task: 40 USD"))
+    t.ok(all(f"  change it there: drover budget {c}/download {x}\n" in r.stderr for x in ("800", "--per-task 40")), "a file with others names the commands", r.stderr)
+    r = a.drover("budget", f"{c}/download", "800", "--per-task", "40", "-y")
+    t.ok(r.returncode == 0 and f"{c}: stage download: budget 800.00 USD, 0.00 USD spent, each part at most 40.00 USD\n" in r.stdout and (of()["limit_micro_usd"], of()["per_task_micro_usd"], now()["budget"]["limit_micro_usd"]) == (800000000, 40000000, 900000000),
+         "and changed, with that of its parts; its campaign's stays", r)
+    forecast = lambda: a.get(f"/v1/campaigns/{c}/forecast")[1]["campaign"]  # noqa: E731
+    a.sql(f"INSERT INTO money (level, ref_id, spent_musd) SELECT 'stage', id, 799600000 FROM stage WHERE campaign_id = {c[2:]}")
+    t.ok(wait_for(lambda: forecast()["binding"] == "budget", 10), "the forecast knows what the stage has spent of it", forecast())
+    r = a.drover("budget", f"{c}/download", "none", "--per-task", "none")
+    t.ok(r.returncode == 2 and "add -y" in r.stderr and of()["limit_micro_usd"] == 800000000, "taking it off asks first", r)
+    t.ok(a.drover("budget", f"{c}/download", "none", "--per-task", "none", "-y").returncode == 0 and [of()[k] for k in ("limit_micro_usd", "per_task_micro_usd")] == [None, None], "none takes both off", of())
+    a.sql(f"UPDATE money SET spent_musd = 0 WHERE level = 'stage' AND ref_id IN (SELECT id FROM stage WHERE campaign_id = {c[2:]})")
+    before = now()
     r = a.drover("scale", f"{c}/nothing", "8", "--dry-run")
     t.ok(r.returncode == 2 and "there is no nothing" in r.stderr and not r.stdout, "of one that is not there: 2", r)
     r = a.drover("budget", c, "1e3")

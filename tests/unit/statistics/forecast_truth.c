@@ -107,6 +107,7 @@ static void make_views(struct truth *t)
                                           .priority = 50,
                                           .parts_limit = -1,
                                           .stage_left_musd = INT64_MAX,
+                                          .part_cap_musd = INT64_MAX,
                                           .duration = &t->f_stage.duration};
 }
 
@@ -331,6 +332,7 @@ const struct forecast_input *truth_input(struct truth *t)
     s->parts = t->f_parts;
     s->jobs = t->f_jobs;
     s->parts_limit = -1;
+    s->left_musd = s->part_cap_musd = INT64_MAX;
     s->cold_start_s = (int64_t)t->how.start_s; /* of earlier campaigns; capacity is not foreseen */
     s->retry_wait_s = 60;
     t->f_campaign = (struct forecast_campaign){.campaign_id = 1,

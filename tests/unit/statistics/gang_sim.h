@@ -119,6 +119,7 @@ UNUSED static int gs_stage(struct gs *s, int instances)
                                         .campaign_i = i,
                                         .parts_limit = -1,
                                         .stage_left_musd = INT64_MAX,
+                                        .part_cap_musd = INT64_MAX,
                                         .duration = i == 0 ? &s->duration : NULL,
                                         .cold_start_s = GS_COLD_S,
                                         .gang = &s->gang[i]};

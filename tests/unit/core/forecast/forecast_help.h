@@ -91,6 +91,8 @@ UNUSED static struct forecast_stage *add_stage(struct world *w, int c, int n)
                                  .parts_n = (size_t)n,
                                  .jobs = w->jobs[i],
                                  .parts_limit = -1,
+                                 .left_musd = INT64_MAX,
+                                 .part_cap_musd = INT64_MAX,
                                  .tries = 1000000};
     duration_init(&s->duration, 0);
     for (int k = 0; k < 40; k++) {

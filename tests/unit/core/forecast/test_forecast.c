@@ -240,11 +240,11 @@ static void test_forecast__money_and_quotas_that_never_come(void **state)
     assert_true(f.fits_budget < 0.01);
     assert_int_equal(f.cost_musd.p50, 3 * 600000);
     w->campaigns[0].left_musd = INT64_MAX;
-    w->stage[0].budget_musd = 30 * MUSD_PER_USD;
+    s->left_musd = 30 * MUSD_PER_USD;
     assert_true(run(w).fits_budget > 0.99);
-    s->committed_musd = 25 * MUSD_PER_USD;
+    s->left_musd = 5 * MUSD_PER_USD;
     assert_true(run(w).fits_budget < 0.01);
-    w->stage[0].budget_musd = -1;
+    s->left_musd = INT64_MAX;
     w->in.left_musd = MUSD_PER_USD;
     assert_true(run(w).fits_budget < 0.01);
     w->in.left_musd = INT64_MAX;

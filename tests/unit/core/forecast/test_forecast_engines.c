@@ -38,7 +38,7 @@ static struct world *random_world(uint64_t seed)
             int i = w->in.stages_n;
             struct forecast_stage *s = add_stage(w, c, (int)pick(&rng, 0, 25));
             w->stage[i].instance_type[0] = rng_chance(&rng, 0.5) ? "ml.a.large" : "ml.b.large";
-            w->stage[i].budget_musd = rng_chance(&rng, 0.1) ? pick(&rng, 5, 60) * MUSD_PER_USD : -1;
+            s->left_musd = rng_chance(&rng, 0.1) ? pick(&rng, 5, 60) * MUSD_PER_USD : INT64_MAX;
             s->parts_limit = rng_chance(&rng, 0.2) ? pick(&rng, 1, 4) : -1;
             s->needs[0] = i - 1;
             s->needs_n = k == 1 && rng_chance(&rng, 0.5);

@@ -123,6 +123,19 @@ static void test_forecast_what_if__changes_a_limit_as_patch_does(void **state)
     assert_true(what_if(w, &x) == USEC_NEVER);
     x.budget_musd = WHAT_IF_NO_LIMIT;
     assert_min(what_if(w, &x), 40);
+    /* The same of a stage, whose budget is beside that of its campaign. */
+    w->campaigns[0].left_musd = INT64_MAX;
+    s->committed_musd = 100000000;
+    s->left_musd = 0;
+    x = no_change();
+    x.budget_musd = 250000000;
+    assert_true(what_if(w, &x) == USEC_NEVER); /* the campaign's is not what binds */
+    (void)snprintf(x.stage, sizeof x.stage, "first");
+    assert_min(what_if(w, &x), 40);
+    x.budget_musd = 100000000;
+    assert_true(what_if(w, &x) == USEC_NEVER);
+    x.budget_musd = WHAT_IF_NO_LIMIT;
+    assert_min(what_if(w, &x), 40);
     free(w);
     /* Before or behind another one of 16 parts. */
     w = world_new();

@@ -32,6 +32,8 @@ static void test_what_if__reads_every_key(void **state)
     assert_int_equal(w.parts, 0);
     assert_int_equal(w.budget_musd, 12500000);
     assert_int_equal(w.priority, 0);
+    assert_true(parse("stage=download,budget=3", &w));
+    assert_int_equal(w.budget_musd, 3000000);
     assert_true(parse("parts=none,budget=none", &w));
     assert_int_equal(w.parts, WHAT_IF_NO_LIMIT);
     assert_int_equal(w.budget_musd, WHAT_IF_NO_LIMIT);

@@ -244,23 +244,23 @@ static void test_outcome__a_part_ends_at_its_own_cap(void **state)
     musd_t least = 0;
     struct err err = ERR_INIT;
     assert_true(cost_worst_case(3600000, 1, 600, 0, &least, &err));
-    w.spec.per_task_musd = 3600000 + least;
+    w.ls->row.per_task_musd = 3600000 + least;
     struct pending_record p = plan(&w, a, &e, &n);
     assert_int_equal(p.r.task_to, TASK_WAITING);
-    w.spec.per_task_musd--;
+    w.ls->row.per_task_musd--;
     p = plan(&w, a, &e, &n);
     assert_int_equal(p.r.task_to, TASK_FAILED);
     assert_true(n.at_cap);
     assert_int_equal(n.spent_musd, 3600000);
-    w.spec.per_task_musd++; /* what earlier attempts cost counts too */
+    w.ls->row.per_task_musd++; /* what earlier attempts cost counts too */
     leader_state_change(&w.s, 1001, true)->spent_musd = 1;
     p = plan(&w, a, &e, &n);
     assert_int_equal(p.r.task_to, TASK_FAILED);
     e = ended_as(CAUSE_OOM); /* the next rung costs ten times as much */
-    w.spec.per_task_musd = 3600001 + least;
+    w.ls->row.per_task_musd = 3600001 + least;
     p = plan(&w, a, &e, &n);
     assert_true(n.at_cap);
-    w.spec.per_task_musd = 3600001 + 10 * least;
+    w.ls->row.per_task_musd = 3600001 + 10 * least;
     p = plan(&w, a, &e, &n);
     assert_int_equal(p.r.task_to, TASK_WAITING);
     assert_int_equal(p.change.instance_type_i, 1);
@@ -280,11 +280,11 @@ static void test_outcome__a_longer_run_must_be_paid_in_full(void **state)
     musd_t longer = 0;
     struct err err = ERR_INIT;
     assert_true(cost_worst_case(3600000, 1, 5400, 0, &longer, &err));
-    w.spec.per_task_musd = 3600000 + longer;
+    w.ls->row.per_task_musd = 3600000 + longer;
     struct pending_record p = plan(&w, a, &e, &n);
     assert_int_equal(p.r.task_to, TASK_WAITING);
     assert_int_equal(p.change.max_runtime_s, 5400);
-    w.spec.per_task_musd--;
+    w.ls->row.per_task_musd--;
     p = plan(&w, a, &e, &n);
     assert_true(n.at_cap);
     leader_world_done(&w);

@@ -120,7 +120,8 @@ UNUSED static int add_stage(struct world *w, int c, int type, int n)
                                         .priority = 50,
                                         .campaign_i = c,
                                         .parts_limit = -1,
-                                        .stage_left_musd = INT64_MAX};
+                                        .stage_left_musd = INT64_MAX,
+                                        .part_cap_musd = INT64_MAX};
     for (int i = 0; i < n; i++) {
         int64_t id = ++w->tasks_n;
         w->change[id].rung = -1;

@@ -87,7 +87,7 @@ static void test_sched_free_slots__used_up_caps_hide_no_others(void **state)
     (void)state;
     struct world *w = ladder_world(1);
     w->view.spent_of = spent_of;
-    w->stage[0].per_task_musd = 20 * USD;
+    w->stages[0].part_cap_musd = 20 * USD;
     for (int i = 0; i < 40; i++) {
         spent[add_part(w, 0, 1000, -1)] = (19 - i % 3) * USD;
     }
@@ -99,7 +99,7 @@ static void test_sched_free_slots__used_up_caps_hide_no_others(void **state)
     }
     sched_decide(&w->view, p);
     assert_int_equal(p->launches_n, 5);
-    w->stage[0].per_task_musd = 23 * USD; /* raised: those with 6 USD left may start, 13 of them */
+    w->stages[0].part_cap_musd = 23 * USD; /* raised: those with 6 USD left may start, 13 of them */
     sched_decide(&w->view, p);
     assert_int_equal(p->launches_n, 10);
     for (int i = 0; i < p->launches_n; i++) {
@@ -118,7 +118,7 @@ static void test_sched_free_slots__however_many_wait(void **state)
     w->slots[0].held = 10;
     w->slots[1].held = 10;
     w->view.spent_of = spent_of;
-    w->stage[0].per_task_musd = 20 * USD;
+    w->stages[0].part_cap_musd = 20 * USD;
     int64_t last = add_part(w, 0, 1, 2);
     struct ready_queue_task *t = xcalloc(MANY, sizeof *t);
     for (int i = 0; i < MANY; i++) {
@@ -150,7 +150,7 @@ static void random_stage(struct world *w, struct rng *rng, int campaigns)
         st->instance_type[i] = type_names[(s + i) % TYPES];
     }
     st->min_runtime_s = rng_chance(rng, 0.5) ? 600 : 3600;
-    st->per_task_musd = rng_chance(rng, 0.5) ? 12 * USD : -1;
+    w->stages[s].part_cap_musd = rng_chance(rng, 0.5) ? 12 * USD : INT64_MAX;
     w->stages[s].priority = 50 + (int)rng_below(rng, 2);
     w->stages[s].parts_limit = rng_chance(rng, 0.1) ? (int64_t)rng_below(rng, 9) : -1;
     w->stages[s].stage_left_musd =
@@ -275,7 +275,7 @@ static bool may_run(const struct world *w, const struct left *l, int s, int64_t 
     struct err err = ERR_INIT;
     assert_true(cost_worst_case(w->slots[type].price_musd_per_hour, 1, run_s, 0, &need, &err));
     return need <= l->stage[s] && need <= l->campaign[c] &&
-           (st->per_task_musd < 0 || need <= st->per_task_musd - spent[id]);
+           need <= w->stages[s].part_cap_musd - spent[id];
 }
 
 static void test_sched_free_slots__no_slot_is_free_beside_a_part_that_may_use_it(void **state)

@@ -125,6 +125,7 @@ static int add_stage(struct mix *m, int c, int type, int instances, int priority
                                         .campaign_i = c,
                                         .parts_limit = -1,
                                         .stage_left_musd = INT64_MAX,
+                                        .part_cap_musd = INT64_MAX,
                                         .duration = &m->duration[s]};
     return s;
 }

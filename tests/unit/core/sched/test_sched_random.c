@@ -67,7 +67,8 @@ static struct world *world_random(uint64_t seed)
         }
         st->instance_count = rng_chance(&rng, 0.3) ? 1 + (int)rng_below(&rng, 5) : 1;
         st->min_runtime_s = rng_chance(&rng, 0.5) ? 600 : 3600;
-        st->per_task_musd = rng_chance(&rng, 0.2) ? (musd_t)rng_below(&rng, 8000000) : -1;
+        w->stages[s].part_cap_musd =
+            rng_chance(&rng, 0.2) ? (musd_t)rng_below(&rng, 8000000) : INT64_MAX;
         w->stages[s].priority = 50 + (int)rng_below(&rng, 3);
         w->stages[s].live = (int64_t)rng_below(&rng, 4);
         w->stages[s].parts_limit = rng_chance(&rng, 0.2) ? (int64_t)rng_below(&rng, 9) : -1;
@@ -158,7 +159,7 @@ static void check_bounds(const struct world *w, const struct sched_plan *p)
         assert_true(w->slots[l->slots_i].price_musd_per_hour >= 0);
         assert_int_equal(l->reserve_musd, reserve_of(w, l));
         assert_true(l->max_runtime_s >= MIN(st->min_runtime_s, st->max_runtime_s));
-        assert_true(st->per_task_musd < 0 || l->reserve_musd <= st->per_task_musd);
+        assert_true(l->reserve_musd <= s->part_cap_musd);
         held[l->slots_i] += st->instance_count;
         live[s->campaign_i]++;
         of_type[s->campaign_i][l->slots_i] += st->instance_count;
@@ -248,7 +249,6 @@ static bool fits_without_lower(const struct world *w, const struct sched_plan *p
         }
         stage_left -= l->stage_i == s && stage_left != INT64_MAX ? l->reserve_musd : 0;
     }
-    musd_t per_task = st->stage->per_task_musd < 0 ? INT64_MAX : st->stage->per_task_musd;
     if ((st->parts_limit >= 0 && stage_live > st->parts_limit) ||
         (project->parts_limit >= 0 && project_live > project->parts_limit) ||
         (w->view.parts_limit >= 0 && all_live > w->view.parts_limit) ||
@@ -259,7 +259,7 @@ static bool fits_without_lower(const struct world *w, const struct sched_plan *p
            (w->campaigns[st->campaign_i].parts_limit < 0 ||
             live <= w->campaigns[st->campaign_i].parts_limit) &&
            (!limited || of_type <= spec->instances[0].n) && need != INT64_MAX && need <= left &&
-           need <= stage_left && need <= per_task;
+           need <= stage_left && need <= st->part_cap_musd;
 }
 
 /* Does a job of several instances of the same type wait whose slots may be kept for it? */
