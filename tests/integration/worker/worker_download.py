@@ -158,7 +158,7 @@ def test_output(d, server):
 
 
 def test_unverifiable(d, server):
-    """More shards than drover can check: refused before the first URL, but not of a run by hand."""
+    """A shard a row, and more of them than drover can check."""
     part, out = os.path.join(d, "beyond.parquet"), os.path.join(d, "beyond")
     sql("COPY (SELECT '%s' || i AS url FROM range(66667) t(i)) TO '%s' (FORMAT parquet)" % (server.url("/beyond"), part))
     rc, so, se = run(["--parquet", part, "--output", out, "--number_sample_per_shard", 1, "--allow-net", server.net],
@@ -330,7 +330,7 @@ def test_verify_hash(d, server):
 def test_many_rows(d):
     """Rows enough for several row groups and chunks; URLs that fail at once."""
     n = 12345
-    part, out = os.path.join(d, "beyond.parquet"), os.path.join(d, "beyond")
+    part, out = os.path.join(d, "many.parquet"), os.path.join(d, "many")
     sql("COPY (SELECT 'bad' || i AS URL, 'c' || i AS TEXT FROM range(%d) t(i)) TO '%s' (FORMAT parquet)" % (n, part))
     began = time.monotonic()
     rc, so, se = run(["--parquet", part, "--output", out, "--number_sample_per_shard", 5000])
