@@ -182,8 +182,9 @@ static bool take_back(struct controller *c, void *arg, struct err *err)
         return true;
     }
     s->n = operation_undo_pick(s->rows, s->n, s->ids);
-    return (s->over || store_tasks_undo(c->store, s->op->campaign_id, s->rows[0].stage_id,
-                                        s->op->id, s->ids, s->n, &s->moved, s->moved_ids, err)) &&
+    return (s->over ||
+            store_tasks_undo(c->store, s->op->campaign_id, s->rows[0].stage_id, s->op->id,
+                             s->rows[0].state, s->ids, s->n, &s->moved, s->moved_ids, err)) &&
            store_operation_undo(c->store, s->op->id, s->op->undone + (int64_t)s->moved, s->over,
                                 err);
 }

@@ -222,6 +222,7 @@ struct retried_row {
     int64_t task_id, stage_id;
     int instance_type_i, volume_gb;
     int64_t max_runtime_s;
+    enum task_state state; /* now */
 };
 struct operation_row {
     int64_t id, campaign_id;

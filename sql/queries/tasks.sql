@@ -172,23 +172,24 @@ WHERE r.campaign_id = $1::bigint AND r.id > $3::bigint AND r.state = $2::smallin
 ORDER BY r.id LIMIT $4::int
 
 -- name: undo_page
--- The next parts that a retry moved, by id; most of them have not started since. Index task_retried_operation.
--- $1 operation bigint, $2 page integer
-SELECT task_id, stage_id, instance_type_i, volume_gb, max_runtime_s
-FROM task_retried WHERE operation_id = $1::bigint ORDER BY operation_id, task_id LIMIT $2::int
+-- The next parts that a retry moved, by id; most of them have not started since. Index task_retried_operation, primary key
+-- of task_run; a part that has lost its row has ended. $1 operation bigint, $2 page integer
+SELECT h.task_id, h.stage_id, h.instance_type_i, h.volume_gb, h.max_runtime_s,
+    coalesce((SELECT r.state FROM task_run r WHERE r.campaign_id = h.campaign_id AND r.id = h.task_id), 6)
+FROM task_retried h WHERE h.operation_id = $1::bigint ORDER BY h.operation_id, h.task_id LIMIT $2::int
 
 -- name: tasks_undo
--- waiting -> failed as they had failed before operation $4, and all of them are forgotten as retried; tasks_moved must
--- follow. Parts of no attempt stay: they may be asked about just now (done_if). Primary keys; nothing is joined but x with
+-- waiting or held -> failed as they had failed before operation $4, and all of them are forgotten as retried; tasks_moved
+-- must follow. Parts of no attempt stay: they may be asked about just now (done_if). Primary keys; nothing is joined but x with
 -- task_run, since the planner does not know how many are moved. $1 campaign bigint, $2 stage bigint, $3 ids bigint[],
--- $4 operation bigint, $5 now bigint
+-- $4 operation bigint, $5 now bigint, $6 from smallint
 WITH x AS MATERIALIZED (
     SELECT * FROM task_retried WHERE task_id = ANY ($3::bigint[])),
 back AS (
     UPDATE task_run r SET state = 4, cause = x.cause, attempts = x.attempts, not_before_us = 0, updated_us = $5::bigint
     FROM x
     WHERE r.campaign_id = $1::bigint AND r.id = x.task_id AND x.operation_id = $4::bigint AND r.stage_id = $2::bigint
-      AND r.state = 0 AND r.names = x.names AND r.names > 0
+      AND r.state = $6::smallint AND $6::smallint IN (0, 2) AND r.names = x.names AND r.names > 0
     RETURNING r.seq, x.*),
 failures AS (
     INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, attempt_id, cause, final, signature, message, lost_musd, at)

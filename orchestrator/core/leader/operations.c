@@ -263,8 +263,9 @@ size_t operation_undo_pick(struct retried_row *rows, size_t n, int64_t *ret_ids)
 {
     size_t kept = 0;
     int64_t stage_id = n > 0 ? rows[0].stage_id : 0;
+    enum task_state state = n > 0 ? rows[0].state : TASK_WAITING;
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].stage_id == stage_id) {
+        if (rows[i].stage_id == stage_id && rows[i].state == state) {
             rows[kept] = rows[i];
             ret_ids[kept++] = rows[i].task_id;
         }
@@ -281,8 +282,8 @@ void operation_undo_apply(struct leader_state *s, struct live_campaign *lc,
         return;
     }
     struct live_stage *ls = leader_state_stage(lc, rows[0].stage_id);
-    (void)ready_queue_drop(ls->ready, moved_ids, moved);
-    task_counts_move(lc, ls, TASK_WAITING, TASK_FAILED, (int64_t)moved);
+    drop_moved(ls, rows[0].state, moved_ids, moved);
+    task_counts_move(lc, ls, rows[0].state, TASK_FAILED, (int64_t)moved);
     for (size_t i = 0; i < n && next < moved; i++) {
         if (rows[i].task_id != moved_ids[next]) {
             continue;

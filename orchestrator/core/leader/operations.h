@@ -58,11 +58,12 @@ enum operation_then {
 enum operation_then operation_next(bool readable, const struct operation_order *order,
                                    const struct live_campaign *lc, const struct live_stage *ls,
                                    struct operation_writes *ret);
-/* Of a page of an undo: the ids of those parts of the first one's stage, whose rows move to the
- * front in their order. Returns how many. */
+/* Of a page of an undo: the ids of those parts of the first one's stage and state, whose rows move
+ * to the front in their order. Returns how many. */
 size_t operation_undo_pick(struct retried_row *rows, size_t n, int64_t *ret_ids);
-/* After the commit: of rows[n], all of one stage and in order of id, those in moved_ids[moved]
- * have failed again as they had; life (campaign_life.h) ends what the retry had reopened. */
+/* After the commit: of rows[n], all of one stage and state and in order of id, those in
+ * moved_ids[moved] have failed again as they had; life (campaign_life.h) ends what the retry had
+ * reopened. */
 void operation_undo_apply(struct leader_state *s, struct live_campaign *lc,
                           const struct retried_row *rows, size_t n, const int64_t *moved_ids,
                           size_t moved);

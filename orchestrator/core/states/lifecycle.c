@@ -269,7 +269,10 @@ static const bool task_edges[TASK_STATE_COUNT][TASK_STATE_COUNT] = {
                      [TASK_FAILED] = true,
                      [TASK_SKIPPED] = true,
                      [TASK_CANCELLED] = true},
-    [TASK_HELD] = {[TASK_WAITING] = true, [TASK_SKIPPED] = true, [TASK_CANCELLED] = true},
+    [TASK_HELD] = {[TASK_WAITING] = true,
+                   [TASK_FAILED] = true, /* the retry that made it wait is undone */
+                   [TASK_SKIPPED] = true,
+                   [TASK_CANCELLED] = true},
     [TASK_FAILED] = {[TASK_WAITING] = true, [TASK_SKIPPED] = true}, /* an operator's doing */
 };
 

@@ -148,12 +148,12 @@ bool undo_page(struct store *s, const struct operation_row *op, size_t n_max,
 /* An operation that people want undone ends where it is; undone: how many parts so far. */
 bool store_operation_undo(struct store *s, int64_t id, int64_t undone, bool over,
                           struct err *err) MUST_CHECK;
-/* Move those of these tasks that have not started since the retry from waiting to failed, as they
- * had failed before it; undo_page gives none of them again. ret_ids has room for n and gets the
- * moved ids in ascending order. */
+/* Move those of these tasks that have not started since the retry from waiting or held to failed,
+ * as they had failed before it; from another state none. undo_page gives none of them again.
+ * ret_ids has room for n and gets the moved ids in ascending order. */
 bool store_tasks_undo(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t operation_id,
-                      const int64_t *ids, size_t n, size_t *ret_moved, int64_t *ret_ids,
-                      struct err *err) MUST_CHECK;
+                      enum task_state from, const int64_t *ids, size_t n, size_t *ret_moved,
+                      int64_t *ret_ids, struct err *err) MUST_CHECK;
 /* Move these tasks from failed to waiting: keep how they failed for an undo, delete their failure
  * rows, write the changes, clear not_before and the counts of retries. */
 bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, const int64_t *ids,

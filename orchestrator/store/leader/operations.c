@@ -172,7 +172,8 @@ bool undo_page(struct store *s, const struct operation_row *op, size_t n_max,
                                       .stage_id = row_i64(r, k, 1),
                                       .instance_type_i = row_int(r, k, 2),
                                       .volume_gb = row_int(r, k, 3),
-                                      .max_runtime_s = row_span_s(r, k, 4)};
+                                      .max_runtime_s = row_span_s(r, k, 4),
+                                      .state = (enum task_state)row_int(r, k, 5)};
     }
     return true;
 }

@@ -301,14 +301,14 @@ bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, c
 }
 
 bool store_tasks_undo(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t operation_id,
-                      const int64_t *ids, size_t n, size_t *ret_moved, int64_t *ret_ids,
-                      struct err *err)
+                      enum task_state from, const int64_t *ids, size_t n, size_t *ret_moved,
+                      int64_t *ret_ids, struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
     ASSERT(n <= TASKS_MOVE_MAX);
     struct task_move m = {.campaign_id = campaign_id,
                           .stage_id = stage_id,
-                          .from = TASK_WAITING,
+                          .from = from,
                           .to = TASK_FAILED,
                           .cause = CAUSE_NONE,
                           .ids = ret_ids,
@@ -319,6 +319,7 @@ bool store_tasks_undo(struct store *s, int64_t campaign_id, int64_t stage_id, in
     param_i64_array(&p, ids, n);
     param_i64(&p, operation_id);
     param_i64(&p, clock_wall_us());
+    param_i16(&p, (int16_t)from);
     AUTO_RESULT PGresult *r = NULL;
     if (!store_exec(s, QUERY(TASKS_UNDO), &p, &r, err)) {
         return false;

@@ -250,6 +250,18 @@ def held(s):
     tap.ok(status == 409 and b"was cancelled" in text, "a cancelled one takes no release", (status, text))
 
 
+def held_since(s, cid, before, failed):
+    """Retried, on second thought held, and the retry is undone."""
+    op = retry(s, cid)
+    some = change(s, cid, "hold", {"stage": "work", "parts": "0-499"})["done"]
+    cancel(s, op)
+    wait_moving(lambda: undone(s, op), pulse(s, op), "the undo")
+    got = undone(s, op)
+    tap.ok(some > 0 and (got["undo"]["undone"], got["undo"]["went_on"]) == (failed, 0), f"an undo takes back the {some} parts that people hold, too", got)
+    wait_for(lambda: s.ended(cid), 60, "the end of the campaign")
+    tap.eq(fingerprint(s, cid), before, "and all is as before")
+
+
 def to_and_fro(s, cid):
     """A hold and a release of all parts at once: each is done in the end, the later one last."""
     retry(s, cid)
@@ -281,6 +293,7 @@ def main():
         wait_for(lambda: s.ended(large) and s.ended(small), 60, "the end of the campaigns")
         before = whole(s, large, PARTS - PARTS // 10)
         on_the_way(s, large, before)
+        held_since(s, large, before, PARTS - PARTS // 10)
         to_and_fro(s, large)
         some_started(s, small)
         unread(s)
@@ -288,7 +301,7 @@ def main():
         held(s)
         tap.eq(s.sql("SELECT count(*) FROM check_counters()"), "0", "every sum is what is counted again")
         seen = s.api("GET", "/audit?action=operation.cancel")["audit"]
-        tap.ok(len(seen) == 3 and seen[-1]["campaign"] == large, "each undo is in the audit", seen)
+        tap.ok(len(seen) == 4 and seen[-1]["campaign"] == large, "each undo is in the audit", seen)
     return tap.done()
 
 

@@ -29,17 +29,23 @@ static void fail_some(struct world *w)
     "task_id) FROM task_failure f) || (SELECT string_agg(h::text, ';' ORDER BY task_id) FROM "     \
     "task_change h)), 15))::bit(60)::bigint"
 
-static size_t undo(struct world *w, int64_t operation_id, const int64_t *ids, size_t n)
+static size_t undo_from(struct world *w, int64_t operation_id, enum task_state from,
+                        const int64_t *ids, size_t n)
 {
     struct err err = ERR_INIT;
     int64_t moved_ids[30];
     size_t moved = 99;
     begin(w);
-    pg_good(store_tasks_undo(w->s, w->c.campaign_id, w->c.stage_id, operation_id, ids, n, &moved,
-                             moved_ids, &err),
+    pg_good(store_tasks_undo(w->s, w->c.campaign_id, w->c.stage_id, operation_id, from, ids, n,
+                             &moved, moved_ids, &err),
             &err);
     commit(w);
     return moved;
+}
+
+static size_t undo(struct world *w, int64_t operation_id, const int64_t *ids, size_t n)
+{
+    return undo_from(w, operation_id, TASK_WAITING, ids, n);
 }
 
 static void test_undo__an_undone_retry_leaves_what_was(void **state)
@@ -114,12 +120,50 @@ static void test_undo__what_has_started_is_left_alone(void **state)
     assert_int_equal(pg_i64(w->db, "SELECT sum(state) FROM task_run WHERE seq < 4"), 6 + 4);
 }
 
+/* Who holds them has not started them. */
+static void test_undo__held_parts_fail_again(void **state)
+{
+    const struct task_changes to = {.instance_type_i = -1, .operation_id = 5};
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    int64_t ids[30];
+    size_t moved = 0, n = 0;
+    struct retried_row rows[40];
+    const struct operation_row op = {.id = 5};
+    fail_some(w);
+    for (int i = 0; i < 30; i++) {
+        ids[i] = w->c.first_task + i;
+    }
+    begin(w);
+    pg_good(
+        store_tasks_retry(w->s, w->c.campaign_id, w->c.stage_id, ids, 6, &to, &moved, NULL, &err),
+        &err);
+    pg_good(store_tasks_move(w->s, w->c.campaign_id, w->c.stage_id, TASK_WAITING, TASK_HELD,
+                             CAUSE_NONE, ids, 4, &moved, NULL, &err),
+            &err);
+    commit(w);
+    pg_sql(w->db, "INSERT INTO task_retried SELECT (jsonb_populate_record(r, "
+                  "'{\"task_id\":9999999}')).* FROM task_retried r ORDER BY task_id LIMIT 1");
+    pg_good(undo_page(w->s, &op, 40, rows, &n, &err), &err);
+    assert_int_equal(n, 7);
+    assert_int_equal(rows[3].state, TASK_HELD);
+    assert_int_equal(rows[5].state, TASK_WAITING);
+    assert_int_equal(rows[6].state, TASK_CANCELLED); /* its row is lost */
+    assert_int_equal(undo_from(w, 5, TASK_CANCELLED, &rows[6].task_id, 1), 0);
+    assert_int_equal(undo_from(w, 5, TASK_HELD, ids, 4), 4);
+    assert_int_equal(undo_from(w, 5, TASK_WAITING, ids + 4, 2), 2);
+    assert_int_equal(pg_i64(w->db, "SELECT failed * 100 + held FROM stage_run"), 3000);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM task_failure"), 30);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM task_retried"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         T(test_undo__an_undone_retry_leaves_what_was),
         T(test_undo__what_has_started_is_left_alone),
+        T(test_undo__held_parts_fail_again),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("store undo", tests, NULL, NULL);

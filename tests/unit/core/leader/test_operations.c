@@ -515,7 +515,7 @@ static void test_operations__what_becomes_of_an_operation(void **state)
 }
 
 /* Three failed parts are retried and two of them undone: the campaign goes on for the third. When
- * that is undone as well, all has ended as before. */
+ * that, which people hold by then, is undone as well, all has ended as before. */
 static void test_operations__an_undo_ends_what_the_retry_had_opened(void **state)
 {
     (void)state;
@@ -533,8 +533,7 @@ static void test_operations__an_undo_ends_what_the_retry_had_opened(void **state
     operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY, .volume_gb = 90},
                    &w);
     operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
-    assert_true(life_settle(&l) < 50);
-    assert_int_equal(l.st[1].row.state, STAGE_BLOCKED);
+    assert_true(life_settle(&l) < 50 && l.st[1].row.state == STAGE_BLOCKED);
     for (int i = 0; i < 3; i++) {
         back[i].task_id = ids[i];
         back[i].stage_id = l.st[0].row.id;
@@ -548,27 +547,28 @@ static void test_operations__an_undo_ends_what_the_retry_had_opened(void **state
     assert_int_equal(l.st[0].row.counts[TASK_FAILED], 2);
     want_change(leader_state_change(&l.w.s, ids[0], false), 0, 90, 0);
     want_change(leader_state_change(&l.w.s, ids[1], false), 0, 0, 9);
-    assert_true(life_settle(&l) < 50);
-    assert_int_equal(l.lc->row.state, CAMPAIGN_RUNNING);
+    assert_true(life_settle(&l) < 50 && l.lc->row.state == CAMPAIGN_RUNNING);
+    operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_HOLD}, &w);
+    operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1);
+    back[0].state = TASK_HELD;
     operation_undo_apply(&l.w.s, l.lc, back, 1, ids, 1);
     want_change(leader_state_change(&l.w.s, ids[0], false), 0, 60, 0);
-    assert_int_equal(ready_queue_n(l.st[0].ready), 0);
-    assert_int_equal(l.st[0].row.counts[TASK_WAITING], 0);
-    assert_true(life_settle(&l) < 50);
-    assert_int_equal(l.st[0].row.state, STAGE_FAILED);
-    assert_int_equal(l.st[1].row.state, STAGE_SKIPPED);
-    assert_int_equal(l.lc->row.state, CAMPAIGN_FAILED);
+    assert_int_equal(ready_queue_n(l.st[0].ready) + ready_queue_n(l.st[0].held), 0);
+    assert_int_equal(l.st[0].row.counts[TASK_WAITING] + l.st[0].row.counts[TASK_HELD], 0);
+    assert_true(life_settle(&l) < 50 && l.st[0].row.state == STAGE_FAILED);
+    assert_true(l.st[1].row.state == STAGE_SKIPPED && l.lc->row.state == CAMPAIGN_FAILED);
     life_world_done(&l);
 }
 
-static void test_operations__an_undo_takes_one_stage_at_a_time(void **state)
+static void test_operations__an_undo_takes_one_stage_and_state_at_a_time(void **state)
 {
     (void)state;
     struct retried_row rows[] = {{.task_id = 1, .stage_id = 7},
                                  {.task_id = 2, .stage_id = 8},
-                                 {.task_id = 3, .stage_id = 7, .volume_gb = 5}};
-    int64_t ids[3];
-    assert_int_equal(operation_undo_pick(rows, 3, ids), 2);
+                                 {.task_id = 3, .stage_id = 7, .volume_gb = 5},
+                                 {.task_id = 4, .stage_id = 7, .state = TASK_HELD}};
+    int64_t ids[4];
+    assert_int_equal(operation_undo_pick(rows, 4, ids), 2);
     assert_true(ids[0] == 1 && ids[1] == 3 && rows[1].volume_gb == 5);
     assert_int_equal(operation_undo_pick(rows, 0, ids), 0);
 }
@@ -593,7 +593,7 @@ int main(void)
         cmocka_unit_test(test_operations__a_hold_waits_until_its_parts_are_read),
         cmocka_unit_test(test_operations__what_becomes_of_an_operation),
         cmocka_unit_test(test_operations__an_undo_ends_what_the_retry_had_opened),
-        cmocka_unit_test(test_operations__an_undo_takes_one_stage_at_a_time),
+        cmocka_unit_test(test_operations__an_undo_takes_one_stage_and_state_at_a_time),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
