@@ -3,12 +3,13 @@
 SELECT nextval(pg_get_serial_sequence('attempt', 'id')) FROM generate_series(1, $1::int)
 
 -- name: intend_rows
--- The rows of money and slots that a batch of intents will lock.
+-- The rows of money and slots that a batch of intents will lock. Its campaigns are locked here: who changes a cap has locked
+-- its campaign, and an intent that waited for that would read the cap as it was before.
 -- $1 campaigns bigint[], $2 stages bigint[], $3 instance types text[], $4 markets text[]
 WITH batch AS (
     SELECT b.campaign_id, b.stage_id, c.project_id
     FROM (SELECT DISTINCT * FROM unnest($1::bigint[], $2::bigint[])) AS b (campaign_id, stage_id)
-    JOIN campaign c ON c.id = b.campaign_id),
+    JOIN campaign c ON c.id = b.campaign_id ORDER BY c.id FOR SHARE OF c),
 levels AS (
     SELECT DISTINCT v.level, v.ref_id FROM batch b
     CROSS JOIN LATERAL (VALUES ('global', 0::bigint), ('project', b.project_id),

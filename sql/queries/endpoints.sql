@@ -15,11 +15,12 @@ ORDER BY e.id
 SELECT nextval(pg_get_serial_sequence('endpoint', 'id'))
 
 -- name: endpoint_money_rows
--- The rows of money that an intent will lock. $1 campaign bigint, $2 stage bigint
+-- The rows of money that an intent or a later end will lock, and the lock of the campaign: see intend_rows.
+-- $1 campaign bigint, $2 stage bigint
 INSERT INTO money (level, ref_id)
 SELECT v.level, v.ref_id FROM campaign c CROSS JOIN LATERAL (VALUES ('global', 0::bigint), ('project', c.project_id),
     ('campaign', c.id), ('stage', $2::bigint)) AS v (level, ref_id)
-WHERE c.id = $1::bigint ON CONFLICT DO NOTHING
+WHERE c.id = $1::bigint FOR SHARE OF c ON CONFLICT DO NOTHING
 
 -- name: endpoint_intend
 -- One intent, all or nothing, on locked rows: campaign, then money by level. Returns the check that refused: '' when
@@ -83,7 +84,7 @@ SELECT count(*) FROM old
 
 -- name: endpoint_extend
 -- People want a later end: taken, or refused when a cap leaves no room for what it reserves more. On locked rows: the
--- endpoint, then money by level. Returns what refused, money or state: '' when it was taken.
+-- endpoint, then money by level; endpoint_money_rows has locked the campaign. Returns what refused, money or state: '' when it was taken.
 -- $1 id bigint, $2 wish timestamptz, $3 ttl_s bigint, $4 reserved bigint, $5 until timestamptz
 WITH old AS MATERIALIZED (
     SELECT e.id, e.campaign_id, e.stage_id, e.name, c.project_id, $4::bigint - e.reserved_musd AS more

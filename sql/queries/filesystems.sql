@@ -14,11 +14,12 @@ ORDER BY f.id
 SELECT nextval(pg_get_serial_sequence('filesystem', 'id'))
 
 -- name: filesystem_money_rows
--- The rows of money that an intent will lock. $1 campaign bigint, $2 stage bigint
+-- The rows of money that an intent will lock, and the lock of the campaign: see intend_rows.
+-- $1 campaign bigint, $2 stage bigint
 INSERT INTO money (level, ref_id)
 SELECT v.level, v.ref_id FROM campaign c CROSS JOIN LATERAL (VALUES ('global', 0::bigint), ('project', c.project_id),
     ('campaign', c.id), ('stage', $2::bigint)) AS v (level, ref_id)
-WHERE c.id = $1::bigint ON CONFLICT DO NOTHING
+WHERE c.id = $1::bigint FOR SHARE OF c ON CONFLICT DO NOTHING
 
 -- name: filesystem_intend
 -- One intent, all or nothing, on locked rows: campaign, then money by level. Returns the check that refused: '' when

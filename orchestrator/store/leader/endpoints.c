@@ -80,15 +80,20 @@ static void param_request(struct params *p, struct str text)
     param_bytes(p, text.p, text.n);
 }
 
+static bool money_rows(struct store *s, const struct endpoint_row *row, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, row->campaign_id);
+    param_i64(&p, row->stage_id);
+    return store_run(s, QUERY(ENDPOINT_MONEY_ROWS), &p, NULL, err);
+}
+
 bool store_endpoint_intend(struct store *s, const struct endpoint_row *row, usec_t until_us,
                            const struct endpoint_texts *texts, char ret_refused[static 12],
                            struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
-    AUTO_PARAMS struct params money = PARAMS_INIT;
-    param_i64(&money, row->campaign_id);
-    param_i64(&money, row->stage_id);
-    if (!store_run(s, QUERY(ENDPOINT_MONEY_ROWS), &money, NULL, err)) {
+    if (!money_rows(s, row, err)) {
         return false;
     }
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -154,6 +159,9 @@ bool store_endpoint_extend(struct store *s, const struct endpoint_row *row, usec
                            char ret_refused[static 12], struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    if (!money_rows(s, row, err)) {
+        return false;
+    }
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, row->id);
     param_time(&p, row->extend_seen_us);
