@@ -152,6 +152,20 @@ static void say_failed(struct message_words *w, const json_t *facts)
     buf_addf(&w->command, "drover failures %s", text_of(facts, "campaign"));
 }
 
+/* File systems that cost money after the end of their campaign. */
+static void say_kept(struct buf *b, const json_t *facts)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_object_get(facts, "kept"), i, one)
+    {
+        buf_addf(b,
+                 "\nFile system %s costs money until %s, for a retry; drover filesystems delete %s "
+                 "ends it.",
+                 text_of(one, "name"), text_of(one, "until"), text_of(one, "name"));
+    }
+}
+
 static void say_done(struct message_words *w, const json_t *facts)
 {
     const char *state = text_of(facts, "state");
@@ -168,6 +182,7 @@ static void say_done(struct message_words *w, const json_t *facts)
     buf_add_cstr(&w->text, "; ");
     add_usd(&w->text, int_of(facts, "spent_micro_usd"));
     buf_add_cstr(&w->text, " USD spent.");
+    say_kept(&w->text, facts);
     buf_addf(&w->command, "drover get %s", text_of(facts, "campaign"));
 }
 

@@ -26,3 +26,18 @@ FROM (SELECT f.*, g.name AS stage, CASE WHEN f.ended_at IS NOT NULL THEN f.hours
 -- name: api_filesystem_delete
 -- Returns a row when it is there. $1 name text
 UPDATE filesystem SET delete_asked = true WHERE token = $1 AND ended_at IS NULL RETURNING token;
+
+-- A stage with failed parts that mounts a file system which is gone, or on its way out: a retry of it cannot run. No row:
+-- there is none. $1 campaign bigint, $2 stage bigint or 0: any
+-- name: api_filesystem_gone
+WITH mounts AS MATERIALIZED (
+    SELECT DISTINCT g.id, g.name, c.id AS campaign_id, m->>'lustre_stage' AS volume FROM campaign c
+    CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
+    CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(d#>'{training,channels}') WHEN 'array' THEN d#>'{training,channels}' END) m
+    JOIN stage g ON g.campaign_id = c.id AND g.name = d->>'name'
+    WHERE c.id = $1::bigint AND ($2::bigint = 0 OR g.id = $2::bigint) AND m->>'lustre_stage' IS NOT NULL)
+SELECT u.name, u.volume, f.reason FROM mounts u JOIN stage_run n ON n.stage_id = u.id AND n.failed > 0
+JOIN stage v ON v.campaign_id = u.campaign_id AND v.name = u.volume
+JOIN stage_run r ON r.stage_id = v.id AND r.state = 'succeeded'
+CROSS JOIN LATERAL (SELECT x.state, x.reason FROM filesystem x WHERE x.stage_id = v.id ORDER BY x.n DESC LIMIT 1) f
+WHERE f.state IN ('exporting', 'deleting', 'deleted', 'failed') ORDER BY u.id, v.id LIMIT 1;

@@ -10,6 +10,7 @@
 #include "retry_preview.h"
 #include "selection.h"
 #include "store/api/campaigns.h"
+#include "store/api/filesystems.h"
 #include "store/api/operations.h"
 #include "store/api/parts.h"
 #include "store/pg/tx.h"
@@ -213,7 +214,9 @@ static bool change_parts(struct api_req *r, enum verb verb, struct err *err)
     t->campaign_id = req_id(r, 0);
     CLEANUP(keyed_end)
     struct keyed k = {0};
-    if (!req_db(r, err) || !bulk_read(r, t, err)) {
+    if (!req_db(r, err) || !bulk_read(r, t, err) ||
+        (verb == VERB_RETRY &&
+         !apidb_filesystem_there(r->db, t->campaign_id, t->query.stage_id, err))) {
         return false;
     }
     if (req_flag(r, "dry_run")) {

@@ -272,6 +272,26 @@ static void parts_held(struct guide *g)
     g->runs = was;
 }
 
+/* A file system that costs money until its ttl is over, so that a retry need not import again. */
+static void kept(struct guide *g, const json_t *filesystem)
+{
+    char title[TITLE_MAX], command[COMMAND_MAX];
+    (void)snprintf(title, sizeof title, "file system %.63s is kept for a retry until %.20s",
+                   text_of(filesystem, "name"), text_of(filesystem, "until"));
+    (void)snprintf(command, sizeof command, "drover filesystems delete %.63s",
+                   text_of(filesystem, "name"));
+    item_open(g, &(struct guidance_item){
+                     .kind = "kept_filesystem",
+                     .title = title,
+                     .text = "It costs money until then; a retry uses what it has imported.",
+                     .evidence = "",
+                     .since = text_of(g->facts, "since"),
+                     .stage = ""});
+    step(g, "failures", "Mend and retry what failed", "drover retry {c}", "", 0);
+    step(g, "filesystem", "Delete it", command, "", 0);
+    item_close(g);
+}
+
 /* Its deadline has passed; what runs goes on. */
 static void late(struct guide *g)
 {
@@ -449,6 +469,9 @@ void guidance_out(struct buf *b, int64_t campaign_id, const char *facts_json)
         }
         if (int_of(facts, "parts_held") > 0) {
             parts_held(&g);
+        }
+        if (!absent(facts, "kept")) {
+            kept(&g, json_object_get(facts, "kept"));
         }
         if (int_of(facts, "parked") > 0) {
             parked(&g);

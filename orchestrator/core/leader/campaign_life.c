@@ -200,14 +200,15 @@ static enum campaign_state end_of(const struct live_campaign *lc)
 }
 
 /* Is it cancelled while an endpoint of it is still billed, or is a file system on its way out that
- * goes when its last stage ends? */
+ * goes when its last stage ends? One that is kept for a retry is not, once its row says so. */
 static bool waits_for_endpoint(const struct live_campaign *lc)
 {
     bool cancel = lc->row.wanted == WANTED_CANCEL;
     bool there = false;
     for (int i = 0; i < lc->stages_n; i++) {
         const struct spec_stage *sp = lc->stages[i].spec;
-        bool goes = sp != NULL && sp->filesystem != NULL && !sp->filesystem->keep;
+        bool goes = sp != NULL && sp->filesystem != NULL && !sp->filesystem->keep &&
+                    !lc->stages[i].filesystem_kept;
         there |= lc->stages[i].endpoint_there && (cancel || goes);
     }
     return there;

@@ -3,6 +3,7 @@
 #include "common/retry.h"
 #include "core/failure/retry_policy.h"
 #include "core/money/cost.h"
+#include "filesystem_use.h"
 #include "held_back.h"
 #include "intents.h"
 #include <stdio.h>
@@ -44,6 +45,7 @@ static void mark(const struct leader_state *s, struct live_stage *ls)
     }
     ls->endpoint = ENDPOINT_NOT_YET;
     ls->endpoint_there = f != NULL && !filesystem_state_terminal(f->row.state);
+    ls->filesystem_kept = f != NULL && leader_filesystem_says_kept(&f->row);
     if (f != NULL && f->row.ready) {
         ls->endpoint = ENDPOINT_SERVES;
     } else if (f != NULL && !ls->endpoint_there && !again(ls, &f->row, &from_us)) {

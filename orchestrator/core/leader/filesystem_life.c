@@ -518,7 +518,8 @@ static const char *end_of(const struct leader_state *s, const struct live_campai
         bool job_writes = r->state == FILESYSTEM_AVAILABLE && lc->live > 0;
         return job_writes ? NULL : "its campaign was cancelled"; /* they are being stopped */
     }
-    bool used = r->keep || r->state != FILESYSTEM_AVAILABLE || leader_filesystem_used(s, r);
+    bool used = r->keep || r->state != FILESYSTEM_AVAILABLE ||
+                leader_filesystem_use(s, r) != FILESYSTEM_UNUSED;
     return used ? NULL : "no stage uses it any more";
 }
 
@@ -542,8 +543,8 @@ void leader_plan_filesystem_end(const struct leader_state *s, const struct live_
     const char *why = end_of(s, lc, r, now_us);
     if (why == NULL) {
         bool intended = r->state == FILESYSTEM_INTENDED && !f->unsure;
-        ret->news =
-            intended && held_back_say(lc, r->reason) ? FILESYSTEM_MOVED : FILESYSTEM_AS_BEFORE;
+        bool says = intended ? held_back_say(lc, r->reason) : leader_filesystem_say_kept(s, r);
+        ret->news = says ? FILESYSTEM_MOVED : FILESYSTEM_AS_BEFORE;
         return;
     }
     begin_delete(r, now_us, why);

@@ -2,8 +2,9 @@
  * create carries a token and a tag that are made from the identity of the try, so a call whose
  * answer was lost is resolved by a listing and never makes a second one. Filled from S3 it is used
  * until no stage that names it is left, its time is over, or a person or the end of its campaign
- * asks for its end. What jobs wrote is exported first; it is deleted even when that fails, once its
- * time is over. Pure: the wall clock is now_us, CLOCK_BOOTTIME is boot_us.
+ * asks for its end. When such a stage has failed it is kept for a retry until its time is over.
+ * What jobs wrote is exported first; it is deleted even when that fails, once its time is over.
+ * Pure: the wall clock is now_us, CLOCK_BOOTTIME is boot_us.
  * Source: Amazon FSx API reference, CreateFileSystem, DeleteFileSystem, DescribeFileSystems,
  * CreateDataRepositoryAssociation, CreateDataRepositoryTask. */
 #pragma once

@@ -1,5 +1,8 @@
 /* See filesystem_use.h. */
 #include "filesystem_use.h"
+#include <stdio.h>
+
+static const char kept[] = "kept for a retry"; /* people and queries read it in its reason */
 
 /* Does a channel of the stage name that file system? */
 static bool names(const struct spec_stage *sp, const char *stage)
@@ -13,30 +16,77 @@ static bool names(const struct spec_stage *sp, const char *stage)
     return false;
 }
 
-bool leader_filesystem_used(const struct leader_state *s, const struct filesystem_row *r)
+static const struct live_stage *stage_of(const struct live_campaign *lc, int64_t id)
+{
+    for (int i = 0; i < lc->stages_n; i++) {
+        if (lc->stages[i].row.id == id && lc->stages[i].spec != NULL) {
+            return &lc->stages[i];
+        }
+    }
+    return NULL;
+}
+
+/* A retry can run a stage again that mounts it: one that failed, or was skipped for another one. */
+static bool awaits_retry(const struct live_campaign *lc, const char *stage)
+{
+    bool failed = false, skipped = false;
+    for (int i = 0; i < lc->stages_n; i++) {
+        const struct live_stage *ls = &lc->stages[i];
+        bool of_jobs = ls->spec != NULL && ls->spec->kind == SPEC_KIND_JOBS;
+        if (names(ls->spec, stage) && ls->row.state == STAGE_FAILED) {
+            return true;
+        }
+        skipped |= names(ls->spec, stage) && ls->row.state == STAGE_SKIPPED;
+        failed |= of_jobs && ls->row.state == STAGE_FAILED;
+    }
+    return failed && skipped;
+}
+
+enum filesystem_use leader_filesystem_use(const struct leader_state *s,
+                                          const struct filesystem_row *r)
 {
     const struct live_campaign *lc = leader_state_campaign(s, r->campaign_id);
-    const struct live_stage *own = NULL;
+    const struct live_stage *own = lc != NULL ? stage_of(lc, r->stage_id) : NULL;
     if (lc == NULL) {
-        return true; /* not read: its jobs may run, and its ttl bounds it */
+        return FILESYSTEM_USED; /* not read: its jobs may run, and its ttl bounds it */
     }
-    if (campaign_state_terminal(lc->row.state)) {
-        return false;
+    if (lc->row.state == CAMPAIGN_SUCCEEDED || lc->row.state == CAMPAIGN_CANCELLED) {
+        return FILESYSTEM_UNUSED;
     }
-    for (int i = 0; i < lc->stages_n; i++) {
-        own = lc->stages[i].row.id == r->stage_id ? &lc->stages[i] : own;
-    }
-    if (own == NULL || own->spec == NULL || !stage_state_terminal(own->row.state)) {
-        return true; /* not told apart: its ttl bounds it */
+    if (own == NULL || !stage_state_terminal(own->row.state)) {
+        return FILESYSTEM_USED; /* not told apart: its ttl bounds it */
     }
     for (int i = 0; i < lc->stages_n; i++) {
         const struct live_stage *ls = &lc->stages[i];
         if (names(ls->spec, own->spec->name) &&
             (!stage_state_terminal(ls->row.state) || ls->row.counts[TASK_ACTIVE] > 0)) {
-            return true;
+            return FILESYSTEM_USED;
         }
     }
-    return false;
+    return awaits_retry(lc, own->spec->name) ? FILESYSTEM_KEPT : FILESYSTEM_UNUSED;
+}
+
+bool leader_filesystem_says_kept(const struct filesystem_row *r)
+{
+    return r->state == FILESYSTEM_AVAILABLE && strncmp(r->reason, kept, sizeof kept - 1) == 0;
+}
+
+bool leader_filesystem_say_kept(const struct leader_state *s, struct filesystem_row *r)
+{
+    bool said = leader_filesystem_says_kept(r);
+    bool is = !r->keep && leader_filesystem_use(s, r) == FILESYSTEM_KEPT;
+    if (r->state != FILESYSTEM_AVAILABLE || said == is ||
+        leader_state_campaign(s, r->campaign_id) == NULL) {
+        return false;
+    }
+    r->reason[0] = '\0';
+    if (is) {
+        (void)snprintf(r->reason, sizeof r->reason,
+                       "%s until its ttl is over: drover retry c-%lld, or drover filesystems "
+                       "delete %s",
+                       kept, (long long)r->campaign_id, r->token.s);
+    }
+    return true;
 }
 
 const struct live_stage *leader_filesystem_lost(const struct leader_state *s,
@@ -81,16 +131,6 @@ bool leader_filesystem_going(const struct leader_state *s, const struct live_cam
         }
     }
     return false;
-}
-
-static const struct live_stage *stage_of(const struct live_campaign *lc, int64_t id)
-{
-    for (int i = 0; i < lc->stages_n; i++) {
-        if (lc->stages[i].row.id == id && lc->stages[i].spec != NULL) {
-            return &lc->stages[i];
-        }
-    }
-    return NULL;
 }
 
 int leader_filesystem_volumes(const struct leader_state *s, int64_t campaign_id,

@@ -4,8 +4,16 @@
 #include "core/lowering/training_request.h"
 #include "leader_state.h"
 
-/* May a stage that has not ended still use it? */
-bool leader_filesystem_used(const struct leader_state *s, const struct filesystem_row *r);
+enum filesystem_use {
+    FILESYSTEM_UNUSED, /* and not again */
+    FILESYSTEM_USED,   /* by a stage that has not ended, perhaps */
+    FILESYSTEM_KEPT    /* a retry of what has failed would use it: what was imported is not again */
+};
+enum filesystem_use leader_filesystem_use(const struct leader_state *s,
+                                          const struct filesystem_row *r);
+/* Has its row to say that it is kept, until when and how it is ended, or not any more? */
+bool leader_filesystem_say_kept(const struct leader_state *s, struct filesystem_row *r);
+bool leader_filesystem_says_kept(const struct filesystem_row *r);
 /* The stage whose file system a stage of jobs names, though it was there and will not be there
  * again: its time was over, or somebody deleted it. NULL: none. */
 const struct live_stage *leader_filesystem_lost(const struct leader_state *s,

@@ -55,6 +55,7 @@ struct live_stage {
     char endpoint_why[300];
     int64_t endpoint_next_us; /* boot: no intent before this */
     bool endpoint_there;      /* one of its tries is not proven absent */
+    bool filesystem_kept;     /* for a retry, and its row says so */
     bool endpoint_no_model;   /* no job of the stage it serves has ended well */
     /* Wall; the transaction refuses its intents, with none taken between: since then, proposed
      * again then, and no part of it before that. */

@@ -19,6 +19,7 @@ VPC = "vpc: {subnets: [subnet-0123456789abcdef0], security_groups: [sg-012345678
 JOB = r"""
 import os, sys, time
 data = os.environ["DROVER_ML_ROOT"] + "/input/data/data/"
+if os.path.exists(os.environ.get("BROKEN", "/nowhere")): sys.exit(3)
 while os.path.exists(os.environ.get("HOLD", "/nowhere")): time.sleep(0.1)
 text = "".join(open(data + "in/%d" % i).read() for i in range(3))
 with open(data + "made-" + os.environ.get("TAG", "x"), "w") as f: f.write(text)
@@ -194,6 +195,37 @@ def test_ends(tap, s):
     check(tap, s, "ends")
 
 
+def test_retries(tap, s):
+    """A stage that has failed leaves its file system to a retry; a retry without one is refused."""
+    broken = s.dir + "/broken"
+    open(broken, "w").close()
+    cid = submit(s, "mended", env=f', BROKEN: "{broken}"')
+    good, c = ended(s, cid, "failed")
+    name = row(s, cid, "token")
+    tap.eq((good, row(s, cid, "state"), c["stages"][1]["state"]), (True, "available", "failed"), "its stage failed and the campaign ended: the file system is kept")
+    tap.eq(row(s, cid, "reason"), f"kept for a retry until its ttl is over: drover retry {cid}, or drover filesystems delete {name}", "its row says why, until when, and what ends it")
+    c = s.api("GET", f"/campaigns/{cid}")
+    until = row(s, cid, "to_char(delete_after AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')")
+    tap.eq([(g["kind"], g["title"], [x["command"] for x in g["steps"]]) for g in c["guidance"]],
+           [("kept_filesystem", f"file system {name} is kept for a retry until {until}", [f"drover retry {cid}", f"drover filesystems delete {name}"])], "so does its campaign, though it has ended")
+    os.unlink(broken)
+    s.api("POST", f"/campaigns/{cid}:retry", {"selector": {"state": "failed"}})
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["state"] == "running", 30, "it goes on")
+    good, c = ended(s, cid)
+    tap.eq((good, row(s, cid, "n || ' ' || state || ': ' || reason"), made(s, "mended") is not None), (True, "1 deleted: no stage uses it any more", True),
+           "the retry uses it, and then it goes")
+    open(broken, "w").close()
+    cid = submit(s, "late", env=f', BROKEN: "{broken}"')
+    ended(s, cid, "failed")
+    s.api("DELETE", f"/filesystems/{row(s, cid, 'token')}")
+    gone(s, cid)
+    for query in ("", "?dry_run=true"):
+        status, text, _ = s.raw("POST", f"/v1/campaigns/{cid}:retry{query}", json.dumps({"selector": {"state": "failed"}}).encode(), {"Content-Type": "application/json", "Idempotency-Key": "late" + query[:1]}, 0)
+        tap.ok(status == 409 and b"mounts the file system of stage volume, which is gone (a person asked for it)" in text, f"a retry without it is refused{query and ', so is its preview'}", (status, text))
+    os.unlink(broken)
+    check(tap, s, "retries")
+
+
 def test_kills(tap, s, rng, kills):
     cids = [submit(s, f"killed-{i}") for i in range(2)]
     for _ in range(kills):
@@ -217,6 +249,7 @@ def main():
         test_failures(tap, s)
         test_money(tap, s)
         test_ends(tap, s)
+        test_retries(tap, s)
         test_kills(tap, s, rng, int(os.environ.get("KILLS", "5")))
     return tap.done()
 

@@ -50,6 +50,13 @@ static void test_message__says_what_happened(void **state)
          "2 parts done, 1 failed, 5 cancelled; 2.00 USD "
          "spent.",
          "drover get c-7"},
+        {"done",
+         "{\"campaign\":\"c-7\",\"name\":\"laion\",\"state\":\"failed\",\"parts\":{\"failed\":1},"
+         "\"kept\":[{\"name\":\"d-7-volume\",\"until\":\"T\"}]}",
+         "campaign.done", "laion c-7 failed",
+         "0 parts done, 1 failed; 0.00 USD spent.\nFile system d-7-volume costs money until T, for "
+         "a retry; drover filesystems delete d-7-volume ends it.",
+         "drover get c-7"},
         {"held",
          "{\"campaign\":\"c-7\",\"name\":\"laion\",\"guidance\":[{\"title\":\"held: the budget is "
          "used up\",\"text\":\"Nothing starts.\",\"evidence\":\"9.00 USD\",\"steps\":[{\"command\":"

@@ -1,5 +1,6 @@
 /* Aim: parts that name a file system fail once it is gone for good, and not before. Method: a
  * campaign of two stages in memory; what is planned is compared. */
+#include "core/leader/filesystem_intent.h"
 #include "core/leader/filesystem_life.h"
 #include "core/leader/filesystem_use.h"
 #include "life_world.h"
@@ -54,6 +55,78 @@ static void test_filesystem_use__parts_whose_file_system_is_gone_fail(void **sta
     life_world_done(&l);
 }
 
+/* Its campaign ends meanwhile; its row says what it waits for, and what ends it. */
+static void test_filesystem_use__one_that_a_retry_needs_is_kept(void **state UNUSED)
+{
+    struct life_world l;
+    struct spec_training training = {.channels_n = 1, .channels = {{.lustre_stage = "s0"}}};
+    struct spec_filesystem volume = {.deployment = "SCRATCH_2"};
+    struct filesystem_row row = {.id = 70,
+                                 .campaign_id = 9,
+                                 .stage_id = 90,
+                                 .n = 1,
+                                 .state = FILESYSTEM_AVAILABLE,
+                                 .created_us = 100,
+                                 .ttl_s = 3600,
+                                 .ready = true};
+    struct filesystem_writes w;
+    struct campaign_life_writes life;
+    life_world_init(&l, 3);
+    l.spec[0].name = "s0";
+    l.spec[0].kind = SPEC_KIND_LUSTRE;
+    l.spec[0].filesystem = &volume;
+    l.spec[2].training = &training;
+    (void)snprintf(row.token.s, sizeof row.token.s, "d-9-s0");
+    (void)leader_take_filesystems(&l.w.s, &row, 1, 1);
+    struct live_filesystem *f = l.w.s.filesystems[0];
+    l.st[0].row.state = l.st[1].row.state = STAGE_SUCCEEDED;
+    l.st[2].row.state = STAGE_FAILED;
+    leader_filesystems_mark(&l.w.s, 200);
+    campaign_life_plan(l.lc, &life);
+    assert_int_equal(life.n, 0); /* its campaign waits until that is said */
+    leader_plan_filesystem_end(&l.w.s, f, 200, &w);
+    assert_int_equal(w.news, FILESYSTEM_MOVED);
+    assert_int_equal(w.row.state, FILESYSTEM_AVAILABLE);
+    assert_string_equal(w.row.reason,
+                        "kept for a retry until its ttl is over: drover retry c-9, or "
+                        "drover filesystems delete d-9-s0");
+    leader_apply_filesystem(&l.w.s, f, &w);
+    leader_filesystems_mark(&l.w.s, 200);
+    campaign_life_plan(l.lc, &life);
+    assert_int_equal(life.n, 1);
+    assert_int_equal(life.moves[0].to, CAMPAIGN_FAILED);
+    l.lc->row.state = CAMPAIGN_FAILED;
+    leader_plan_filesystem_end(&l.w.s, f, 200, &w);
+    assert_int_equal(w.news, FILESYSTEM_AS_BEFORE);
+    size_t n = l.w.s.campaigns_n;
+    l.w.s.campaigns_n = 0; /* nor is it unsaid once that is forgotten */
+    leader_plan_filesystem_end(&l.w.s, f, 200, &w);
+    assert_int_equal(w.news, FILESYSTEM_AS_BEFORE);
+    l.w.s.campaigns_n = n;
+
+    l.lc->row.state = CAMPAIGN_RUNNING; /* the retry */
+    l.st[2].row.state = STAGE_RUNNING;
+    leader_plan_filesystem_end(&l.w.s, f, 200, &w);
+    assert_int_equal(w.news, FILESYSTEM_MOVED);
+    assert_string_equal(w.row.reason, "");
+    l.st[2].row.state = STAGE_SKIPPED; /* or another one failed for which it was skipped */
+    assert_int_equal(leader_filesystem_use(&l.w.s, &row), FILESYSTEM_UNUSED);
+    l.st[1].row.state = STAGE_FAILED;
+    assert_int_equal(leader_filesystem_use(&l.w.s, &row), FILESYSTEM_KEPT);
+    l.spec[1].kind = SPEC_KIND_ENDPOINT; /* of that no part can be retried */
+    assert_int_equal(leader_filesystem_use(&l.w.s, &row), FILESYSTEM_UNUSED);
+    l.st[2].row.state = STAGE_FAILED;
+    leader_plan_filesystem_end(&l.w.s, f, 100 + 3600 * USEC_PER_SEC, &w);
+    assert_int_equal(w.row.state, FILESYSTEM_DELETING);
+    l.lc->row.wanted = WANTED_CANCEL;
+    leader_plan_filesystem_end(&l.w.s, f, 200, &w);
+    assert_int_equal(w.row.state, FILESYSTEM_DELETING);
+    l.lc->row.wanted = WANTED_RUN;
+    l.lc->row.state = CAMPAIGN_CANCELLED;
+    assert_int_equal(leader_filesystem_use(&l.w.s, &row), FILESYSTEM_UNUSED);
+    life_world_done(&l);
+}
+
 static void test_filesystem_use__an_end_not_written_waits_a_moment(void **state UNUSED)
 {
     struct live_filesystem f = {.write_us = 50};
@@ -65,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filesystem_use__parts_whose_file_system_is_gone_fail),
+        cmocka_unit_test(test_filesystem_use__one_that_a_retry_needs_is_kept),
         cmocka_unit_test(test_filesystem_use__an_end_not_written_waits_a_moment),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
