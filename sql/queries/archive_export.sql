@@ -1,6 +1,7 @@
 -- An archive is written to S3 before its rows are deleted: objects of so many lines, one JSON object a line. The rows of
 -- an ended campaign do not change, so that an object written twice has the same bytes.
 -- Lines are made row by row, since a manifest may have megabytes: none is read behind the one that makes the object large.
+-- OFFSET 0: else a line is made once more for its length.
 -- LEFT JOIN: a row without its stage would end the object, and what follows would be deleted without being written.
 
 -- name: archive_export_next
@@ -25,7 +26,7 @@ WITH RECURSIVE x (id, line, n, bytes) AS (
             'started_at', a.started_at, 'ended_at', a.ended_at, 'reason', a.reason, 'evidence', a.evidence,
             'manifest', a.manifest)::text || E'\n' AS line
         FROM (SELECT * FROM attempt WHERE campaign_id = $1::bigint AND id > x.id ORDER BY id LIMIT 1) a
-        LEFT JOIN stage g ON g.id = a.stage_id) y
+        LEFT JOIN stage g ON g.id = a.stage_id OFFSET 0) y
     WHERE x.n < $3::bigint AND x.bytes < $4::bigint)
 SELECT coalesce(string_agg(line, '' ORDER BY n), ''), max(id), max(n) FROM x
 
@@ -42,7 +43,7 @@ WITH RECURSIVE x (id, line, n, bytes) AS (
             'attempts', r.attempts)::text || E'\n' AS line
         FROM (SELECT * FROM task WHERE campaign_id = $1::bigint AND id > x.id ORDER BY id LIMIT 1) t
         LEFT JOIN stage g ON g.id = t.stage_id
-        LEFT JOIN task_run r ON r.campaign_id = $1::bigint AND r.id = t.id) y
+        LEFT JOIN task_run r ON r.campaign_id = $1::bigint AND r.id = t.id OFFSET 0) y
     WHERE x.n < $3::bigint AND x.bytes < $4::bigint)
 SELECT coalesce(string_agg(line, '' ORDER BY n), ''), max(id), max(n) FROM x
 

@@ -5,6 +5,8 @@
 #include "store/pg/tx.h"
 #include <stdio.h>
 
+#define ENOUGH_BYTES ((int64_t)1 << 20) /* of an object: the leader's loop waits for its reading */
+
 enum words { NO_WORDS, OF_ATTEMPTS, OF_TASKS };
 static const struct {
     const char *word; /* of the objects' names */
@@ -51,7 +53,8 @@ static bool page(struct store *s, int kind, int64_t campaign_id, int64_t after, 
     param_i64(&p, n_max);
     if (kinds[kind].words != NO_WORDS) {
         bool tasks = kinds[kind].words == OF_TASKS;
-        param_i64(&p, (int64_t)ret->text.max / 4); /* rows with words may be large */
+        param_i64(&p,
+                  MIN((int64_t)ret->text.max / 4, ENOUGH_BYTES)); /* rows with words may be large */
         param_words(&p, tasks ? task_word : attempt_word,
                     tasks ? (int)TASK_STATE_COUNT : (int)ATTEMPT_STATE_COUNT);
         param_words(&p, cause_word, CAUSE_COUNT);

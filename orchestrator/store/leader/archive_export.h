@@ -11,9 +11,9 @@ struct archive_object {
     int64_t after, rows; /* its last row and how many; for store_archive_exported */
     struct buf text;     /* the caller calls buf_done */
 };
-/* The next object. It has n_max rows, or ends with the row that makes it larger than a quarter of
- * the bound of ret->text, which begins empty. ERR_TOO_LARGE: that row does not fit into what is
- * left of it. */
+/* The next object. It has n_max rows, or ends with the row that makes it larger than 1 MiB or than
+ * a quarter of the bound of ret->text, which begins empty. ERR_TOO_LARGE: that row does not fit
+ * into what is left of it. */
 bool store_archive_object(struct store *s, int64_t campaign_id, int64_t n_max,
                           struct archive_object *ret, struct err *err) MUST_CHECK;
 /* It is in S3; nothing when another folder was asked for since. */

@@ -18,10 +18,10 @@
 
 /* The next object, and that it is in S3; *ret_lines of it. Its name behind the folder, "" when
  * there is none; the caller frees it. */
-static char *object(struct world *w, bool arrives, int *ret_lines)
+static char *object_of(struct world *w, size_t bytes_max, bool arrives, int *ret_lines)
 {
     struct err err = ERR_INIT;
-    struct archive_object o = {.text = BUF_INIT(1000000)};
+    struct archive_object o = {.text = BUF_INIT(bytes_max)};
     pg_good(leader_begin(w->s, w->epoch, &err), &err);
     pg_good(store_archive_object(w->s, w->c.campaign_id, 7, &o, &err), &err);
     pg_good(!o.due || !arrives || store_archive_exported(w->s, w->c.campaign_id, &o, &err), &err);
@@ -34,6 +34,11 @@ static char *object(struct world *w, bool arrives, int *ret_lines)
     assert_true(!o.due || strncmp(o.uri, o.folder, strlen(o.folder)) == 0);
     buf_done(&o.text);
     return name;
+}
+
+static char *object(struct world *w, bool arrives, int *ret_lines)
+{
+    return object_of(w, 1000000, arrives, ret_lines);
 }
 
 static void test_archive__an_archive_is_written_in_objects_first(void **state)
@@ -136,6 +141,24 @@ static void test_archive__large_rows_make_objects_of_fewer(void **state)
     assert_int_equal(pg_i64(w->db, "SELECT exported_rows FROM archive WHERE exported = 11 AND "
                                    "exported_at IS NOT NULL"),
                      23);
+}
+
+/* However much an object may hold, the leader's loop waits while it is read: two manifests of 776
+ * kB are enough for one. */
+static void test_archive__an_object_is_read_in_a_moment(void **state)
+{
+    struct world *w = *state;
+    static const int want[] = {2, 2, 2, 2, 2, 7}; /* ten attempts, then parts */
+    live_and_end(w);
+    pg_sql(w->db, "UPDATE attempt SET manifest = (SELECT jsonb_build_object('objects', "
+                  "jsonb_agg(jsonb_build_object('key', lpad(g::text, 9, '0'), 'size', 1000000 + g, "
+                  "'etag', md5(g::text)))) FROM generate_series(1, 10000) g)");
+    assert_true(ask_to(w, "s3://b/c-1/"));
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        int lines;
+        AUTO_FREE char *name = object_of(w, (size_t)64 << 20, true, &lines);
+        assert_int_equal(lines, want[i]);
+    }
 }
 
 static void hindered(struct world *w, const char *set, const char *unset, const char *want)
@@ -296,6 +319,7 @@ int main(void)
         TEST(an_archive_is_written_in_objects_first),
         TEST(a_folder_may_be_named_until_rows_are_deleted),
         TEST(large_rows_make_objects_of_fewer),
+        TEST(an_object_is_read_in_a_moment),
         TEST(what_lives_hinders_an_archive),
         TEST(old_campaigns_are_archived_by_policy),
         TEST(a_retry_of_the_same_moment_hinders_the_policy),
