@@ -2,6 +2,7 @@
 #include "endpoint_intent.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/budget_state.h"
 #include "core/leader/endpoint_intent.h"
 #include "endpoint_life.h"
 #include "endpoint_model.h"
@@ -59,7 +60,8 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
         return false;
     }
     a->made = refused[0] == '\0' && a->why == WAIT_NONE;
-    a->why = strcmp(refused, "money") == 0 ? WAIT_BUDGET : a->why;
+    a->why = strcmp(refused, "money") == 0 ? budget_state_refused(a->stage, a->row.reserved_musd)
+                                           : a->why;
     return write_reason(c, a, err);
 }
 

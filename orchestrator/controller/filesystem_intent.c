@@ -2,6 +2,7 @@
 #include "filesystem_intent.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/budget_state.h"
 #include "core/leader/filesystem_intent.h"
 #include "core/leader/filesystem_time.h"
 #include "filesystem_life.h"
@@ -54,7 +55,8 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
         return false;
     }
     a->made = refused[0] == '\0' && a->why == WAIT_NONE;
-    a->why = strcmp(refused, "money") == 0 ? WAIT_BUDGET : a->why;
+    a->why = strcmp(refused, "money") == 0 ? budget_state_refused(a->stage, a->row.reserved_musd)
+                                           : a->why;
     return write_reason(c, a, err);
 }
 

@@ -21,6 +21,7 @@ function Step({ campaign, step, first, ask, onLimits, onDone }) {
     override: () => ask({ title: `Override the gate of ${step.stage}`, action: 'Override gate', preview: async () => ({ show: html`<p>The stage succeeds, and the stages that need it start.</p>` }),
       confirm: (key) => post(`/campaigns/${id}:override`, { stage: step.stage }, key) }),
     budget: () => onLimits({ focus: 'budget', stage: step.stage }),
+    part_budget: () => onLimits({ focus: 'per_task', stage: step.stage }),
     limits: () => onLimits({ focus: 'parts', stage: step.stage }),
     unpark: () => ask({ title: 'Try again what was set aside', action: 'Try again',
       preview: async () => ({ show: html`<p>${count(campaign.parked)} set aside ${campaign.parked === 1 ? 'is' : 'are'} tried once more. What is refused again is set aside again.</p>` }),

@@ -134,7 +134,8 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
         ORDER BY f.id DESC LIMIT 1),
     'stages', (SELECT json_agg(json_build_object('name', g.name, 'state', n.state, 'reason', n.reason,
             'wait_reason', n.wait_reason, 'wait_detail', n.wait_detail, 'waiting', i.tasks - n.taken + n.waiting, 'active', n.active, 'failed', n.failed,
-            'parts_limit', g.parts_limit,
+            'parts_limit', g.parts_limit, 'limit', gk.limit_musd, 'per_task', gk.per_task_musd,
+            'reserved', coalesce(gm.reserved_musd, 0), 'spent', coalesce(gm.spent_musd, 0),
             'types', (SELECT json_agg(json_build_object('type', t.type, 'limit', q.limit_n, 'own_limit', o.limit_n,
                     'held', coalesce(l.held, 0), 'others', coalesce(l.foreign_n, 0),
                     'price', (SELECT musd_per_hour FROM price WHERE instance_type = t.type)) ORDER BY t.i)
@@ -148,6 +149,8 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
                     AND o.market = CASE WHEN d->>'spot' = 'true' THEN 'spot' ELSE 'on_demand' END
                 WHERE d->>'name' = g.name)) ORDER BY g.seq)
         FROM stage g JOIN stage_run n ON n.stage_id = g.id JOIN stage_input i ON i.stage_id = g.id
+        LEFT JOIN cap gk ON gk.level = 'stage' AND gk.ref_id = g.id
+        LEFT JOIN money gm ON gm.level = 'stage' AND gm.ref_id = g.id
         WHERE g.campaign_id = c.id AND n.state IN ('running', 'held')))::text
 FROM campaign c
 JOIN campaign_run r ON r.campaign_id = c.id
@@ -288,7 +291,7 @@ FROM stage g JOIN stage_run n ON n.stage_id = g.id WHERE g.campaign_id = $1 AND 
 -- $1 campaign bigint
 SELECT g.name, n.reason
 FROM stage g JOIN stage_run n ON n.stage_id = g.id JOIN stage_input i ON i.stage_id = g.id
-JOIN campaign_run r ON r.campaign_id = g.campaign_id AND NOT (r.state = 'held' AND r.reason = 'budget')
+JOIN campaign_run r ON r.campaign_id = g.campaign_id AND NOT (r.state = 'held' AND r.reason LIKE 'budget%')
 WHERE g.campaign_id = $1 AND n.state = 'held' AND NOT g.gate_override
     AND i.closed AND n.taken = i.tasks AND n.waiting + n.active + n.held = 0
     AND NOT EXISTS (SELECT FROM stage_run b WHERE b.campaign_id = $1 AND b.state = 'held' AND b.reason NOT LIKE 'gate: %')

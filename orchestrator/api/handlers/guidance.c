@@ -96,23 +96,86 @@ static void usd(int64_t musd, char ret[static 32])
     (void)snprintf(ret, 32, "%lld.%02lld", (long long)(cents / 100), (long long)(cents % 100));
 }
 
-/* What is spent and reserved of the campaign's budget. */
-static void money_text(const struct guide *g, char ret[static TITLE_MAX])
+/* What is spent and reserved of a budget: facts of the campaign or of a stage. */
+static void money_text(const json_t *of, char ret[static TITLE_MAX])
 {
     char spent[32], reserved[32], limit[32];
-    usd(int_of(g->facts, "spent"), spent);
-    usd(int_of(g->facts, "reserved"), reserved);
-    usd(int_of(g->facts, "limit"), limit);
-    bool capped = !absent(g->facts, "limit");
+    usd(int_of(of, "spent"), spent);
+    usd(int_of(of, "reserved"), reserved);
+    usd(int_of(of, "limit"), limit);
+    bool capped = !absent(of, "limit");
     (void)snprintf(ret, TITLE_MAX, "%s USD spent, %s reserved, %s%s%s", spent, reserved,
                    capped ? "budget " : "no budget of its own", capped ? limit : "",
                    capped ? " USD" : "");
 }
 
+/* What of a stage's own caps leaves too little: of its parts (`why` PART_BUDGET), or of all. */
+static void own_money_text(const json_t *stage, enum wait_reason why, char ret[static TITLE_MAX])
+{
+    char each[32];
+    usd(int_of(stage, "per_task"), each);
+    if (why == WAIT_PART_BUDGET) {
+        (void)snprintf(ret, TITLE_MAX, "each part at most %s USD", each);
+    } else {
+        money_text(stage, ret);
+    }
+}
+
+/* Raises that cap. */
+static void own_money_step(struct guide *g, const char *stage, enum wait_reason why, bool resume)
+{
+    bool part = why == WAIT_PART_BUDGET;
+    const char *command = part && resume ? "drover budget {c}/{s} --per-task USD --resume"
+                          : part         ? "drover budget {c}/{s} --per-task USD"
+                          : resume       ? "drover budget {c}/{s} USD --resume"
+                                         : "drover budget {c}/{s} USD";
+    step(g, part ? "part_budget" : "budget",
+         resume ? "Raise the stage's budget and resume" : "Raise the stage's budget", command,
+         stage, 0);
+}
+
+/* "budget of stage NAME", "budget per part of stage NAME": the campaign is held, since no other
+ * stage of it can go on. False: it is held by its own budget, or one above. */
+static bool own_budget_held(struct guide *g)
+{
+    const char *reason = text_of(g->facts, "reason"), *of = strstr(reason, " of stage ");
+    if (of == NULL) {
+        return false;
+    }
+    const char *name = of + strlen(" of stage ");
+    enum wait_reason why =
+        strstr(reason, " per part") != NULL ? WAIT_PART_BUDGET : WAIT_STAGE_BUDGET;
+    size_t i;
+    json_t *s;
+    char title[TITLE_MAX], evidence[TITLE_MAX] = "";
+    json_array_foreach(json_object_get(g->facts, "stages"), i, s)
+    {
+        if (strcmp(text_of(s, "name"), name) == 0) {
+            own_money_text(s, why, evidence);
+        }
+    }
+    (void)snprintf(title, sizeof title, "held: the budget of %sstage %.80s is used up",
+                   why == WAIT_PART_BUDGET ? "parts of " : "", name);
+    item_open(g, &(struct guidance_item){.kind = "budget",
+                                         .title = title,
+                                         .text = "No other stage can go on. Nothing new starts "
+                                                 "until it is raised and the campaign resumed.",
+                                         .evidence = evidence,
+                                         .since = text_of(g->facts, "since"),
+                                         .stage = name});
+    own_money_step(g, name, why, true);
+    step(g, "resume", "Resume", "drover resume {c}", "", 0);
+    item_close(g);
+    return true;
+}
+
 static void budget_held(struct guide *g)
 {
     char evidence[TITLE_MAX];
-    money_text(g, evidence);
+    if (own_budget_held(g)) {
+        return;
+    }
+    money_text(g->facts, evidence);
     item_open(
         g, &(struct guidance_item){.kind = "budget",
                                    .title = "held: the budget is used up",
@@ -339,6 +402,11 @@ static bool is_quota(enum wait_reason why)
     return why == WAIT_SLOTS || why == WAIT_QUOTA_TOO_SMALL || why == WAIT_GANG;
 }
 
+static bool is_own_money(enum wait_reason why)
+{
+    return why == WAIT_STAGE_BUDGET || why == WAIT_PART_BUDGET;
+}
+
 /* Types whose price is missing; all of them when none is, since it came a moment ago. */
 static void price_text(const json_t *types, struct buf *b)
 {
@@ -369,7 +437,10 @@ static void wait_title(const struct guide *g, const json_t *stage, enum wait_rea
     } else if (why == WAIT_PRICE_UNKNOWN) {
         price_text(json_object_get(stage, "types"), b);
     } else if (why == WAIT_BUDGET) {
-        money_text(g, money);
+        money_text(g->facts, money);
+        buf_addf(b, "%s (%s)", wait_reason_text(why), money);
+    } else if (is_own_money(why)) {
+        own_money_text(stage, why, money);
         buf_addf(b, "%s (%s)", wait_reason_text(why), money);
     } else if (why == WAIT_CONCURRENCY && !absent(g->facts, "parts_limit")) {
         buf_addf(b, "limits.parts of the campaign is %lld", (long long)of_all);
@@ -388,6 +459,8 @@ static void wait_steps(struct guide *g, const char *stage, enum wait_reason why)
         step(g, "quota", "Ask AWS for a higher quota", "drover quotas", "", 0);
     } else if (why == WAIT_BUDGET) {
         step(g, "budget", "Raise budget", "drover budget {c} USD", "", 0);
+    } else if (is_own_money(why)) {
+        own_money_step(g, stage, why, false);
     } else if (why == WAIT_CONCURRENCY) {
         step(g, "limits", "Change limits", "drover scale {c} N", "", 0);
     } else if (why == WAIT_STAGE_LIMIT) {
@@ -453,7 +526,7 @@ void guidance_out(struct buf *b, int64_t campaign_id, const char *facts_json)
         enum campaign_state state = campaign_state_parse(text_of(facts, "state"));
         bool held = state == CAMPAIGN_HELD;
         g.runs = int_of(facts, "active") > 0;
-        bool budget = held && strcmp(text_of(facts, "reason"), "budget") == 0;
+        bool budget = held && strncmp(text_of(facts, "reason"), "budget", 6) == 0;
         if (budget) {
             budget_held(&g);
         }

@@ -1,6 +1,7 @@
 /* From runs to answers: bands over the samples, the position of one part, what binds. */
 #include "forecast.h"
 #include "core/money/cost.h"
+#include "core/sched/wait_reason.h"
 #include "forecast_work.h"
 
 #define RUNS_ENOUGH 8 /* fewer give no band */
@@ -89,7 +90,8 @@ static void read_run(const struct forecast_pass *r, size_t run_i, size_t runs, s
         out->stage_cost[nth * runs + run_i] = c;
         end = MAX(end, from_now(r, s->end_us));
         cost += c;
-        paid = paid && (s->end_us != USEC_NEVER || s->reason != WAIT_BUDGET);
+        paid = paid &&
+               (s->end_us != USEC_NEVER || wait_reason_row(s->reason)->binds != WAIT_BINDS_MONEY);
         nth++;
     }
     out->end[run_i] = end;

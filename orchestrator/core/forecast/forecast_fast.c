@@ -132,13 +132,16 @@ static enum wait_reason check_money(const struct forecast_pass *r, int stage_i,
         return WAIT_NONE;
     }
     const struct sched_campaign *c = &r->campaigns[stage->in->campaign_i];
-    musd_t left = MIN(c->left_musd, r->stage[stage_i].left_musd);
-    left = MIN(left, MIN(r->projects[c->project_i].left_musd, r->left_musd));
-    left = MIN(left, stage->in->part_cap_musd);
+    const struct sched_money of = {
+        .shared = MIN(c->left_musd, MIN(r->projects[c->project_i].left_musd, r->left_musd)),
+        .stage = r->stage[stage_i].left_musd,
+        .part = stage->in->part_cap_musd};
+    musd_t left = MIN(of.shared, MIN(of.stage, of.part));
     musd_t price = r->slots[s->slots_i].price_musd_per_hour;
     int64_t fits_s = cost_runtime_that_fits(price, spec->instance_count, 0, left);
-    if (fits_s < MIN(spec->min_runtime_s, spec->max_runtime_s) || fits_s < 1) {
-        return WAIT_BUDGET;
+    int64_t least_s = MIN(spec->min_runtime_s, spec->max_runtime_s);
+    if (fits_s < least_s || fits_s < 1) {
+        return sched_money_short(&of, price, spec->instance_count, least_s);
     }
     s->max_runtime_s = MIN(s->max_runtime_s, fits_s);
     struct err ignored = ERR_INIT;

@@ -46,6 +46,17 @@ void budget_state_not_short(struct live_campaign *lc)
     }
 }
 
+/* Money of its stages is free again. */
+static void caps_not_short(struct live_campaign *lc)
+{
+    for (int k = 0; k < lc->stages_n; k++) {
+        if (lc->stages[k].cap_short != WAIT_NONE) {
+            lc->stages[k].cap_short = WAIT_NONE;
+            campaign_wake(lc);
+        }
+    }
+}
+
 void budget_state_freed(struct leader_state *s, const struct live_campaign *lc)
 {
     bool all = leader_state_project(s, 0)->cap_musd >= 0;
@@ -55,7 +66,17 @@ void budget_state_freed(struct leader_state *s, const struct live_campaign *lc)
         if (other == lc || all || (project && other->row.project_id == lc->row.project_id)) {
             budget_state_not_short(other);
         }
+        if (other == lc) {
+            caps_not_short(other);
+        }
     }
+}
+
+enum wait_reason budget_state_refused(const struct live_stage *ls, musd_t musd)
+{
+    const struct stage_row *r = &ls->row;
+    musd_t left = budget_state_left(r->cap_musd, r->reserved_musd, r->spent_musd);
+    return musd > left ? WAIT_STAGE_BUDGET : WAIT_BUDGET;
 }
 
 musd_t budget_state_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd)

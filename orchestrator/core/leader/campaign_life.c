@@ -214,18 +214,30 @@ static bool waits_for_endpoint(const struct live_campaign *lc)
     return there;
 }
 
-/* Held by its breakers: no stage of it can go on without a person. */
+/* No stage of it can go on without a person: its breaker or its gate holds each, or its own cap. */
 static const struct live_stage *stuck_at(const struct live_campaign *lc)
 {
-    const struct live_stage *held = NULL;
+    const struct live_stage *stuck = NULL;
     for (int i = 0; i < lc->stages_n; i++) {
-        enum stage_state s = lc->stages[i].row.state;
-        if (s == STAGE_RUNNING) {
+        const struct live_stage *ls = &lc->stages[i];
+        if (ls->row.state == STAGE_RUNNING && ls->cap_short == WAIT_NONE) {
             return NULL;
         }
-        held = s == STAGE_HELD ? &lc->stages[i] : held;
+        bool open = ls->row.state == STAGE_RUNNING || ls->row.state == STAGE_HELD;
+        stuck = open ? ls : stuck;
     }
-    return held;
+    return stuck;
+}
+
+static void say_stuck(struct campaign_life_move *m, const struct live_stage *ls)
+{
+    if (ls->row.state == STAGE_RUNNING) {
+        (void)snprintf(m->reason, sizeof m->reason, "budget %sof stage %s",
+                       ls->cap_short == WAIT_PART_BUDGET ? "per part " : "", ls->row.name);
+    } else {
+        (void)snprintf(m->reason, sizeof m->reason, "stage %s: %.300s", ls->row.name,
+                       ls->row.reason);
+    }
 }
 
 /* What at_limit asks for, once: a campaign that was held or stopped waits for a person. */
@@ -249,8 +261,7 @@ static void plan_wanted(const struct live_campaign *lc, struct campaign_life_wri
         say(m, "budget");
     } else if (stuck != NULL && lc->live == 0) {
         m->to = CAMPAIGN_HELD;
-        (void)snprintf(m->reason, sizeof m->reason, "stage %s: %.300s", stuck->row.name,
-                       stuck->row.reason);
+        say_stuck(m, stuck);
     }
 }
 

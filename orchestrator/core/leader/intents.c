@@ -249,7 +249,7 @@ bool leader_put_back(struct leader_state *s, struct live_stage *ls,
     return true;
 }
 
-/* Is what a campaign has spent so much that one more attempt of this stage would not fit its caps,
+/* Is what a campaign has spent so much that one more attempt of this stage would not fit its cap,
  * even if everything that runs gave all its money back? */
 static bool spent_up(struct leader_state *s, const struct live_campaign *lc,
                      const struct live_stage *ls)
@@ -257,11 +257,18 @@ static bool spent_up(struct leader_state *s, const struct live_campaign *lc,
     const struct spec_stage *st = ls->spec;
     const struct live_slots *slots =
         leader_state_slots(s, st->instance_type[0], st->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
-    musd_t left = MIN(budget_state_left(lc->row.cap_musd, 0, lc->row.spent_musd),
-                      budget_state_left(ls->row.cap_musd, 0, ls->row.spent_musd));
+    musd_t left = budget_state_left(lc->row.cap_musd, 0, lc->row.spent_musd);
     return slots->s.price_musd_per_hour >= 0 &&
            cost_runtime_that_fits(slots->s.price_musd_per_hour, st->instance_count, 0, left) <
                st->min_runtime_s;
+}
+
+static void not_short(struct live_campaign *lc)
+{
+    lc->budget_short = lc->budget_spent = false;
+    for (int k = 0; k < lc->stages_n; k++) {
+        lc->stages[k].cap_short = WAIT_NONE;
+    }
 }
 
 void leader_note_money_short(struct leader_state *s, const struct sched_stage *stages,
@@ -270,10 +277,12 @@ void leader_note_money_short(struct leader_state *s, const struct sched_stage *s
                              int n)
 {
     for (size_t i = 0; i < s->awake->n; i++) { /* of one that rests it is as the last plan found */
-        s->awake->campaigns[i]->budget_short = s->awake->campaigns[i]->budget_spent = false;
+        not_short(s->awake->campaigns[i]);
     }
     for (int i = 0; i < n; i++) {
         struct live_campaign *lc = campaigns[i];
+        bool own = reason[i] == WAIT_STAGE_BUDGET || reason[i] == WAIT_PART_BUDGET;
+        live_stages[i]->cap_short = own ? reason[i] : WAIT_NONE; /* of this stage only */
         lc->budget_short |= reason[i] == WAIT_BUDGET;
         if (stages[i].may_start || reason[i] == WAIT_BUDGET) {
             lc->budget_spent |= spent_up(s, lc, live_stages[i]);

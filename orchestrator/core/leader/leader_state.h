@@ -33,6 +33,7 @@ struct live_stage {
     usec_t check_told_us;                /* the check_again_us of that */
     int64_t loaded;                      /* parts [0, loaded) are in the queues, if they wait */
     enum wait_reason reason;             /* as last written */
+    enum wait_reason cap_short;          /* NONE, or STAGE_BUDGET or PART_BUDGET: waits for that */
     /* what its attempts have taught (stage_history.c) */
     struct capacity_ladder place;
     struct breaker breaker;

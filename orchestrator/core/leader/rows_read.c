@@ -257,6 +257,7 @@ void rows_refresh_stage(struct live_stage *ls, const struct stage_row *now)
     ls->row.gate_override = now->gate_override;
     ls->row.cap_musd = now->cap_musd;
     ls->row.per_task_musd = now->per_task_musd;
+    ls->cap_short = WAIT_NONE;
     ls->row.parts_limit = now->parts_limit;
     ls->row.resumes = now->resumes;
     ls->row.warn = now->warn;

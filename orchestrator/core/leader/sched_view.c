@@ -3,6 +3,7 @@
 #include "awake.h"
 #include "core/money/cost.h"
 #include "core/sched/ready_queue.h"
+#include "core/sched/wait_reason.h"
 #include "intents.h"
 #include "quota_learning.h"
 #include "stage_history.h"
@@ -70,7 +71,8 @@ enum wait_reason sched_view_why_not(const struct live_campaign *lc, const struct
     if (lc->row.state == CAMPAIGN_RUNNING) {
         return leader_no_start(ls, now_us) ? WAIT_BACKOFF : WAIT_NONE;
     }
-    return lc->budget_short || lc->waits_for_person ? WAIT_BUDGET : WAIT_HELD;
+    bool budget = lc->budget_short || lc->waits_for_person;
+    return ls->cap_short != WAIT_NONE ? ls->cap_short : budget ? WAIT_BUDGET : WAIT_HELD;
 }
 
 /* n items of `size` bytes out of a block; *used is what was taken before. Without a block it is
@@ -219,11 +221,11 @@ const struct live_campaign *sched_view_overslept(const struct leader_state *s, u
 }
 
 /* Is it left out of the plan? Not while a limit of its pools is looked up by it, nor when it tells
- * that its campaign waits for money. */
+ * that it or its campaign waits for money. */
 static bool left_out(const struct live_campaign *lc, const struct live_stage *ls,
                      enum wait_reason why)
 {
-    return is_told(ls, why) && why != WAIT_BUDGET && lc->pools_n == 0;
+    return is_told(ls, why) && wait_reason_row(why)->binds != WAIT_BINDS_MONEY && lc->pools_n == 0;
 }
 
 static void fill_stages_of(struct leader_state *st, struct live_campaign *lc, struct leader_view *f)

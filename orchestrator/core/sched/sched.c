@@ -71,7 +71,7 @@ static enum wait_reason why_none_left(const struct sched_work *w, int stage_i)
     if (ready_queue_n(ready) == 0) {
         return WAIT_NONE;
     }
-    return ready_queue_peek(ready, w->view->now_us, &task) ? WAIT_BUDGET : WAIT_BACKOFF;
+    return ready_queue_peek(ready, w->view->now_us, &task) ? WAIT_PART_BUDGET : WAIT_BACKOFF;
 }
 
 /* A smaller task may start in its place when a reservation is near. */
@@ -111,7 +111,8 @@ static void step_stage(struct sched_work *w, int stage_i)
             launch(w, &t);
             return;
         }
-        if (why == WAIT_BUDGET && sched_own_cap_short(w, &t) && set_apart(w, &t)) {
+        if (wait_reason_row(why)->binds == WAIT_BINDS_MONEY && sched_own_cap_short(w, &t) &&
+            set_apart(w, &t)) {
             continue;
         }
         if (placed && why == WAIT_SLOTS) {

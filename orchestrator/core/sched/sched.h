@@ -139,6 +139,15 @@ struct sched_plan {
     int stages_cap;
     usec_t wake_us; /* decide again then: a back-off ends, a rung opens or a hand-over times out */
 };
+/* What is left of the caps that an attempt counts against; INT64_MAX: no cap. */
+struct sched_money {
+    musd_t shared; /* the least of its campaign's, its project's and that of everything */
+    musd_t stage, part;
+};
+/* Which of them leaves less than n instances cost in least_s: BUDGET a shared one, STAGE_BUDGET,
+ * PART_BUDGET; NONE: none. */
+enum wait_reason sched_money_short(const struct sched_money *left, musd_t musd_per_hour, int64_t n,
+                                   int64_t least_s);
 /* Make the plan. ret: all zero, or of an earlier call; sched_plan_done frees what it holds, not ret
  * itself. Launches of the plan count against slots, limits and caps. The view is not changed
  * except the reservations in stages[].gang. */

@@ -74,6 +74,19 @@ bool sched_own_cap_short(const struct sched_work *w, const struct sched_try *t)
     return fits_s < MAX(1, t->min_runtime_s);
 }
 
+enum wait_reason sched_money_short(const struct sched_money *left, musd_t musd_per_hour, int64_t n,
+                                   int64_t least_s)
+{
+    const musd_t of[] = {left->shared, left->stage, left->part};
+    const enum wait_reason why[] = {WAIT_BUDGET, WAIT_STAGE_BUDGET, WAIT_PART_BUDGET};
+    for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+        if (cost_runtime_that_fits(musd_per_hour, n, 0, of[i]) < MAX(1, least_s)) {
+            return why[i];
+        }
+    }
+    return WAIT_NONE;
+}
+
 /* Check that the worst case fits every cap, with a shorter run time if necessary. */
 enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try *t)
 {
@@ -83,9 +96,11 @@ enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try 
     if (price < 0) {
         return WAIT_PRICE_UNKNOWN;
     }
-    musd_t left = MIN(c->left_musd, w->stages[t->stage_i].left_musd);
-    left = MIN(left, MIN(w->projects[c->project_i].left_musd, w->left));
-    left = MIN(left, own_left(w, t));
+    const struct sched_money of = {
+        .shared = MIN(c->left_musd, MIN(w->projects[c->project_i].left_musd, w->left)),
+        .stage = w->stages[t->stage_i].left_musd,
+        .part = own_left(w, t)};
+    musd_t left = MIN(of.shared, MIN(of.stage, of.part));
     int64_t n = s->stage->instance_count;
     sched_warm_keep(w, t);
     int64_t fits_s = cost_runtime_that_fits(price, n, t->keep_alive_s, left);
@@ -96,7 +111,7 @@ enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try 
         fits_s = cost_runtime_that_fits(price, n, 0, left);
     }
     if (fits_s < t->min_runtime_s || fits_s < 1) {
-        return WAIT_BUDGET;
+        return sched_money_short(&of, price, n, t->min_runtime_s);
     }
     t->max_runtime_s = MIN(t->max_runtime_s, fits_s);
     struct err ignored = ERR_INIT;

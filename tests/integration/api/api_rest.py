@@ -780,6 +780,13 @@ def check_guidance(t, a):
     t.ok("no price is known for ml.c5.xlarge" in g["title"], "no price: which type", g)
     g = after("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test');" + wait("budget"))[0]
     t.eq([s["command"] for s in g["steps"]], [f"drover budget {cid} USD"], "a cap that leaves too little: raise it")
+    g = after(f"INSERT INTO cap (level, ref_id, limit_musd, per_task_musd) SELECT 'stage', id, 8000000, 400000 FROM stage WHERE campaign_id = {n};" + wait("stage_budget"))[0]
+    t.ok("(0.00 USD spent, 0.00 reserved, budget 8.00 USD)" in g["title"] and g["stage"] == "download" and [(s["action"], s["command"], s["stage"]) for s in g["steps"]] == [("budget", f"drover budget {cid}/download USD", "download")], "a stage's own: raise that", g)
+    g = after(wait("part_budget"))[0]
+    t.ok("(each part at most 0.40 USD)" in g["title"] and [(s["action"], s["command"]) for s in g["steps"]] == [("part_budget", f"drover budget {cid}/download --per-task USD")], "or that of its parts", g)
+    for reason, command in (("budget of stage download", "drover budget {}/download USD --resume"), ("budget per part of stage download", "drover budget {}/download --per-task USD --resume")):
+        g = after("", "held", reason)
+        t.ok([x["kind"] for x in g] == ["budget"] and g[0]["stage"] == "download" and g[0]["evidence"] and [s["command"] for s in g[0]["steps"]] == [command.format(cid), f"drover resume {cid}"], f"held: {reason}", g)
     g = after(f"UPDATE campaign SET parts_limit = 0 WHERE id = {n};" + wait("concurrency"))[0]
     t.ok("limits.parts of the campaign is 0" in g["title"] and g["steps"][0]["action"] == "limits", "a limit of parts: which", g)
     g = after(wait("paused"), "paused")

@@ -313,7 +313,8 @@ static void cap_watch(struct world *w)
     k->stopped = count_stopped(w);
     k->done = STAGE(w, 0)->counts[TASK_DONE];
     k->failed = STAGE(w, 0)->counts[TASK_FAILED];
-    k->waits = STAGE(w, 0)->reason == WAIT_BUDGET ? STAGE(w, 0)->counts[TASK_WAITING] : 0;
+    enum wait_reason why = k->level == BUDGET_STAGE ? WAIT_STAGE_BUDGET : WAIT_BUDGET;
+    k->waits = STAGE(w, 0)->reason == why ? STAGE(w, 0)->counts[TASK_WAITING] : 0;
 }
 
 /* The expected result when a cap is cut to nothing while jobs run. */
@@ -322,8 +323,9 @@ static bool cap_good(const struct cap *k)
     if (k->level == BUDGET_TASK) { /* a part fails when its own cap pays for no other attempt */
         return k->started == PARTS && k->failed == PARTS && k->held_us == 0;
     }
-    bool own = k->level == BUDGET_STAGE || k->level == BUDGET_CAMPAIGN;
-    bool drain = k->at_limit == AT_LIMIT_DRAIN;
+    bool own = k->level == BUDGET_CAMPAIGN;
+    /* A stage's cap closes that stage; the campaign is held, since it has no other. */
+    bool drain = k->at_limit == AT_LIMIT_DRAIN || k->level == BUDGET_STAGE;
     bool stops = own && k->at_limit == AT_LIMIT_STOP;
     bool held = drain ? k->held_us != 0 && k->live_at == 0
                 : own ? k->held_us != 0 && k->live_at > 0

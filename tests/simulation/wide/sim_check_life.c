@@ -101,7 +101,7 @@ static void check_campaign_end(struct world *w, int campaign, enum campaign_stat
     }
 }
 
-/* What this stage's caps leave does not pay for one attempt of the shortest run time. */
+/* What its campaign's cap leaves does not pay for one attempt of the shortest run time. */
 static bool spent_up(const struct world *w, const struct live_campaign *lc,
                      const struct live_stage *ls)
 {
@@ -110,9 +110,6 @@ static bool spent_up(const struct world *w, const struct live_campaign *lc,
     musd_t left = INT64_MAX;
     if (lc->row.cap_musd >= 0) {
         left = lc->row.cap_musd - lc->row.spent_musd;
-    }
-    if (ls->row.cap_musd >= 0) {
-        left = MIN(left, ls->row.cap_musd - ls->row.spent_musd);
     }
     int64_t seconds = (s->min_runtime_s + 120 + 900) * s->instance_count;
     return w->aws.price[kind] * seconds / 3600 + 2 > left;
@@ -155,6 +152,19 @@ void judge_campaign_moves(struct world *w, const struct live_campaign *lc, enum 
     }
     if (to == CAMPAIGN_HELD && budget) {
         check_budget(w, lc);
+    }
+}
+
+/* Held for the cap of a stage: nothing of it runs, and no other stage can. */
+void judge_own_budget(struct world *w, const struct live_campaign *lc, bool held)
+{
+    for (int k = 0; held && k < lc->stages_n; k++) {
+        const struct live_stage *ls = &lc->stages[k];
+        bool capped = ls->row.cap_musd >= 0 || ls->row.per_task_musd >= 0;
+        if (lc->live > 0 || (ls->row.state == STAGE_RUNNING && !capped)) {
+            wrong(w, "I18", "campaign %lld is held for a stage's budget, and stage %d could run",
+                  (long long)lc->row.id, k);
+        }
     }
 }
 

@@ -528,6 +528,7 @@ void judge_resumes(struct world *w, int stage);
 void judge_skipped(struct world *w, int stage);
 void judge_campaign_moves(struct world *w, const struct live_campaign *lc, enum campaign_state to,
                           bool budget);
+void judge_own_budget(struct world *w, const struct live_campaign *lc, bool held);
 void judge_unwanted(struct world *w, const struct live_campaign *lc);
 void judge_stop(struct world *w, const struct call *k);
 void judge_part_moved(struct world *w, int task, const struct attempt_record *r);

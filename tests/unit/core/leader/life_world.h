@@ -100,3 +100,12 @@ UNUSED static int life_settle(struct life_world *l)
     }
     return 50;
 }
+
+/* What a look would move now. */
+UNUSED static const char *plan(struct life_world *l)
+{
+    static char text[800];
+    struct campaign_life_writes w;
+    campaign_life_plan(l->lc, &w);
+    return life_moves(l->lc, &w, text, sizeof text);
+}

@@ -41,6 +41,7 @@ static void test_budget_state__freed_money_reaches_those_below_a_shared_cap(void
         struct live_campaign *same = leader_world_campaign(&w, 8, 3);
         struct live_campaign *other = leader_world_campaign(&w, 9, 4);
         w.lc->budget_short = same->budget_short = other->budget_short = true;
+        w.ls->cap_short = WAIT_STAGE_BUDGET;
         w.s.projects[0].cap_musd = cases[i].all_cap;
         w.s.projects[1].cap_musd = cases[i].project_cap;
         campaign_rest(same);
@@ -49,6 +50,7 @@ static void test_budget_state__freed_money_reaches_those_below_a_shared_cap(void
         assert_int_equal(!same->rests, cases[i].same_project); /* a plan looks at it again */
         assert_int_equal(!other->rests, cases[i].other_project);
         assert_false(w.lc->budget_short);
+        assert_int_equal(w.ls->cap_short, WAIT_NONE);
         assert_int_equal(!same->budget_short, cases[i].same_project);
         assert_int_equal(!other->budget_short, cases[i].other_project);
         leader_world_done(&w);

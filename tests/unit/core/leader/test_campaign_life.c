@@ -2,14 +2,6 @@
  * Method: a few stages by hand; rules as tables, asked at their limits; moves as text. */
 #include "life_world.h"
 
-static const char *plan(struct life_world *l)
-{
-    static char text[800];
-    struct campaign_life_writes w;
-    campaign_life_plan(l->lc, &w);
-    return life_moves(l->lc, &w, text, sizeof text);
-}
-
 static void test_life__a_planned_campaign_runs_first(void **state)
 {
     (void)state;
@@ -305,6 +297,34 @@ static void test_life__a_cap_that_is_reached(void **state)
     }
 }
 
+/* A stage whose own cap is reached closes alone; people are told when no other can go on. */
+static void test_life__a_stage_at_its_own_cap(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct campaign_life_writes w;
+    life_world_init(&l, 2);
+    l.st[1].row.state = STAGE_RUNNING;
+    l.lc->row.at_limit = AT_LIMIT_STOP; /* that is of the campaign's cap */
+    l.st[0].cap_short = WAIT_STAGE_BUDGET;
+    assert_string_equal(plan(&l), "");
+    l.st[1].cap_short = WAIT_PART_BUDGET;
+    l.lc->live = 1; /* its money may be enough */
+    assert_string_equal(plan(&l), "");
+    l.lc->live = 0;
+    campaign_life_plan(l.lc, &w);
+    assert_string_equal(w.moves[0].reason, "budget per part of stage s1");
+    assert_false(w.waits_for_person);
+    l.st[1].row.state = STAGE_SUCCEEDED;
+    campaign_life_plan(l.lc, &w);
+    assert_string_equal(w.moves[0].reason, "budget of stage s0");
+    l.lc->row.state = CAMPAIGN_HELD;
+    assert_string_equal(plan(&l), "");
+    l.st[0].cap_short = WAIT_NONE; /* raised */
+    assert_string_equal(plan(&l), "c held>running");
+    life_world_done(&l);
+}
+
 static void test_life__a_campaign_is_held_when_no_stage_can_go_on(void **state)
 {
     (void)state;
@@ -524,25 +544,6 @@ static void test_life__what_is_over_is_forgotten(void **state UNUSED)
     life_world_done(&l);
 }
 
-/* From the first look to the end: a move asks for another look till nothing moves. */
-static void test_life__a_chain_of_stages_runs_to_its_end(void **state UNUSED)
-{
-    struct life_world l;
-    life_world_init(&l, 3);
-    l.lc->row.state = CAMPAIGN_PLANNED;
-    (void)life_settle(&l);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(l.st[i].row.state, STAGE_RUNNING);
-        assert_int_equal(l.lc->row.state, CAMPAIGN_RUNNING);
-        life_stage_ended(&l.st[i], 0);
-        l.w.s.look_at_db = l.w.s.decide = false;
-        (void)life_settle(&l);
-        assert_true(l.w.s.look_at_db && l.w.s.decide);
-    }
-    assert_int_equal(l.lc->row.state, CAMPAIGN_SUCCEEDED);
-    life_world_done(&l);
-}
-
 static void test_life__an_endpoint_ends_its_stage_and_holds_up_a_cancel(void **state UNUSED)
 {
     struct life_world l;
@@ -583,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_life__an_ended_campaign_stays_ended),
         cmocka_unit_test(test_life__pause_drain_and_resume),
         cmocka_unit_test(test_life__a_cap_that_is_reached),
+        cmocka_unit_test(test_life__a_stage_at_its_own_cap),
         cmocka_unit_test(test_life__a_campaign_is_held_when_no_stage_can_go_on),
         cmocka_unit_test(test_life__whose_jobs_are_stopped),
         cmocka_unit_test(test_life__a_resumed_campaign_wants_its_attempts_again),
@@ -593,7 +595,6 @@ int main(void)
         cmocka_unit_test(test_life__only_a_lock_stops_the_look_at_an_unreadable_campaign),
         cmocka_unit_test(test_life__what_is_over_is_forgotten),
         cmocka_unit_test(test_life__an_endpoint_ends_its_stage_and_holds_up_a_cancel),
-        cmocka_unit_test(test_life__a_chain_of_stages_runs_to_its_end),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("campaign life", tests, NULL, NULL);

@@ -116,14 +116,6 @@ static void test_input_listing__texts_are_cut_between_characters(void **state)
     assert_string_equal(to, "abc\xc3\xa9");
 }
 
-static const char *plan(struct life_world *l)
-{
-    static char text[400];
-    struct campaign_life_writes w;
-    campaign_life_plan(l->lc, &w);
-    return life_moves(l->lc, &w, text, sizeof text);
-}
-
 static void test_input_listing__nothing_starts_before_all_inputs_are_listed(void **state)
 {
     (void)state;

@@ -340,7 +340,10 @@ static void test_intents__money_that_is_short(void **state)
         {10 * USD, -1, 10 * USD - least + 1, 0, true, WAIT_NONE, false, true},
         {10 * USD, -1, 10 * USD, 0, false, WAIT_BUDGET, true, true},
         {10 * USD, -1, 10 * USD, 0, false, WAIT_NONE, false, false},
-        {-1, 10 * USD, 10 * USD, 0, true, WAIT_NONE, false, true},
+        /* a stage's own cap closes that stage only: it neither holds nor stops its campaign */
+        {-1, 10 * USD, 10 * USD, 0, true, WAIT_STAGE_BUDGET, false, false},
+        {-1, 10 * USD, 10 * USD, 0, true, WAIT_PART_BUDGET, false, false},
+        {10 * USD, 10 * USD, 10 * USD, 0, true, WAIT_STAGE_BUDGET, false, true},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct one o;
@@ -351,8 +354,11 @@ static void test_intents__money_that_is_short(void **state)
         o.w.lc->row.reserved_musd = o.w.ls->row.reserved_musd = cases[i].reserved;
         o.stage.may_start = cases[i].may_start;
         o.w.lc->budget_short = o.w.lc->budget_spent = true; /* of an older plan */
+        o.w.ls->cap_short = WAIT_STAGE_BUDGET;
         leader_note_money_short(&o.w.s, &o.stage, &o.w.lc, &o.w.ls, &cases[i].reason, 1);
+        bool own = cases[i].reason == WAIT_STAGE_BUDGET || cases[i].reason == WAIT_PART_BUDGET;
         if (o.w.lc->budget_short != cases[i].is_short ||
+            o.w.ls->cap_short != (own ? cases[i].reason : WAIT_NONE) ||
             o.w.lc->budget_spent != cases[i].spent_up) {
             fail_msg("case %zu: short %d, spent up %d", i, o.w.lc->budget_short,
                      o.w.lc->budget_spent);

@@ -222,11 +222,13 @@ static void test_rows_read__a_refresh_takes_what_people_write(void **state)
                                     .warn = {.n = 2},
                                     .state = STAGE_FAILED};
     ls->row.closed = false;
+    ls->cap_short = WAIT_STAGE_BUDGET;
     rows_refresh_stage(ls, &stage);
     assert_true(ls->row.closed);
     assert_int_equal(ls->row.input, INPUT_REFUSED);
     assert_string_equal(ls->row.input_problem, "AccessDenied");
     assert_int_equal(ls->row.taken, 12);
+    assert_int_equal(ls->cap_short, WAIT_NONE); /* it may have been raised */
     assert_int_equal(ls->row.cap_musd, 2);
     assert_int_equal(ls->row.per_task_musd, 3);
     assert_int_equal(ls->row.parts_limit, 4);

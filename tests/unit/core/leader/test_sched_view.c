@@ -32,6 +32,36 @@ struct why_case {
     enum wait_reason why;
 };
 
+/* Of a stage whose own cap was short in the last plan: told while its campaign is held for it. */
+static void test_sched_view__a_stage_at_its_own_cap_says_so_when_held(void **state)
+{
+    (void)state;
+    static const struct {
+        enum campaign_state campaign;
+        bool short_of_money, waits_for_person;
+        enum wait_reason cap_short, why;
+    } cases[] = {
+        {CAMPAIGN_HELD, false, false, WAIT_STAGE_BUDGET, WAIT_STAGE_BUDGET},
+        {CAMPAIGN_HELD, true, true, WAIT_PART_BUDGET, WAIT_PART_BUDGET},
+        {CAMPAIGN_PAUSED, false, false, WAIT_STAGE_BUDGET, WAIT_PAUSED},
+        {CAMPAIGN_RUNNING, false, false, WAIT_STAGE_BUDGET, WAIT_NONE}, /* this plan looks again */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        leader_world_init(&w);
+        one_waits(&w);
+        w.lc->row.state = cases[i].campaign;
+        w.lc->budget_short = cases[i].short_of_money;
+        w.lc->waits_for_person = cases[i].waits_for_person;
+        w.ls->cap_short = cases[i].cap_short;
+        struct leader_view v = make(&w);
+        assert_int_equal(v.view.stages_n, 1);
+        assert_int_equal(v.stages[0].why_not, cases[i].why);
+        sched_view_done(&v);
+        leader_world_done(&w);
+    }
+}
+
 static void test_sched_view__says_why_a_stage_may_not_start(void **state)
 {
     (void)state;
@@ -372,12 +402,18 @@ static void test_sched_view__one_that_waits_for_money_stays_in_view(void **state
     struct leader_view v = make(&w);
     assert_int_equal(v.view.stages_n, 1);
     sched_view_done(&v);
+    w.lc->budget_short = false;
+    w.ls->cap_short = w.ls->reason = WAIT_STAGE_BUDGET; /* its own: it keeps telling that */
+    v = make(&w);
+    assert_int_equal(v.view.stages_n, 1);
+    sched_view_done(&v);
     leader_world_done(&w);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sched_view__a_stage_at_its_own_cap_says_so_when_held),
         cmocka_unit_test(test_sched_view__says_why_a_stage_may_not_start),
         cmocka_unit_test(test_sched_view__any_number_of_stages),
         cmocka_unit_test(test_sched_view__paused_and_held_ones_cost_nothing),

@@ -15,14 +15,6 @@ static void with_gate(struct life_world *l)
     life_stage_ended(&l->st[0], 0);
 }
 
-static const char *plan(struct life_world *l)
-{
-    static char text[800];
-    struct campaign_life_writes w;
-    campaign_life_plan(l->lc, &w);
-    return life_moves(l->lc, &w, text, sizeof text);
-}
-
 static void test_gate__a_stage_without_one_is_never_asked(void **state)
 {
     (void)state;
@@ -161,10 +153,31 @@ static void test_gate__a_stage_that_failed_or_is_cancelled_has_no_gate(void **st
     life_world_done(&l);
 }
 
+/* From the first look to the end: a move asks for another look till nothing moves. */
+static void test_stage_gate__a_chain_of_stages_runs_to_its_end(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 3);
+    l.lc->row.state = CAMPAIGN_PLANNED;
+    (void)life_settle(&l);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(l.st[i].row.state, STAGE_RUNNING);
+        assert_int_equal(l.lc->row.state, CAMPAIGN_RUNNING);
+        life_stage_ended(&l.st[i], 0);
+        l.w.s.look_at_db = l.w.s.decide = false;
+        (void)life_settle(&l);
+        assert_true(l.w.s.look_at_db && l.w.s.decide);
+    }
+    assert_int_equal(l.lc->row.state, CAMPAIGN_SUCCEEDED);
+    life_world_done(&l);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stage_gate__a_chain_of_stages_runs_to_its_end),
         cmocka_unit_test(test_gate__a_stage_without_one_is_never_asked),
         cmocka_unit_test(test_gate__it_is_judged_when_the_logs_are_read),
         cmocka_unit_test(test_gate__one_that_fails_holds_stage_and_campaign_with_the_reason),

@@ -62,8 +62,10 @@ static void test_sched__each_check_has_its_reason(void **state)
     EXPECT(w->campaigns[0].left_musd = -5, w->campaigns[0].left_musd = INT64_MAX, BUDGET);
     EXPECT(w->projects[0].left_musd = 4619999, w->projects[0].left_musd = INT64_MAX, BUDGET);
     EXPECT(w->view.left_musd = 4619999, w->view.left_musd = INT64_MAX, BUDGET);
-    EXPECT(w->stages[s].stage_left_musd = 0, w->stages[s].stage_left_musd = INT64_MAX, BUDGET);
-    EXPECT(w->stages[s].part_cap_musd = 4619999, w->stages[s].part_cap_musd = INT64_MAX, BUDGET);
+    EXPECT(w->stages[s].stage_left_musd = 0, w->stages[s].stage_left_musd = INT64_MAX,
+           STAGE_BUDGET);
+    EXPECT(w->stages[s].part_cap_musd = 4619999, w->stages[s].part_cap_musd = INT64_MAX,
+           PART_BUDGET);
     EXPECT(w->campaigns[0].parts_limit = 0, w->campaigns[0].parts_limit = -1, CONCURRENCY);
     EXPECT(w->stages[s].parts_limit = 0, w->stages[s].parts_limit = -1, STAGE_LIMIT);
     EXPECT((w->projects[0].parts_limit = 7, w->projects[0].live = 7),

@@ -93,7 +93,7 @@ static void test_sched_free_slots__used_up_caps_hide_no_others(void **state)
     }
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 0);
-    assert_reason(p, 0, BUDGET);
+    assert_reason(p, 0, PART_BUDGET);
     for (int i = 0; i < 5; i++) {
         (void)add_part(w, 0, 10, -1);
     }

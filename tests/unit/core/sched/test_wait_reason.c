@@ -65,11 +65,12 @@ static void test_wait_reason__what_binds_a_forecast(void **state)
                          WAIT_GLOBAL_LIMIT, WAIT_TYPE_LIMIT);
         bool slots = IN(r, WAIT_SLOTS, WAIT_ORDER, WAIT_RESERVED, WAIT_GANG, WAIT_QUOTA_TOO_SMALL,
                         WAIT_QUOTA_UNREADABLE);
-        assert_int_equal(wait_reason_row(r)->binds, limits             ? WAIT_BINDS_CONCURRENCY
-                                                    : slots            ? WAIT_BINDS_SLOTS
-                                                    : r == WAIT_RATE   ? WAIT_BINDS_RATE
-                                                    : r == WAIT_BUDGET ? WAIT_BINDS_MONEY
-                                                                       : WAIT_BINDS_NONE);
+        bool money = IN(r, WAIT_BUDGET, WAIT_STAGE_BUDGET, WAIT_PART_BUDGET);
+        assert_int_equal(wait_reason_row(r)->binds, limits           ? WAIT_BINDS_CONCURRENCY
+                                                    : slots          ? WAIT_BINDS_SLOTS
+                                                    : r == WAIT_RATE ? WAIT_BINDS_RATE
+                                                    : money          ? WAIT_BINDS_MONEY
+                                                                     : WAIT_BINDS_NONE);
     }
 }
 
