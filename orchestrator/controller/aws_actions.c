@@ -150,8 +150,8 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     }
     struct intent as;
     bool recast;
-    struct fact fact =
-        adoption_described(&io->c->state, a, job, not_found, failed, clock_boot_us(), &recast, &as);
+    struct fact fact = adoption_described(&io->c->state, a, job, not_found, failed, clock_wall_us(),
+                                          clock_boot_us(), &recast, &as);
     if (recast) {
         free(io->recast);
         io->recast = xmalloc(sizeof *io->recast);

@@ -65,13 +65,12 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     io->describe = NULL;
     c->state.act = true;
     metric_add(METRIC_AWS_ERRORS, f != NULL);
-    if (!leader_pool_described(p, f != NULL || FP("pool.after_describe"), not_found,
-                               clock_boot_us())) {
-        return;
+    if (job != NULL) {
+        io->report = job->pool;
     }
-    io->described = true;
-    io->report = job->pool;
-    io->job_ended = job->ended > 0;
+    io->job_ended = job == NULL || job->ended > 0;
+    io->described = leader_pool_described(p, f != NULL || FP("pool.after_describe"), not_found,
+                                          clock_wall_us(), clock_boot_us(), &io->report);
 }
 
 /* What a Describe has said of it. p may be gone after, and so may the leadership. */

@@ -102,8 +102,8 @@ static void take_answer(struct controller *c)
         return;
     }
     a->there = false;
-    if (st != NULL &&
-        leader_stray_answered(st, a->action, a->failed, a->not_found, clock_boot_us())) {
+    if (st != NULL && leader_stray_answered(st, a->action, a->failed, a->not_found, clock_wall_us(),
+                                            clock_boot_us(), &a->job)) {
         take_description(c, st, &a->job);
     }
 }

@@ -129,10 +129,10 @@ bool adoption_recast(struct leader_state *s, const struct live_attempt *a,
 
 struct fact adoption_described(struct leader_state *s, struct live_attempt *a,
                                const struct job_description *job, bool not_found, bool failed,
-                               int64_t boot_us, bool *ret_recast, struct intent *ret)
+                               usec_t now_us, int64_t boot_us, bool *ret_recast, struct intent *ret)
 {
     *ret_recast = !failed && !not_found && adoption_recast(s, a, job, ret);
-    return leader_describe_answer(a, job, not_found, failed || *ret_recast, boot_us);
+    return leader_describe_answer(a, job, not_found, failed || *ret_recast, now_us, boot_us);
 }
 
 /* False: there is no such place. */

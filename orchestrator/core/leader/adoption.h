@@ -44,4 +44,5 @@ bool adoption_recast(struct leader_state *s, const struct live_attempt *a,
  * the job is to become the attempt's, as *ret says; nothing else is concluded from the answer. */
 struct fact adoption_described(struct leader_state *s, struct live_attempt *a,
                                const struct job_description *job, bool not_found, bool failed,
-                               int64_t boot_us, bool *ret_recast, struct intent *ret);
+                               usec_t now_us, int64_t boot_us, bool *ret_recast,
+                               struct intent *ret);

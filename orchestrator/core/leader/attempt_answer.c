@@ -1,8 +1,10 @@
 /* See attempt_answer.h. */
 #include "attempt_answer.h"
+#include "absence.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/str.h"
+#include "core/lowering/training_request.h"
 #include "job_phases.h"
 #include <assert.h>
 #include <stdio.h>
@@ -185,16 +187,49 @@ static bool proves_nothing(const struct live_attempt *a, const struct job_descri
     return known && job->request_hash[0] == '\0';
 }
 
+static bool is_gone(struct live_attempt *a, usec_t began, usec_t now_us, int64_t boot_us)
+{
+    int64_t runtime_s = a->row.market == MARKET_SPOT
+                            ? training_request_spot_wait_s(a->row.max_runtime_s)
+                            : a->row.max_runtime_s;
+    if (!protocol_may_be_gone(&a->p, a->describe_sent_us)) {
+        return false;
+    }
+    if (a->p.state == ATTEMPT_UNKNOWN) { /* it may have been sent again long after its intent */
+        began = MAX(began, now_us - (boot_us - a->p.void_after_us));
+    }
+    return absence_proven(&a->unfound_us, absence_last_end(began, runtime_s), now_us, boot_us);
+}
+
+static struct fact not_found_answer(struct live_attempt *a, usec_t now_us, int64_t boot_us)
+{
+    struct fact fact = {.kind = FACT_NOT_FOUND, .at_us = a->describe_sent_us};
+    usec_t created = a->created_us > 0 ? a->created_us : a->row.intended_us;
+    usec_t began = a->row.started_us > 0 ? a->row.started_us : created;
+    if (is_gone(a, began, now_us, boot_us)) {
+        fact.kind = FACT_GONE;
+        a->row.started_us = began;
+        a->row.ended_us = absence_last_end(began, a->row.max_runtime_s);
+        a->billable_s = 0;
+        (void)snprintf(
+            a->reason, sizeof a->reason,
+            "it was deleted at AWS before its end was seen: its cost is estimated as the "
+            "most that it can be");
+    }
+    return fact;
+}
+
 struct fact leader_describe_answer(struct live_attempt *a, const struct job_description *job,
-                                   bool not_found, bool failed, int64_t boot_us)
+                                   bool not_found, bool failed, usec_t now_us, int64_t boot_us)
 {
     struct fact fact = {.kind = FACT_DESCRIBED, .at_us = boot_us};
     if (failed) {
         return (struct fact){.kind = FACT_DESCRIBE_FAILED, .at_us = boot_us};
     }
     if (not_found) {
-        return (struct fact){.kind = FACT_NOT_FOUND, .at_us = a->describe_sent_us};
+        return not_found_answer(a, now_us, boot_us);
     }
+    a->unfound_us = 0;
     if (proves_nothing(a, job)) {
         (void)snprintf(a->reason, sizeof a->reason,
                        "DescribeTrainingJob gave no DROVER_REQUEST: asked again");

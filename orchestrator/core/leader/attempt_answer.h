@@ -25,10 +25,11 @@ struct fact leader_create_answer(struct leader_state *s, struct live_attempt *a,
                                  const struct aws_failure *f, usec_t now_us, int64_t boot_us,
                                  struct create_notes *ret);
 /* job is read unless failed or not_found. What it says of the job is kept only when its request is
- * ours; the fact of a job that ended carries its cause. Not found counts from when it was asked.
- * Without a request's hash it failed, when the name's job is known to be ours. */
+ * ours; the fact of a job that ended carries its cause. Not found counts from when it was asked; of
+ * one that is gone (absence.h) it is kept that it ran for as long as it could. Without a request's
+ * hash it failed, when the name's job is known to be ours. now_us: wall. */
 struct fact leader_describe_answer(struct live_attempt *a, const struct job_description *job,
-                                   bool not_found, bool failed, int64_t boot_us);
+                                   bool not_found, bool failed, usec_t now_us, int64_t boot_us);
 /* A job that List no longer finds has not been stopped: the stop is asked for again. */
 struct fact leader_stop_answer(bool failed, bool not_found, int64_t boot_us);
 /* What the log of a job that failed said of it; NULL: nothing, or it cannot be read in time. The

@@ -106,6 +106,7 @@ struct live_pool { /* a warm pool, from the intent of the attempt that leaves it
     int64_t described_us;  /* boot */
     int64_t first_look_us; /* boot: this leader's first Describe of it was answered; 0 not yet */
     int64_t listed_round;  /* the last round of Lists that showed it as Available; 0: none */
+    int64_t unfound_us;    /* boot: AWS has not known its job since then (absence.h); 0: it does */
 };
 struct live_attempt {
     struct attempt_row row;
@@ -133,6 +134,7 @@ struct live_attempt {
     struct attempt_io *io;    /* the shell's calls; never looked into here */
     int64_t wake_us;          /* boot: when protocol_next wants to be asked */
     int64_t describe_sent_us; /* boot */
+    int64_t unfound_us;       /* boot: AWS has not known it since then (absence.h); 0: it does */
     int64_t listed_round;     /* the last round of Lists that showed it (list_round.h); 0: none */
     int64_t listed_us;        /* boot: then */
     int64_t moved_us;         /* boot: it has been in its state since then, as far as known */
@@ -188,7 +190,8 @@ struct live_stray {
     struct ledger_account_of_attempt account;
     bool look_now, stop_taken, end_pool; /* its pool is asked to end */
     int failures;
-    int64_t listed_round;                    /* list_round's that showed it running last */
+    int64_t listed_round; /* list_round's that showed it running last */
+    int64_t unfound_us;   /* boot: AWS has not known it since then (absence.h); 0: it does */
     int64_t next_us, described_us, ended_us; /* boot; 0 not yet */
 };
 

@@ -252,7 +252,7 @@ static void mark(struct list_round *r, struct leader_state *s, const struct job_
         a->listed_round = r->n;
         a->listed_us = boot_us;
         a->absent = 0;
-        a->absent_due_us = 0;
+        a->absent_due_us = a->unfound_us = 0;
         return;
     }
     struct live_stray *st = leader_stray_named(s, job->name);

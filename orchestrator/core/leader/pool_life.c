@@ -1,5 +1,6 @@
 /* See pool_life.h. */
 #include "pool_life.h"
+#include "absence.h"
 #include "budget_state.h"
 #include "common/retry.h"
 #include "core/capacity/warm_pool.h"
@@ -32,6 +33,7 @@ void leader_pool_listed(struct leader_state *s, const char *job, enum warm_pool_
     for (size_t i = 0; i < s->pools_n; i++) {
         struct live_pool *p = s->pools[i];
         if (p->row.state == POOL_AVAILABLE && strcmp(p->row.job.s, job) == 0) {
+            p->unfound_us = 0;
             p->look_now |= (status == WARM_POOL_AVAILABLE) != p->seen;
         }
     }
@@ -42,12 +44,20 @@ void leader_pool_failed(struct live_pool *p, int64_t boot_us)
     p->next_us = boot_us + retry_step_us(RETRY_BASE_US, RETRY_CAP_US, p->failures++);
 }
 
-bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, int64_t boot_us)
+bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, usec_t now_us,
+                           int64_t boot_us, struct warm_pool_report *report)
 {
     if (failed || not_found) {
         leader_pool_failed(p, boot_us);
+    } else {
+        p->unfound_us = 0;
     }
-    return !failed && !not_found;
+    if (failed || !not_found) {
+        return !failed;
+    }
+    *report = (struct warm_pool_report){.status = WARM_POOL_TERMINATED,
+                                        .retained_s = p->row.keep_alive_s};
+    return absence_proven(&p->unfound_us, p->row.expires_us, now_us, boot_us);
 }
 
 void leader_pool_end_answered(struct live_pool *p, bool failed, bool not_found, int64_t boot_us)

@@ -14,9 +14,11 @@ struct live_pool *leader_load_pool(struct leader_state *s, const struct pool_row
 void leader_pool_listed(struct leader_state *s, const char *job, enum warm_pool_status status);
 /* A call about the pool failed: no other before its back-off. */
 void leader_pool_failed(struct live_pool *p, int64_t boot_us);
-/* A Describe of its job was answered. False: it says nothing, also when the job is not found; asked
- * again after the back-off. */
-bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, int64_t boot_us);
+/* A Describe of its job was answered with *report, unless failed or not_found. False: it says
+ * nothing, also when the job is not found; asked again after the back-off. When that is gone
+ * (absence.h) after the pool's time was over, *report becomes that it was kept to the last. */
+bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, usec_t now_us,
+                           int64_t boot_us, struct warm_pool_report *report);
 /* So was the wish that it ends; one that was not taken is sent again. */
 void leader_pool_end_answered(struct live_pool *p, bool failed, bool not_found, int64_t boot_us);
 

@@ -1,5 +1,6 @@
 /* See strays.h. */
 #include "strays.h"
+#include "absence.h"
 #include "budget_state.h"
 #include "common/retry.h"
 #include "core/money/cost.h"
@@ -90,6 +91,9 @@ bool leader_take_strays(struct leader_state *s, const struct stray_row *rows, si
 void leader_stray_listed(struct leader_state *s, const char *name, const char *status)
 {
     struct live_stray *st = leader_stray_named(s, name);
+    if (st != NULL) {
+        st->unfound_us = 0;
+    }
     if (st != NULL && strcmp(st->row.status, status) != 0) {
         st->look_now = s->act = true;
     }
@@ -108,17 +112,47 @@ enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us
     return stop ? STRAY_ACT_STOP : st->end_pool ? STRAY_ACT_END_POOL : STRAY_ACT_DESCRIBE;
 }
 
+/* Its row tells what is reserved for it, and so how long it may run. */
+static int64_t runtime_s(const struct stray_row *row)
+{
+    if (row->price_musd_per_hour <= 0) {
+        return RUNTIME_UNTOLD_MAX;
+    }
+    return cost_runtime_that_fits(row->price_musd_per_hour, MAX(1, row->instances),
+                                  MAX(0, row->keep_alive_s), row->reserved_musd);
+}
+
+static bool is_gone(struct live_stray *st, usec_t now_us, int64_t boot_us,
+                    struct job_description *job)
+{
+    const struct stray_row *row = &st->row;
+    usec_t began = row->started_us > 0 ? row->started_us : row->created_us;
+    usec_t end = absence_last_end(began, runtime_s(row));
+    if (!absence_proven(&st->unfound_us, end, now_us, boot_us)) {
+        return false;
+    }
+    *job = (struct job_description){
+        .status = "Deleted",
+        .started = began,
+        .ended = end,
+        .pool = {.status = WARM_POOL_TERMINATED, .retained_s = MAX(0, row->keep_alive_s)}};
+    return true;
+}
+
 bool leader_stray_answered(struct live_stray *st, enum stray_action action, bool failed,
-                           bool not_found, int64_t boot_us)
+                           bool not_found, usec_t now_us, int64_t boot_us,
+                           struct job_description *job)
 {
     bool describe = action == STRAY_ACT_DESCRIBE;
+    bool gone = describe && !failed && not_found && is_gone(st, now_us, boot_us, job);
+    st->unfound_us = describe && !failed && !not_found ? 0 : st->unfound_us;
     failed |= describe && not_found;
     st->failures = failed ? MIN(st->failures + 1, 1000) : 0;
     st->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, MAX(0, st->failures - 1));
     st->look_now |= !describe;
     st->stop_taken |= action == STRAY_ACT_STOP && !failed;
     st->end_pool = st->end_pool && (failed || action != STRAY_ACT_END_POOL);
-    return describe && !failed;
+    return gone || (describe && !failed);
 }
 
 /* Is its pool over as well? One that is kept is asked to end: nobody counts on it. */

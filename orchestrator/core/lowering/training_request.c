@@ -113,9 +113,9 @@ static bool prepare(struct request_parts *q, struct err *err)
     return true;
 }
 
-/* MaxWaitTimeInSeconds: run time and all waiting for instances together. SageMaker refuses less
- * than the run time. Interruptions use up waiting time, so it grows with the run time. */
-static int64_t spot_wait_s(int64_t max_runtime_s)
+/* SageMaker refuses less than the run time. Interruptions use up waiting time, so it grows with the
+ * run time. */
+int64_t training_request_spot_wait_s(int64_t max_runtime_s)
 {
     int64_t wait_s = max_runtime_s + MAX(max_runtime_s, (int64_t)SPOT_WAIT_S);
     return MAX(max_runtime_s, MIN(wait_s, SPOT_LIFE_S_MAX));
@@ -142,7 +142,7 @@ static void write_resources(struct json_out *w, const struct training_request_in
     json_out_object(w, "StoppingCondition");
     json_out_i64(w, "MaxRuntimeInSeconds", in->max_runtime_s);
     if (s->spot) {
-        json_out_i64(w, "MaxWaitTimeInSeconds", spot_wait_s(in->max_runtime_s));
+        json_out_i64(w, "MaxWaitTimeInSeconds", training_request_spot_wait_s(in->max_runtime_s));
     }
     json_out_end_object(w);
     if (s->spot) {

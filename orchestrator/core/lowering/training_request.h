@@ -23,6 +23,8 @@ struct training_request_input {
     const struct request_volume *volumes; /* those that channels of the stage name */
     int volumes_n;
 };
+/* MaxWaitTimeInSeconds: run time and all waiting for instances together. */
+int64_t training_request_spot_wait_s(int64_t max_runtime_s);
 /* *ret_request: JSON text. ret_identity: hex SHA-256 of the request without DROVER_REQUEST, which
  * is then put into Environment under that name. ERR_INVALID when a value breaks a limit of the API
  * (hyperparameter > 2500, > 100 keys, ...). */

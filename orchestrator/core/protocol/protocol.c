@@ -7,9 +7,9 @@
  *   STOPPING   SageMaker accepted our stop, or reports a stop
  *   VERIFYING  a Describe showed Completed, or Failed with a reason that tells nothing; slot and
  *   money are settled, the output is checked, or the log is read
- * A slot is released at exactly one step: the Describe that shows the end, VOID, or CONFLICT (the
- * name belongs to another job: no Create of ours took effect, and none can while the name is
- * taken). */
+ * A slot is released at exactly one step: the Describe that shows the end, or that the job is gone,
+ * VOID, or CONFLICT (the name belongs to another job: no Create of ours took effect, and none can
+ * while the name is taken). */
 #include "protocol.h"
 #include "common/retry.h"
 
@@ -54,16 +54,27 @@ static bool exists(enum attempt_state s)
     return s >= ATTEMPT_SUBMITTED && s <= ATTEMPT_STOPPING;
 }
 
+/* A job of its name has been seen. */
+static bool was_there(const struct protocol_attempt *a)
+{
+    return exists(a->state) || (a->state == ATTEMPT_UNKNOWN && a->was_there);
+}
+
+bool protocol_may_be_gone(const struct protocol_attempt *a, int64_t at_us)
+{
+    return was_there(a) && !a->create_in_flight && at_us > a->void_after_us;
+}
+
 /* True when no further Create of this attempt may be sent. */
 static bool given_up(const struct protocol_attempt *a)
 {
-    return !a->wanted || a->refused != CAUSE_NONE;
+    return !a->wanted || a->refused != CAUSE_NONE || a->was_there;
 }
 
 /* P3 for an attempt that may exist, P7 for one that cannot. */
 static bool may_void(const struct protocol_attempt *a)
 {
-    if (a->create_in_flight || !given_up(a)) {
+    if (a->create_in_flight || a->was_there || !given_up(a)) {
         return false;
     }
     return a->state == ATTEMPT_INTENDED || (a->state == ATTEMPT_UNKNOWN && a->not_found);
@@ -127,13 +138,14 @@ static void on_create(struct protocol_attempt *a, const struct fact *f,
         a->failures = 0;
         a->next_us = f->at_us;
         a->described_us = f->at_us;
-        a->look_now = false;
+        a->look_now = a->was_there = false;
         a->refused = CAUSE_NONE;
         move(a, ATTEMPT_SUBMITTED, CAUSE_NONE, ret);
     } else if (f->kind == FACT_CREATE_IN_USE) {
         /* A job has this name; only Describe says whose it is. It exists now, so a Describe that
          * finds nothing is stale: the window starts again. */
         become_unknown(a, ret);
+        a->was_there = true;
         extend_window(a, f->at_us, cfg);
         failed_call(a, f->at_us, cfg, ret);
         a->next_us = f->at_us;
@@ -250,7 +262,7 @@ static void on_described(struct protocol_attempt *a, const struct fact *f,
     bool newer = a->modified != 0 && f->job.modified > a->modified;
     a->modified = MAX(a->modified, f->job.modified);
     a->described_us = f->at_us;
-    a->look_now = false;
+    a->look_now = a->was_there = false;
     a->failures = 0;
     a->next_us = f->at_us;
     a->refused = CAUSE_NONE;
@@ -277,7 +289,7 @@ static void on_not_found(struct protocol_attempt *a, const struct fact *f,
                          const struct protocol_config *cfg, struct protocol_effect *ret)
 {
     a->describe_in_flight = false;
-    if (exists(a->state)) { /* known to exist: the answer is stale, ask again */
+    if (was_there(a)) { /* known to exist: the answer is stale, ask again */
         a->look_now = true;
         failed_call(a, f->at_us, cfg, ret);
         return;
@@ -299,6 +311,17 @@ static void on_not_found(struct protocol_attempt *a, const struct fact *f,
     }
 }
 
+static void on_gone(struct protocol_attempt *a, const struct fact *f,
+                    const struct protocol_config *cfg, struct protocol_effect *ret)
+{
+    if (!protocol_may_be_gone(a, f->at_us)) {
+        on_not_found(a, f, cfg, ret);
+        return;
+    }
+    a->describe_in_flight = false;
+    move(a, ATTEMPT_FAILED, CAUSE_UNKNOWN, ret);
+}
+
 static void on_describe_failed(struct protocol_attempt *a, const struct fact *f,
                                const struct protocol_config *cfg, struct protocol_effect *ret)
 {
@@ -314,7 +337,8 @@ static void on_listed(struct protocol_attempt *a, const struct fact *f)
 {
     bool news = a->state == ATTEMPT_UNKNOWN || has_ended(&f->job) || f->job.modified == 0 ||
                 f->job.modified > a->modified;
-    if (news && (a->state == ATTEMPT_UNKNOWN || exists(a->state))) {
+    a->was_there |= a->state == ATTEMPT_UNKNOWN;
+    if (news && was_there(a)) {
         a->look_now = true;
     }
 }
@@ -327,7 +351,8 @@ static void on_stop(struct protocol_attempt *a, const struct fact *f,
         return;
     }
     a->look_now = true;
-    if (f->kind == FACT_STOP_FAILED) {
+    a->look_first = f->kind == FACT_STOP_FAILED;
+    if (a->look_first) {
         failed_call(a, f->at_us, cfg, ret);
         return;
     }
@@ -387,6 +412,9 @@ void protocol_step(struct protocol_attempt *a, const struct fact *f,
     case FACT_NOT_FOUND:
         on_not_found(a, f, cfg, ret);
         return;
+    case FACT_GONE:
+        on_gone(a, f, cfg, ret);
+        return;
     case FACT_DESCRIBE_FAILED:
         on_describe_failed(a, f, cfg, ret);
         return;
@@ -438,8 +466,8 @@ static enum protocol_action next_existing(struct protocol_attempt *a, int64_t no
                                           const struct protocol_config *cfg, int64_t *ret_wake_us)
 {
     int64_t stale_us = add_sat(a->described_us, cfg->describe_stale_us);
-    bool stop = !a->wanted && !a->stop_sent && !a->stop_in_flight;
     bool look = !a->describe_in_flight;
+    bool stop = !a->wanted && !a->stop_sent && !a->stop_in_flight && !(a->look_first && look);
     int64_t look_us = a->look_now ? a->next_us : MAX(a->next_us, stale_us);
     if (stop && now_us >= a->next_us) {
         a->stop_in_flight = true;
@@ -447,6 +475,7 @@ static enum protocol_action next_existing(struct protocol_attempt *a, int64_t no
     }
     if (look && now_us >= look_us) {
         a->describe_in_flight = true;
+        a->look_first = false;
         return ACT_DESCRIBE;
     }
     if (stop) {

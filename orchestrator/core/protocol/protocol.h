@@ -18,8 +18,11 @@
  *      never moves it back.
  *  P7. When no longer wanted, an intent that was never signed is voided; any other is resolved
  *      first and then stopped.
- *  P8. A slot is held from intent until a Describe shows the end (or void), and is released exactly
- *      once.
+ *  P8. A slot is held from intent until a Describe shows the end (or void, or P9), and is released
+ *      exactly once.
+ *  P9. A job that was seen and that AWS knows no more, long after its last possible end, was
+ *      deleted: the attempt failed. Until then not found is a stale answer. Nothing more is sent
+ *      under a name that a List or a Create has shown to be in use.
  *
  * Times are CLOCK_BOOTTIME microseconds unless named otherwise. */
 #pragma once
@@ -46,11 +49,13 @@ struct protocol_attempt {
     bool ambiguous;           /* a Create of this name may have taken effect unnoticed */
     bool signed_ever;         /* this epoch signed a Create of it, or an older epoch may have */
     bool create_in_flight, describe_in_flight, stop_in_flight, verify_in_flight;
-    bool stop_sent;        /* a stop was accepted by SageMaker */
-    bool look_now;         /* a List or an event differs from what we hold */
-    bool not_found;        /* the last Describe, sent after void_after_us, found nothing */
-    int failures;          /* failed calls in a row, for the back-off */
-    int64_t next_us;       /* no call before this */
+    bool stop_sent;  /* a stop was accepted by SageMaker */
+    bool look_first; /* the last stop failed: SageMaker may know the job no more */
+    bool look_now;   /* a List or an event differs from what we hold */
+    bool not_found;  /* the last Describe, sent after void_after_us, found nothing */
+    bool was_there;  /* UNKNOWN only: a List, or a name in use, has shown a job of this name */
+    int failures;    /* failed calls in a row, for the back-off */
+    int64_t next_us; /* no call before this */
     int64_t void_after_us; /* P3: window after the newest signature that may exist */
     int64_t described_us;  /* when SageMaker last confirmed it (Create or Describe); 0 never */
     usec_t modified;       /* newest LastModifiedTime seen (AWS' wall clock) */
@@ -86,6 +91,7 @@ enum fact_kind {
     FACT_CREATE_UNKNOWN,  /* time-out, reset, 5xx, unreadable */
     FACT_DESCRIBED,       /* job: what Describe said */
     FACT_NOT_FOUND,       /* Describe: no such job; at_us is when that Describe was SENT */
+    FACT_GONE,            /* the same, long after its last possible end: protocol_may_be_gone */
     FACT_DESCRIBE_FAILED, /* Describe failed */
     FACT_LISTED, /* job: a List summary (status, modified only); a hint to Describe, never moves the
                     state */
@@ -164,6 +170,10 @@ void protocol_step(struct protocol_attempt *a, const struct fact *f,
  * latest (INT64_MAX: only after a fact). */
 enum protocol_action protocol_next(struct protocol_attempt *a, int64_t now_us,
                                    const struct protocol_config *cfg, int64_t *ret_wake_us);
+
+/* It was there, and no Create of it can take effect any more at at_us (boot), when AWS did not know
+ * it. With a job's last possible end in the past that is FACT_GONE. */
+bool protocol_may_be_gone(const struct protocol_attempt *a, int64_t at_us);
 
 /* True when the leader may sign now: until PROTOCOL_SIGN_MARGIN_US before the lease ends.
  * lease_end_us and now_us are CLOCK_BOOTTIME. Also checked between signing and sending. */

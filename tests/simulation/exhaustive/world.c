@@ -13,7 +13,9 @@ const struct protocol_config world_proto = {.signature_window_us = WINDOW * TICK
     F(2, signed_ever)                                                                              \
     F(3, create_in_flight)                                                                         \
     F(4, describe_in_flight)                                                                       \
-    F(5, stop_in_flight) F(6, verify_in_flight) F(7, stop_sent) F(8, look_now) F(9, not_found)
+    F(5, stop_in_flight)                                                                           \
+    F(6, verify_in_flight)                                                                         \
+    F(7, stop_sent) F(8, look_now) F(9, not_found) F(10, was_there) F(11, look_first)
 
 void world_unpack(const struct memory *m, struct protocol_attempt *ret)
 {
@@ -42,6 +44,7 @@ void world_pack(struct memory *m, const struct protocol_attempt *a)
     m->window = (int8_t)MAX(window, PAST);
     m->modified = (uint8_t)a->modified;
     m->refused = (uint8_t)a->refused;
+    m->known = a->state == ATTEMPT_UNKNOWN ? m->known : 0;
 }
 
 const struct world_coverage *world_covered(void)
@@ -52,6 +55,11 @@ const struct world_coverage *world_covered(void)
 bool world_alive(uint8_t job)
 {
     return job == WORLD_STARTING || job == WORLD_RUNNING || job == WORLD_STOPPING;
+}
+
+bool world_free(uint8_t job)
+{
+    return job == WORLD_NONE || job == WORLD_DELETED;
 }
 
 int world_newest(const struct part *p)
@@ -148,6 +156,10 @@ static void record(struct world *w, int c, int p, const struct protocol_attempt 
         *ret_wrong = "money is settled for no job, or not settled for one";
         return;
     }
+    if (a->state == ATTEMPT_VOID && m->known) {
+        *ret_wrong = "an attempt is void whose job was seen";
+        return;
+    }
     world_coverage.edges[*row][a->state] = true;
     *row = (uint8_t)a->state;
     if (e->release_slot) {
@@ -172,6 +184,11 @@ void world_step(struct world *w, int c, int p, const struct fact *f, const char 
     world_unpack(&w->ctl[c].part[p], &a);
     protocol_step(&a, f, &world_proto, &e);
     record(w, c, p, &a, &e, ret_wrong);
+    struct memory *m = &w->ctl[c].part[p];
+    bool tells = f->kind == FACT_LISTED || f->kind == FACT_CREATE_IN_USE;
+    if (tells && m->n > 0 && m->state == ATTEMPT_UNKNOWN) {
+        m->known = 1;
+    }
 }
 
 static void tick_memory(struct memory *m)
@@ -232,6 +249,12 @@ static bool move_job(struct world *w, int p, int n, uint8_t to)
         can = runs;
     } else if (to == WORLD_STOPPED) {
         can = *job == WORLD_STOPPING;
+    } else if (to == WORLD_DELETED) {
+        bool ended = *job > WORLD_STOPPING && *job < WORLD_FOREIGN;
+        uint8_t was = *job;
+        *job = ended ? WORLD_DELETED : was;
+        can = ended && !world_may_land(w, p, n);
+        *job = was;
     }
     *job = can ? to : *job;
     return can;
@@ -352,7 +375,7 @@ bool world_apply(struct world *w, struct move m, const struct world_config *cfg,
     case MOVE_JOB:
         return move_job(w, m.p, m.c, m.v);
     case MOVE_LAND:
-        if (part->orphan[m.c] == 0 || part->job[m.c] != WORLD_NONE) {
+        if (part->orphan[m.c] == 0 || !world_free(part->job[m.c])) {
             return false;
         }
         world_create_job(w, m.p, m.c);

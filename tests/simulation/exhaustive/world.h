@@ -20,7 +20,8 @@ enum {
 };
 
 /* The states of a job, also used as its LastModifiedTime. FOREIGN: somebody else's job, which
- * never ends. */
+ * never ends. DELETED: it had ended, and its name is free again; nobody deletes one while a Create
+ * of its name is under way. */
 enum job {
     WORLD_NONE,
     WORLD_STARTING,
@@ -29,7 +30,8 @@ enum job {
     WORLD_COMPLETED,
     WORLD_FAILED,
     WORLD_STOPPED,
-    WORLD_FOREIGN
+    WORLD_FOREIGN,
+    WORLD_DELETED
 };
 
 enum send_stage { SEND_NONE, SEND_SIGNED, SEND_SENT, SEND_ANSWERED };
@@ -48,6 +50,7 @@ struct memory {
     uint8_t modified, refused;
     uint8_t send, send_valid, answer; /* the Create; valid: ticks + 1 its signature lasts */
     uint8_t look, look_age;           /* the Describe; age: 0 this tick, 1 before */
+    uint8_t known; /* UNKNOWN: it has heard from SageMaker that there is a job of this name */
 };
 
 struct model_controller {
@@ -97,7 +100,8 @@ enum move_kind {
     MOVE_ARRIVE, /* v: the answer */
     MOVE_TIME_OUT,
     MOVE_REPLY,  /* v 1: lost */
-    MOVE_LOOKED, /* v 0 truth, 1 an older truth, 2 fails, 3 found nothing: the answer is late */
+    MOVE_LOOKED, /* v 0 truth, 1 an older truth, 2 fails, 3 found nothing: the answer is late,
+                    4 found nothing long after its last possible end */
     MOVE_LIST,
     MOVE_KINDS
 };
@@ -118,6 +122,10 @@ struct world_coverage {
 };
 const struct world_coverage *world_covered(void);
 bool world_alive(uint8_t job);
+/* No job has this name: none had it, or that one was deleted. */
+bool world_free(uint8_t job);
+/* A Create that is signed or under way may still make this job. */
+bool world_may_land(const struct world *w, int p, int n);
 /* Attempts committed of a part. */
 int world_newest(const struct part *p);
 /* The part has ended, according to the store. */

@@ -10,6 +10,10 @@ static bool act_create(struct world *w, int c, int p, const struct protocol_atte
         *ret_wrong = "a Create is signed for an attempt given up";
         return true;
     }
+    if (m->known) {
+        *ret_wrong = "a Create is signed under the name of a job that was seen";
+        return true;
+    }
     world_pack(m, a);
     if (!protocol_may_sign(NOW_US + w->ctl[c].lease * TICK_US, NOW_US)) {
         struct fact unsent = {.kind = FACT_CREATE_UNSENT, .at_us = NOW_US};
@@ -36,7 +40,7 @@ static bool act_stop(struct world *w, int c, int p, int v, const char **ret_wron
         *ret_wrong = "a job that is wanted is stopped";
         return true;
     }
-    if (*job == WORLD_NONE) {
+    if (world_free(*job)) {
         f.kind = FACT_STOP_FAILED;
     } else if (v < 2 && (*job == WORLD_STARTING || *job == WORLD_RUNNING)) {
         *job = WORLD_STOPPING;
@@ -107,7 +111,7 @@ bool call_arrive(struct world *w, int c, int p, int v)
     if (m->send != SEND_SENT) {
         return false;
     }
-    bool used = w->part[p].job[m->n - 1] != WORLD_NONE;
+    bool used = !world_free(w->part[p].job[m->n - 1]);
     if ((v == ANSWER_OK && (used || m->send_valid == 0)) ||
         (v == ANSWER_IN_USE && (!used || m->send_valid == 0)) ||
         (m->send_valid == 0 && v != ANSWER_THROTTLED)) { /* an expired signature is refused */
@@ -174,7 +178,7 @@ static uint8_t older(const struct part *p, int n)
     if (p->job[n] == WORLD_RUNNING || p->job[n] == WORLD_STOPPING) {
         return WORLD_STARTING;
     }
-    return p->job[n] > WORLD_STOPPING && p->job[n] < WORLD_FOREIGN ? WORLD_RUNNING : WORLD_FOREIGN;
+    return p->job[n] > WORLD_STOPPING && p->job[n] != WORLD_FOREIGN ? WORLD_RUNNING : WORLD_FOREIGN;
 }
 
 bool call_looked(struct world *w, int c, int p, int v, const char **ret_wrong)
@@ -199,10 +203,12 @@ bool call_looked(struct world *w, int c, int p, int v, const char **ret_wrong)
         f.kind = FACT_DESCRIBE_FAILED;
     } else if (v == 3) {
         m->look = LOOK_NOT_FOUND;
-        return truth == WORLD_NONE;
+        return world_free(truth);
+    } else if (v == 4 && (!world_free(truth) || world_may_land(w, p, m->n - 1))) {
+        return false;
     }
-    if (f.kind == FACT_DESCRIBED && truth == WORLD_NONE) {
-        f.kind = FACT_NOT_FOUND;
+    if (f.kind == FACT_DESCRIBED && world_free(truth)) {
+        f.kind = v == 4 ? FACT_GONE : FACT_NOT_FOUND;
         f.at_us = NOW_US - m->look_age * TICK_US;
     } else if (f.kind == FACT_DESCRIBED) {
         f.job = seen(truth);
@@ -216,7 +222,7 @@ bool call_looked(struct world *w, int c, int p, int v, const char **ret_wrong)
 bool call_list(struct world *w, int c, int p, const char **ret_wrong)
 {
     struct memory *m = &w->ctl[c].part[p];
-    if (m->n == 0 || w->part[p].job[m->n - 1] == WORLD_NONE) {
+    if (m->n == 0 || world_free(w->part[p].job[m->n - 1])) {
         return false;
     }
     struct fact f = {.kind = FACT_LISTED, .at_us = NOW_US, .job = seen(w->part[p].job[m->n - 1])};

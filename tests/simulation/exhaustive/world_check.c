@@ -4,10 +4,9 @@
 
 #include <stdio.h>
 
-/* True when a Create that is signed or under way may still make this job. */
-static bool may_land(const struct world *w, int p, int n)
+bool world_may_land(const struct world *w, int p, int n)
 {
-    if (w->part[p].job[n] != WORLD_NONE) {
+    if (!world_free(w->part[p].job[n])) {
         return false;
     }
     bool may = w->part[p].orphan[n] > 0;
@@ -19,7 +18,8 @@ static bool may_land(const struct world *w, int p, int n)
     return may;
 }
 
-/* Compares the row with the job under its name. Returns NULL, or what is wrong. */
+/* Compares the row with the job under its name. Returns NULL, or what is wrong. A job that was
+ * deleted may have ended in any way; a row that said otherwise was wrong before. */
 static const char *check_truth(enum attempt_state row, uint8_t job)
 {
     switch (row) {
@@ -36,16 +36,21 @@ static const char *check_truth(enum attempt_state row, uint8_t job)
                                       : NULL;
     case ATTEMPT_VERIFYING:
     case ATTEMPT_SUCCEEDED:
-        return job == WORLD_COMPLETED ? NULL : "success of a job that did not complete";
+        return job == WORLD_COMPLETED || job == WORLD_DELETED
+                   ? NULL
+                   : "success of a job that did not complete";
     case ATTEMPT_FAILED:
-        return job == WORLD_FAILED || job == WORLD_COMPLETED ? NULL
-                                                             : "failure of a job that did not fail";
+        return job == WORLD_FAILED || job == WORLD_COMPLETED || job == WORLD_DELETED
+                   ? NULL
+                   : "failure of a job that did not fail";
     case ATTEMPT_STOPPED:
-        return job == WORLD_STOPPED ? NULL : "an attempt counts as stopped and its job does not";
+        return job == WORLD_STOPPED || job == WORLD_DELETED
+                   ? NULL
+                   : "an attempt counts as stopped and its job does not";
     case ATTEMPT_CONFLICT:
         return job == WORLD_FOREIGN ? NULL : "a conflict over a name that is free or ours";
     case ATTEMPT_VOID:
-        return job == WORLD_NONE || job == WORLD_FOREIGN ? NULL : "a void attempt has a job";
+        return world_free(job) || job == WORLD_FOREIGN ? NULL : "a void attempt has a job";
     case ATTEMPT_STATE_COUNT:
         return "a row in no state";
     }
@@ -59,7 +64,7 @@ static const char *check_part(const struct world *w, int p, int *live, int *held
     int n = world_newest(part);
     for (int i = 0; i < TRIES; i++) {
         bool lives = world_alive(part->job[i]);
-        bool possible = lives || may_land(w, p, i);
+        bool possible = lives || world_may_land(w, p, i);
         live_here += lives;
         if (i >= n) {
             if (possible) {
@@ -157,7 +162,9 @@ static void calm_part(struct world *w, int c, int p, const struct world_config *
         }
     }
     (void)calm(w, MOVE_REPLY, c, p, 0, cfg, wrong);
-    (void)calm(w, MOVE_LOOKED, c, p, 0, cfg, wrong);
+    if (!calm(w, MOVE_LOOKED, c, p, 4, cfg, wrong)) {
+        (void)calm(w, MOVE_LOOKED, c, p, 0, cfg, wrong);
+    }
 }
 
 const char *world_calm_round(struct world *w, const struct world_config *cfg)
@@ -206,7 +213,7 @@ void world_canon(struct world *w, const struct world_config *cfg, int *ret_swapp
     for (int p = 0; p < PARTS; p++) {
         for (int i = 0; i < TRIES; i++) { /* a taken name: a late Create changes nothing */
             w->part[p].orphan[i] =
-                (uint8_t)(w->part[p].job[i] == WORLD_NONE ? w->part[p].orphan[i] : 0);
+                (uint8_t)(world_free(w->part[p].job[i]) ? w->part[p].orphan[i] : 0);
         }
         for (int c = 0; c < CTLS; c++) {
             struct memory *m = &w->ctl[c].part[p];
@@ -236,7 +243,7 @@ struct move_shape {
     const char *words; /* %c: the controller, %p: the part; then the variant's words */
     bool by_ctl, by_part, by_try;
     int variants;
-    const char *variant[8];
+    const char *variant[WORLD_DELETED + 1];
 };
 static const struct move_shape shapes[MOVE_KINDS] = {
     [MOVE_TICK] = {"time passes", .variants = 1},
@@ -244,12 +251,13 @@ static const struct move_shape shapes[MOVE_KINDS] = {
     [MOVE_FOREIGN] = {"a stranger takes the name of part %p's newest attempt", .by_part = true,
                       .variants = 1},
     [MOVE_JOB] = {"SageMaker: the job of part %p, attempt %t, ", .by_part = true, .by_try = true,
-                  .variants = WORLD_STOPPED + 1,
+                  .variants = WORLD_DELETED + 1,
                   .variant = {[WORLD_RUNNING] = "runs",
                               [WORLD_COMPLETED] = "completes",
                               [WORLD_FAILED] = "fails",
                               [WORLD_STOPPING] = "is stopped by somebody",
-                              [WORLD_STOPPED] = "has stopped"}},
+                              [WORLD_STOPPED] = "has stopped",
+                              [WORLD_DELETED] = "is deleted by somebody"}},
     [MOVE_LAND] = {"SageMaker: a late Create of part %p, attempt %t, takes effect", .by_part = true,
                    .by_try = true, .variants = 1},
     [MOVE_CRASH] = {"%c crashes and starts again as a standby", .by_ctl = true, .variants = 1},
@@ -289,9 +297,10 @@ static const struct move_shape shapes[MOVE_KINDS] = {
                      true,
                      true,
                      false,
-                     4,
+                     5,
                      {"answers", "answers with an older truth", "fails",
-                      "found nothing, the answer is under way"}},
+                      "found nothing, the answer is under way",
+                      "finds nothing long after the job's last possible end"}},
     [MOVE_LIST] = {"%c sees the job of part %p in a List", true, true, false, 1, {NULL}},
 };
 

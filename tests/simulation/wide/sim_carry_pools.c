@@ -98,8 +98,11 @@ void carry_pool_reply(struct world *w, struct ctl *c, const struct call *k)
     c->state.act = true;
     if (k->kind == CALL_UPDATE) {
         leader_pool_end_answered(p, k->answer != ANSWER_OK, false, ctl_boot(w, c));
-    } else if (leader_pool_described(p, k->answer != ANSWER_OK, false, ctl_boot(w, c))) {
-        pool_report_of(w, &k->seen, &seen);
+        return;
+    }
+    pool_report_of(w, &k->seen, &seen);
+    if (leader_pool_described(p, k->answer != ANSWER_OK, false, ctl_wall(w, c), ctl_boot(w, c),
+                              &seen)) {
         leader_plan_pool_seen(&c->state, p, &seen, k->seen.ended != 0, ctl_boot(w, c), &pw);
         leader_apply_pool_seen(&c->state, p, pw.fate, ctl_wall(w, c), ctl_boot(w, c));
         if (pw.fate == POOL_FATE_NOT_BOOKED) {

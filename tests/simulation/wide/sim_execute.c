@@ -226,8 +226,8 @@ static void on_describe(struct world *w, struct ctl *c, struct live_attempt *a,
     if (found) {
         description_of(w, k, a, &job);
     }
-    struct fact f =
-        leader_describe_answer(a, &job, not_found, !found && !not_found, ctl_boot(w, c));
+    struct fact f = leader_describe_answer(a, &job, not_found, !found && !not_found, ctl_wall(w, c),
+                                           ctl_boot(w, c));
     carry_fact(w, c, a->row.id, &f);
 }
 

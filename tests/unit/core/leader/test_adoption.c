@@ -227,14 +227,14 @@ static void test_adoption__an_attempt_becomes_the_forgotten_one_of_its_name(void
     assert_int_equal(in.keep_alive_s, 600);
     assert_int_equal(in.price_musd_per_hour, 3600000);
     bool recast = false;
-    struct fact f = adoption_described(&w.s, a, &job, false, false, BOOT, &recast, &in);
+    struct fact f = adoption_described(&w.s, a, &job, false, false, WALL, BOOT, &recast, &in);
     assert_true(recast && f.kind == FACT_DESCRIBE_FAILED); /* nothing else is concluded */
-    f = adoption_described(&w.s, a, &job, true, false, BOOT, &recast, &in);
+    f = adoption_described(&w.s, a, &job, true, false, WALL, BOOT, &recast, &in);
     assert_true(!recast && f.kind == FACT_NOT_FOUND);
-    f = adoption_described(&w.s, a, &job, false, true, BOOT, &recast, &in);
+    f = adoption_described(&w.s, a, &job, false, true, WALL, BOOT, &recast, &in);
     assert_true(!recast && f.kind == FACT_DESCRIBE_FAILED);
     job.attempt_id = 0;
-    f = adoption_described(&w.s, a, &job, false, false, BOOT, &recast, &in);
+    f = adoption_described(&w.s, a, &job, false, false, WALL, BOOT, &recast, &in);
     assert_true(!recast && f.kind == FACT_DESCRIBED);
     assert_false(adoption_recast(&w.s, a, &job, &in));
     job.attempt_id = 55;

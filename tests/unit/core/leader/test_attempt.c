@@ -60,7 +60,7 @@ static bool given_up_at(struct leader_world *w, struct live_attempt *a, int64_t 
     struct protocol_effect e;
     int64_t wake_us = 0;
     a->describe_sent_us = boot_us;
-    const struct fact f = leader_describe_answer(a, NULL, true, false, boot_us + SEC);
+    const struct fact f = leader_describe_answer(a, NULL, true, false, WALL, boot_us + SEC);
     leader_attempt_fact(&w->s, a, &f, &config, &e);
     return protocol_next(&a->p, boot_us + SEC, &config, &wake_us) == ACT_VOID;
 }

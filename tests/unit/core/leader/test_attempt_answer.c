@@ -167,7 +167,7 @@ static void test_attempt_answer__only_our_own_job_is_believed(void **state)
     struct leader_world w;
     struct live_attempt *a = ours(&w);
     struct job_description job = described("InProgress", "Training", "");
-    struct fact f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    struct fact f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
     assert_int_equal(f.kind, FACT_DESCRIBED);
     assert_true(f.job.ours);
     assert_string_equal(a->arn, "arn:job");
@@ -178,15 +178,15 @@ static void test_attempt_answer__only_our_own_job_is_believed(void **state)
     assert_int_equal(a->billable_s, 15);
     assert_int_equal(a->pool_seen.status, WARM_POOL_AVAILABLE);
     job.ended = 0; /* not yet, or not told: the latest it can have been counts */
-    (void)leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    (void)leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
     assert_int_equal(a->row.ended_us, 0);
     job.modified = 17;
     (void)snprintf(job.status, sizeof job.status, "Completed");
-    (void)leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    (void)leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
     assert_int_equal(a->row.ended_us, 17);
     (void)snprintf(job.request_hash, sizeof job.request_hash, "another's");
     job.billable_s = 99;
-    f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
     assert_false(f.job.ours);
     assert_int_equal(a->billable_s, 15);
     leader_world_done(&w);
@@ -201,23 +201,23 @@ static void test_attempt_answer__a_known_job_without_environment_is_no_conflict(
     struct job_description job = described("Completed", "Completed", "");
     job.request_hash[0] = '\0';
     a->p.state = ATTEMPT_UNKNOWN; /* whose job has this name is not known */
-    struct fact f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    struct fact f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
     assert_int_equal(f.kind, FACT_DESCRIBED);
     assert_false(f.job.ours);
     for (enum attempt_state s = ATTEMPT_SUBMITTED; s <= ATTEMPT_STOPPING; s++) {
         a->p.state = s; /* taken over: its ARN is in its row only */
-        assert_int_equal(leader_describe_answer(a, &job, false, false, BOOT_ANSWER).kind,
+        assert_int_equal(leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER).kind,
                          FACT_DESCRIBE_FAILED);
     }
     assert_non_null(strstr(a->reason, "asked again"));
     a->p.state = ATTEMPT_UNKNOWN;
     (void)snprintf(a->arn, sizeof a->arn, "arn:job");
-    f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
     assert_int_equal(f.kind, FACT_DESCRIBE_FAILED);
     assert_int_equal(f.at_us, BOOT_ANSWER);
     assert_int_equal(a->billable_s, 0);
     (void)snprintf(job.request_hash, sizeof job.request_hash, "another's");
-    f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
     assert_int_equal(f.kind, FACT_DESCRIBED); /* said to be another's: a conflict */
     assert_false(f.job.ours);
     leader_world_done(&w);
@@ -229,14 +229,103 @@ static void test_attempt_answer__nothing_there_and_no_answer(void **state)
     struct leader_world w;
     struct live_attempt *a = ours(&w);
     a->describe_sent_us = BOOT - 5;
-    struct fact f = leader_describe_answer(a, NULL, true, false, BOOT_ANSWER);
+    struct fact f = leader_describe_answer(a, NULL, true, false, WALL, BOOT_ANSWER);
     assert_int_equal(f.kind, FACT_NOT_FOUND);
     assert_int_equal(f.at_us, BOOT - 5); /* it may have come into being since */
-    f = leader_describe_answer(a, NULL, true, true, BOOT_ANSWER);
+    f = leader_describe_answer(a, NULL, true, true, WALL, BOOT_ANSWER);
     assert_int_equal(f.kind, FACT_DESCRIBE_FAILED);
     assert_int_equal(leader_stop_answer(false, false, 1).kind, FACT_STOP_OK);
     assert_int_equal(leader_stop_answer(false, true, 1).kind, FACT_STOP_FAILED);
     assert_int_equal(leader_stop_answer(true, false, 1).kind, FACT_STOP_FAILED);
+    leader_world_done(&w);
+}
+
+#define LIFE_S (3600 + 120 + 900) /* run time, grace, upload */
+
+/* Asked again and again AWS does not know it: what is concluded a quarter of an hour later. */
+static struct fact unfound(struct live_attempt *a, usec_t now_us)
+{
+    a->describe_sent_us = BOOT;
+    a->unfound_us = 0;
+    assert_int_equal(leader_describe_answer(a, NULL, true, false, now_us, BOOT).kind,
+                     FACT_NOT_FOUND);
+    a->describe_sent_us = BOOT + 900 * SEC - 5;
+    return leader_describe_answer(a, NULL, true, false, now_us, BOOT + 900 * SEC);
+}
+
+static void test_attempt_answer__a_job_is_gone_after_its_last_possible_end(void **state)
+{
+    (void)state;
+    static const struct {
+        enum market market;
+        usec_t created, started, from;
+        int64_t life_s;
+    } rows[] = {
+        {MARKET_ON_DEMAND, 0, 0, WALL - 1000 * SEC, LIFE_S}, /* as intended */
+        {MARKET_ON_DEMAND, WALL, 0, WALL, LIFE_S},
+        {MARKET_ON_DEMAND, WALL, WALL + SEC, WALL + SEC, LIFE_S},
+        {MARKET_SPOT, WALL, WALL + SEC, WALL + SEC, LIFE_S + 3600}, /* may wait as well */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct leader_world w;
+        struct live_attempt *a = ours(&w);
+        a->row.market = rows[i].market;
+        a->created_us = rows[i].created;
+        a->row.started_us = rows[i].started;
+        a->p.state = ATTEMPT_RUNNING;
+        usec_t end = rows[i].from + rows[i].life_s * SEC;
+        assert_int_equal(unfound(a, end).kind, FACT_NOT_FOUND);
+        assert_int_equal(a->row.started_us, rows[i].started);
+        assert_string_equal(a->reason, "");
+        struct fact f = unfound(a, end + 1);
+        assert_int_equal(f.kind, FACT_GONE);
+        assert_int_equal(f.at_us, BOOT + 900 * SEC - 5);
+        assert_int_equal(a->row.started_us, rows[i].from);
+        assert_int_equal(a->row.ended_us, rows[i].from + LIFE_S * SEC); /* it pays no waiting */
+        assert_int_equal(a->billable_s, 0);
+        assert_non_null(strstr(a->reason, "deleted at AWS"));
+        leader_world_done(&w);
+    }
+}
+
+static void test_attempt_answer__what_finds_it_begins_the_absence_anew(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_attempt *a = ours(&w);
+    struct job_description job = described("InProgress", "Training", "");
+    usec_t late = WALL + 2 * LIFE_S * SEC;
+    a->p.state = ATTEMPT_RUNNING;
+    a->describe_sent_us = BOOT;
+    (void)leader_describe_answer(a, NULL, true, false, late, BOOT);
+    (void)leader_describe_answer(a, &job, false, false, late, BOOT + 800 * SEC);
+    job.request_hash[0] = '\0'; /* it proves nothing, but it is there */
+    assert_int_equal(leader_describe_answer(a, NULL, true, false, late, BOOT + 900 * SEC).kind,
+                     FACT_NOT_FOUND);
+    (void)leader_describe_answer(a, &job, false, false, late, BOOT + 1000 * SEC);
+    assert_int_equal(leader_describe_answer(a, NULL, true, false, late, BOOT + 1800 * SEC).kind,
+                     FACT_NOT_FOUND);
+    (void)leader_describe_answer(a, NULL, true, true, late, BOOT + 2000 * SEC); /* says nothing */
+    assert_int_equal(leader_describe_answer(a, NULL, true, false, late, BOOT + 2700 * SEC).kind,
+                     FACT_GONE);
+    leader_world_done(&w);
+}
+
+/* One of unknown outcome may have been created as late as its last signature is good for. */
+static void test_attempt_answer__an_unknown_one_is_gone_only_if_it_was_seen(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_attempt *a = ours(&w);
+    a->p.state = ATTEMPT_UNKNOWN;
+    a->p.void_after_us = BOOT - LIFE_S * SEC;
+    assert_int_equal(unfound(a, WALL + 9 * LIFE_S * SEC).kind, FACT_NOT_FOUND);
+    assert_int_equal(a->row.started_us, 0);
+    a->p.was_there = true;
+    a->p.void_after_us = BOOT - 10 * SEC;
+    assert_int_equal(unfound(a, WALL + 9 * LIFE_S * SEC).kind, FACT_NOT_FOUND);
+    a->p.void_after_us = BOOT - LIFE_S * SEC;
+    assert_int_equal(unfound(a, WALL + 9 * LIFE_S * SEC).kind, FACT_GONE);
     leader_world_done(&w);
 }
 
@@ -266,7 +355,7 @@ static void test_attempt_answer__why_a_job_ended(void **state)
             described(cases[i].status, cases[i].secondary, cases[i].reason);
         a->stopped_by_us = cases[i].by_us;
         a->row.stop_cause = cases[i].hung;
-        struct fact f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+        struct fact f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
         assert_int_equal(f.cause, cases[i].want);
         assert_non_null(strstr(a->reason, cases[i].text));
         leader_world_done(&w);
@@ -274,7 +363,7 @@ static void test_attempt_answer__why_a_job_ended(void **state)
     struct leader_world w;
     struct live_attempt *a = ours(&w);
     struct job_description job = described("Stopped", "MaxWaitTimeExceeded", "");
-    assert_int_equal(leader_describe_answer(a, &job, false, false, 1).cause,
+    assert_int_equal(leader_describe_answer(a, &job, false, false, WALL, 1).cause,
                      cause_of_job(JOB_END_MAX_WAIT, STR(""), false));
     leader_world_done(&w);
 }
@@ -302,10 +391,10 @@ static void test_attempt_answer__a_reason_that_tells_nothing_is_bare(void **stat
         struct live_attempt *a = ours(&w);
         struct job_description job = described(cases[i].status, cases[i].status, cases[i].reason);
         a->stopped_by_us = cases[i].by_us;
-        assert_int_equal(leader_describe_answer(a, &job, false, false, BOOT_ANSWER).bare,
+        assert_int_equal(leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER).bare,
                          cases[i].bare);
         job.started = 0; /* what never ran has no log */
-        assert_false(leader_describe_answer(a, &job, false, false, BOOT_ANSWER).bare);
+        assert_false(leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER).bare);
         leader_world_done(&w);
     }
 }
@@ -416,6 +505,9 @@ int main(void)
         cmocka_unit_test(test_attempt_answer__only_our_own_job_is_believed),
         cmocka_unit_test(test_attempt_answer__a_known_job_without_environment_is_no_conflict),
         cmocka_unit_test(test_attempt_answer__nothing_there_and_no_answer),
+        cmocka_unit_test(test_attempt_answer__a_job_is_gone_after_its_last_possible_end),
+        cmocka_unit_test(test_attempt_answer__what_finds_it_begins_the_absence_anew),
+        cmocka_unit_test(test_attempt_answer__an_unknown_one_is_gone_only_if_it_was_seen),
         cmocka_unit_test(test_attempt_answer__why_a_job_ended),
         cmocka_unit_test(test_attempt_answer__a_reason_that_tells_nothing_is_bare),
         cmocka_unit_test(test_attempt_answer__what_a_log_said),

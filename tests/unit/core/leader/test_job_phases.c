@@ -113,7 +113,7 @@ static void test_job_phases__the_charge_is_shared_out(void **state)
     struct leader_world w;
     struct live_attempt *a = intended(&w);
     struct job_description job = described();
-    struct fact f = leader_describe_answer(a, &job, false, false, BOOT);
+    struct fact f = leader_describe_answer(a, &job, false, false, WALL, BOOT);
     assert_true(f.job.ours);
     a->row.state = ATTEMPT_VERIFYING;
     a->p.state = ATTEMPT_SUCCEEDED;

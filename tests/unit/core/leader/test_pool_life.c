@@ -433,9 +433,11 @@ static void test_pool_life__answers_that_say_nothing(void **state)
         struct leader_world w;
         struct live_pool *p = standing(&w);
         int64_t wake_us = INT64_MAX;
+        struct warm_pool_report report;
         p->look_now = true;
-        assert_int_equal(leader_pool_described(p, rows[i].failed, rows[i].not_found, BOOT),
-                         rows[i].ret);
+        assert_int_equal(
+            leader_pool_described(p, rows[i].failed, rows[i].not_found, WALL, BOOT, &report),
+            rows[i].ret);
         assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us),
                          rows[i].ret ? POOL_ACT_DESCRIBE : POOL_ACT_NONE);
         leader_apply_pool_seen(&w.s, p, POOL_FATE_NOT_BOOKED, WALL, BOOT); /* asked again later */
@@ -446,6 +448,33 @@ static void test_pool_life__answers_that_say_nothing(void **state)
         assert_int_equal(leader_pool_next(p, WALL, BOOT + 9999 * SEC, &wake_us), POOL_ACT_NONE);
         leader_world_done(&w);
     }
+}
+
+/* The job that left it was deleted: its account is closed as if it had been kept to the last. */
+static void test_pool_life__one_whose_job_is_gone_ends_after_its_time(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    struct warm_pool_report r;
+    struct pool_writes writes;
+    int64_t late = BOOT + 900 * SEC;
+    p->row.expires_us = WALL;
+    p->row.keep_alive_s = 600;
+    assert_false(leader_pool_described(p, false, true, WALL + 1, BOOT, &r));
+    assert_false(leader_pool_described(p, true, true, WALL + 1, late, &r));
+    assert_false(leader_pool_described(p, false, true, WALL, late, &r)); /* it may be there */
+    leader_pool_listed(&w.s, p->row.job.s, WARM_POOL_AVAILABLE);
+    assert_false(leader_pool_described(p, false, true, WALL + 1, late, &r));
+    assert_true(leader_pool_described(p, false, false, WALL + 1, late, &r));
+    assert_false(leader_pool_described(p, false, true, WALL + 1, late + 899 * SEC, &r));
+    assert_true(leader_pool_described(p, false, true, WALL + 1, late + 1799 * SEC, &r));
+    leader_plan_pool_seen(&w.s, p, &r, true, late, &writes);
+    assert_int_equal(writes.fate, POOL_FATE_OVER);
+    assert_int_equal(writes.end.to, POOL_TERMINATED);
+    assert_int_equal(writes.end.retained_s, 600);
+    assert_int_equal(writes.end.warm_musd, 600 * 1000);
+    leader_world_done(&w);
 }
 
 int main(void)
@@ -468,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_pool_life__failed_calls_back_off),
         cmocka_unit_test(test_pool_life__found_at_takeover),
         cmocka_unit_test(test_pool_life__answers_that_say_nothing),
+        cmocka_unit_test(test_pool_life__one_whose_job_is_gone_ends_after_its_time),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

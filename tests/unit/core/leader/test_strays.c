@@ -85,9 +85,9 @@ static void test_strays__a_pool_is_ended_and_booked_with_its_job(void **state)
     job.pool.status = WARM_POOL_AVAILABLE;
     assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_END_POOL);
-    leader_stray_answered(st, STRAY_ACT_END_POOL, true, false, BOOT);
+    leader_stray_answered(st, STRAY_ACT_END_POOL, true, false, WALL, BOOT, NULL);
     assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_END_POOL);
-    leader_stray_answered(st, STRAY_ACT_END_POOL, false, false, BOOT);
+    leader_stray_answered(st, STRAY_ACT_END_POOL, false, false, WALL, BOOT, NULL);
     assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
     job.pool = (struct warm_pool_report){.status = WARM_POOL_TERMINATED, .retained_s = 7};
     st->row.price_musd_per_hour = 140; /* 3.9 and 0.5 micro-USD: each is rounded */
@@ -114,7 +114,7 @@ static void test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise(v
     struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
     struct live_stray *st = found(&w, &job, "lost");
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_DESCRIBE);
-    leader_stray_answered(st, STRAY_ACT_DESCRIBE, false, false, BOOT);
+    leader_stray_answered(st, STRAY_ACT_DESCRIBE, false, false, WALL, BOOT, NULL);
     assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     assert_int_equal(leader_stray_next(st, BOOT + 59 * SEC, &wake_us), STRAY_ACT_NONE);
     assert_int_equal(wake_us, BOOT + 60 * SEC);
@@ -125,7 +125,7 @@ static void test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise(v
     leader_stray_listed(&w.s, "another", "Completed");
     assert_int_equal(leader_stray_next(st, BOOT + 2 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
     for (int i = 0; i < 20; i++) {
-        leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, false, BOOT);
+        leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, false, WALL, BOOT, NULL);
     }
     wake_us = INT64_MAX;
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_NONE);
@@ -144,7 +144,7 @@ static void test_strays__a_bill_is_waited_for_ten_minutes(void **state)
     struct live_stray *st = found(&w, &job, "lost");
     job.ended = WALL + 50 * SEC;
     assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
-    leader_stray_answered(st, STRAY_ACT_DESCRIBE, false, false, BOOT);
+    leader_stray_answered(st, STRAY_ACT_DESCRIBE, false, false, WALL, BOOT, NULL);
     assert_int_equal(leader_stray_next(st, BOOT + 59 * SEC, &wake_us), STRAY_ACT_NONE);
     assert_int_equal(leader_stray_next(st, BOOT + 60 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
     assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT + 599 * SEC, &e), STRAY_OVER);
@@ -202,14 +202,14 @@ static void test_strays__stop_when_asked_for(void **state)
     assert_int_equal(w.s.strays_n, 2);
     assert_int_equal(slots(&w)->held, 2); /* its row of slots has it already */
     st = leader_stray_named(&w.s, job.name);
-    leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, false, BOOT);
+    leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, false, WALL, BOOT, NULL);
     rows[0].stop_asked = true;
     assert_true(leader_take_strays(&w.s, rows, 2));
     assert_false(leader_take_strays(&w.s, rows, 2)); /* known */
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_STOP);
-    leader_stray_answered(st, STRAY_ACT_STOP, true, false, BOOT);
+    leader_stray_answered(st, STRAY_ACT_STOP, true, false, WALL, BOOT, NULL);
     assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_STOP);
-    leader_stray_answered(st, STRAY_ACT_STOP, false, false, BOOT);
+    leader_stray_answered(st, STRAY_ACT_STOP, false, false, WALL, BOOT, NULL);
     assert_int_equal(leader_stray_next(st, BOOT + SEC, &wake_us), STRAY_ACT_DESCRIBE);
     struct job_description late = job_of("d-9-s-2-a1-0a1b2c3d");
     assert_int_equal(leader_stray_next(found(&w, &late, "void"), BOOT, &wake_us), STRAY_ACT_STOP);
@@ -248,17 +248,54 @@ static void test_strays__only_a_description_that_came_is_looked_at(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct live_stray st = {.failures = 0};
-        assert_int_equal(
-            leader_stray_answered(&st, rows[i].action, rows[i].failed, rows[i].not_found, BOOT),
-            rows[i].looks);
+        struct job_description job;
+        assert_int_equal(leader_stray_answered(&st, rows[i].action, rows[i].failed,
+                                               rows[i].not_found, WALL, BOOT, &job),
+                         rows[i].looks);
         assert_int_equal(st.failures, rows[i].failures);
     }
+}
+
+/* Deleted at AWS: it and its pool are booked for as long as they could last, what was reserved. */
+static void test_strays__one_that_is_gone_is_booked_to_its_bound(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_end e;
+    leader_world_init(&w);
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    struct job_description seen;
+    job.keep_alive_s = 60;
+    struct live_stray *st = found(&w, &job, "lost");
+    usec_t end = WALL + (600 + 120 + 900) * SEC;
+    const enum stray_action look = STRAY_ACT_DESCRIBE;
+    assert_false(leader_stray_answered(st, look, false, true, end + 1, BOOT, &seen));
+    leader_stray_listed(&w.s, job.name, "InProgress");
+    assert_false(leader_stray_answered(st, look, false, true, end + 1, BOOT + 900 * SEC, &seen));
+    assert_false(leader_stray_answered(st, look, false, true, end, BOOT + 1800 * SEC, &seen));
+    assert_false(
+        leader_stray_answered(st, STRAY_ACT_STOP, false, true, end + 1, BOOT + 1800 * SEC, &seen));
+    assert_true(leader_stray_answered(st, look, false, true, end + 1, BOOT + 1800 * SEC, &seen));
+    int64_t wake_us = INT64_MAX; /* a failed call: asked again after its back-off */
+    assert_int_equal(leader_stray_next(st, BOOT + 1800 * SEC + SEC / 2, &wake_us), STRAY_ACT_NONE);
+    assert_int_not_equal(leader_plan_stray_seen(st, &seen, BOOT, &e), STRAY_OVER); /* its bill? */
+    assert_int_equal(leader_plan_stray_seen(st, &seen, BOOT + 600 * SEC, &e), STRAY_OVER);
+    assert_true(e.estimated);
+    assert_string_equal(e.status, "Deleted");
+    assert_int_equal(e.cost_musd, w.s.projects[0].reserved_musd);
+    assert_int_equal(e.billable_s, 2 * (600 + 120 + 900 + 60));
+    st->row.price_musd_per_hour = 0; /* says nothing of how long: SageMaker's default */
+    end = WALL + (5 * 86400 + 120 + 900) * SEC;
+    assert_false(leader_stray_answered(st, look, false, true, end, BOOT + 1800 * SEC, &seen));
+    assert_true(leader_stray_answered(st, look, false, true, end + 1, BOOT + 1800 * SEC, &seen));
+    leader_world_done(&w);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strays__hold_slots_and_money_until_they_end),
+        cmocka_unit_test(test_strays__one_that_is_gone_is_booked_to_its_bound),
         cmocka_unit_test(test_strays__a_pool_is_ended_and_booked_with_its_job),
         cmocka_unit_test(test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise),
         cmocka_unit_test(test_strays__a_bill_is_waited_for_ten_minutes),

@@ -57,6 +57,8 @@ static const struct row rows[] = {
     {"odd status", ".S...........", JOB(FACT_DESCRIBED, JOB_STATUS_UNKNOWN, PHASE_RUNNING)},
     {"not ours", ".CCCCCC......", {.kind = FACT_DESCRIBED, .job = {.status = JOB_COMPLETED}}},
     {"not found", ".............", {.kind = FACT_NOT_FOUND, .at_us = 5000 * S}},
+    {"gone", "..FFFFF......", {.kind = FACT_GONE, .at_us = 5000 * S}},
+    {"gone, or not made yet", ".............", {.kind = FACT_GONE, .at_us = 901 * S}},
     {"describe failed", ".............", {.kind = FACT_DESCRIBE_FAILED, .at_us = 70 * S}},
     {"listed", ".............", JOB(FACT_LISTED, JOB_COMPLETED, PHASE_OTHER)},
     {"stop taken", "..GGGG.......", {.kind = FACT_STOP_OK, .at_us = 70 * S}},

@@ -219,12 +219,18 @@ static void test_protocol_promises__a_stop_not_taken_is_asked_again(void **state
     assert_int_equal(next(&a, 51 * S), ACT_STOP);
     (void)give_at(&a, FACT_STOP_FAILED, 51 * S);
     assert_int_equal(a.state, ATTEMPT_RUNNING);
-    assert_int_equal(next(&a, 51 * S), ACT_NONE); /* backs off */
-    assert_int_equal(next(&a, 52 * S), ACT_STOP);
-    (void)give_at(&a, FACT_STOP_OK, 52 * S);
+    assert_int_equal(next(&a, 51 * S), ACT_NONE);     /* backs off */
+    assert_int_equal(next(&a, 52 * S), ACT_DESCRIBE); /* is it there at all? */
+    (void)give_at(&a, FACT_DESCRIBE_FAILED, 52 * S);
+    assert_int_equal(next(&a, 54 * S), ACT_STOP); /* that does not hinder it */
+    (void)give_at(&a, FACT_STOP_FAILED, 54 * S);
+    assert_int_equal(next(&a, 60 * S), ACT_DESCRIBE);
+    (void)describe(&a, JOB_IN_PROGRESS, PHASE_RUNNING, 11);
+    assert_int_equal(next(&a, 60 * S), ACT_STOP);
+    (void)give_at(&a, FACT_STOP_OK, 60 * S);
     (void)describe(&a, JOB_IN_PROGRESS, PHASE_RUNNING, 11); /* SageMaker knows of no stop */
     assert_int_equal(a.state, ATTEMPT_STOPPING);
-    assert_int_equal(next(&a, 60 * S), ACT_STOP);
+    assert_int_equal(next(&a, 70 * S), ACT_STOP);
     a = in_state(ATTEMPT_STOPPING); /* its own stop: none of ours is added */
     (void)describe(&a, JOB_IN_PROGRESS, PHASE_RUNNING, 11);
     assert_true(next(&a, 60 * S) != ACT_STOP);
@@ -277,26 +283,6 @@ static void test_protocol_promises__after_a_takeover_the_first_answer_never_move
     assert_int_equal(a.state, ATTEMPT_RUNNING);
     (void)describe(&a, JOB_IN_PROGRESS, PHASE_STARTING, 11);
     assert_int_equal(a.state, ATTEMPT_STARTING);
-}
-
-static void
-test_protocol_promises__not_found_concludes_nothing_of_a_job_that_was_there(void **state)
-{
-    (void)state;
-    for (int s = ATTEMPT_SUBMITTED; s <= ATTEMPT_STOPPING; s++) {
-        struct protocol_attempt a = in_state((enum attempt_state)s);
-        int64_t now = 60 * S;
-        int alerts = 0;
-        for (int i = 1; i <= 30; i++) {
-            struct protocol_effect e = give_at(&a, FACT_NOT_FOUND, now);
-            alerts += e.alert;
-            assert_int_equal(e.alert, i == PROTOCOL_ALERT_FAILURES);
-            assert_int_equal(a.state, s);
-            now += 3600 * S;
-            assert_int_equal(next(&a, now), ACT_DESCRIBE);
-        }
-        assert_int_equal(alerts, 1);
-    }
 }
 
 static void test_protocol_promises__a_list_only_makes_us_look(void **state)
@@ -546,8 +532,6 @@ int main(void)
         cmocka_unit_test(test_protocol_promises__an_end_is_believed_whatever_its_date),
         cmocka_unit_test(
             test_protocol_promises__after_a_takeover_the_first_answer_never_moves_back),
-        cmocka_unit_test(
-            test_protocol_promises__not_found_concludes_nothing_of_a_job_that_was_there),
         cmocka_unit_test(test_protocol_promises__a_list_only_makes_us_look),
         cmocka_unit_test(
             test_protocol_promises__refused_for_good_while_unknown_ends_by_the_void_rule),
