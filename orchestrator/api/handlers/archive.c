@@ -10,12 +10,10 @@
 #include "store/api/campaigns.h"
 #include "store/pg/tx.h"
 
-/* By the table of verbs, and by what of it still lives. An ended campaign may have been wanted to
- * be cancelled when it ended. */
+/* By the table of verbs, and by what of it still lives. */
 static bool allowed(struct api_req *r, int64_t id, const struct apidb_wish *now, struct err *err)
 {
-    enum wanted wanted = campaign_state_terminal(now->state) ? WANTED_RUN : now->wanted;
-    enum verb_answer answer = verb_answer_any(VERB_ARCHIVE, now->state, wanted);
+    enum verb_answer answer = verb_answer_any(VERB_ARCHIVE, now->state, now->wanted);
     AUTO_BUF struct buf why = BUF_INIT(1024);
     if (!verb_refused(answer) && !apidb_archive_hindrance(r->db, id, &why, err)) {
         return false;

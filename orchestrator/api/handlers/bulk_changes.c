@@ -186,6 +186,14 @@ static bool bulk_allowed(struct api_req *r, const struct bulk_change *t,
                                        (long long)t->campaign_id, verb_refusal(a));
 }
 
+/* A cancel that came when the campaign had just ended; else it would cancel what runs again. */
+static bool cancel_taken_back(struct api_req *r, const struct bulk_change *t,
+                              const struct apidb_wish *now, struct err *err)
+{
+    return now->wanted != WANTED_CANCEL || !campaign_state_terminal(now->state) ||
+           apidb_campaign_want(r->db, t->campaign_id, WANTED_RUN, err);
+}
+
 static bool bulk_commit(struct api_req *r, const struct bulk_change *t, struct keyed *k,
                         struct err *err)
 {
@@ -196,8 +204,8 @@ static bool bulk_commit(struct api_req *r, const struct bulk_change *t, struct k
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, t->campaign_id, &now, err)) {
         return false;
     }
-    if (!bulk_allowed(r, t, &now, err) || !bulk_write(r, t, &id, err) ||
-        !apidb_operation_get(tx, id, &json, err)) {
+    if (!bulk_allowed(r, t, &now, err) || !cancel_taken_back(r, t, &now, err) ||
+        !bulk_write(r, t, &id, err) || !apidb_operation_get(tx, id, &json, err)) {
         return false;
     }
     const char *location = arena_printf(&r->arena, "/v1/operations/op-%lld", (long long)id);

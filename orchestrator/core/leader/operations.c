@@ -243,6 +243,9 @@ void operation_apply(struct leader_state *s, struct live_campaign *lc,
     }
     if (w->campaign_reopens) {
         campaign_set_state(lc, CAMPAIGN_RUNNING);
+        if (lc->row.wanted == WANTED_CANCEL) { /* it came too late, and is taken back */
+            lc->row.wanted = WANTED_RUN;
+        }
     }
     for (size_t i = 0; i < n && w->verb != VERB_SKIP; i++) {
         bool in_order = next < moved && moved_ids[next] == rows[i].id;

@@ -67,7 +67,7 @@ enum verb verb_parse(const char *s)
 enum verb_answer verb_answer(enum verb v, enum campaign_state campaign, enum wanted wanted,
                              enum stage_state stage)
 {
-    bool cancelling = wanted == WANTED_CANCEL && campaign != CAMPAIGN_CANCELLED;
+    bool cancelling = wanted == WANTED_CANCEL && !campaign_state_terminal(campaign);
     ASSERT((unsigned)v < VERB_COUNT);
     if ((unsigned)campaign >= CAMPAIGN_STATE_COUNT || (unsigned)stage >= STAGE_STATE_COUNT) {
         return VERB_ENDED;

@@ -32,7 +32,8 @@ enum verb_answer {
 
 const char *verb_name(enum verb v);
 enum verb verb_parse(const char *s); /* VERB_COUNT: none */
-/* The cell of the table. A state of a newer version is refused as ended. */
+/* The cell of the table. A state of a newer version is refused as ended. What is wanted of a
+ * campaign that has ended is of no account: a cancel may have come too late. */
 enum verb_answer verb_answer(enum verb v, enum campaign_state campaign, enum wanted wanted,
                              enum stage_state stage);
 /* For all stages of a campaign together: refused only when no state of a stage would allow it. */

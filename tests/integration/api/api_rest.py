@@ -684,6 +684,12 @@ def check_verbs(t, a):
             if s != (202 if carried else 410 if campaign == "ARCHIVED" else 409) or (not carried and len(b["detail"]) < 20):
                 wrong.append((verb, campaign, stages[k], answer, s, b))
     t.ok(len(rows) == 99 and cells == 630 and not wrong, f"{cells} cells of the table of verbs: 202, or 409 or 410 with the reason", (len(rows), cells, wrong[:5]))
+    a.sql(f"UPDATE campaign SET wanted = 'cancel' WHERE id = {cid[2:]}; UPDATE campaign_run SET state = 'failed' WHERE campaign_id = {cid[2:]}; DELETE FROM archive; "
+          f"UPDATE stage_run SET state = 'failed' WHERE campaign_id = {cid[2:]}")
+    before = a.get(f"/v1/campaigns/{cid}")[1]["version"]
+    s, b, _ = a.post(f"/v1/campaigns/{cid}:retry", {"selector": {"stage": stage}})
+    now = a.get(f"/v1/campaigns/{cid}")[1]
+    t.ok(s == 202 and now["wanted"] == "run" and now["version"] == before + 1, "a retry takes a cancel back that came when the campaign had just failed", (s, b, now["wanted"]))
     a.sql(f"DELETE FROM archive; DELETE FROM operation WHERE kind = 'archive'; UPDATE campaign_run SET state = 'cancelled' WHERE campaign_id = {cid[2:]}")
 
 

@@ -94,7 +94,8 @@ static bool least_asked(struct pair *ret)
     for (int i = 0; i < row_count(r); i++) {
         struct campaign *c = campaign_find(row_i64(r, i, 0));
         size_t row = (size_t)campaign_state_parse(row_text(r, i, 3));
-        if (strcmp(row_text(r, i, 4), "cancel") == 0 && row != CAMPAIGN_CANCELLED) {
+        if (strcmp(row_text(r, i, 4), "cancel") == 0 &&
+            !campaign_state_terminal((enum campaign_state)row)) {
             row = CANCELLING;
         }
         size_t stage = (size_t)stage_state_parse(row_text(r, i, 2));

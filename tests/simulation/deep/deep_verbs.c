@@ -34,7 +34,7 @@ size_t verbs_row(const struct campaign *c, const struct apidb_wish *now)
     if (now->archived) {
         return CAMPAIGN_STATE_COUNT + 2;
     }
-    if (now->wanted == WANTED_CANCEL && now->state != CAMPAIGN_CANCELLED) {
+    if (now->wanted == WANTED_CANCEL && !campaign_state_terminal(now->state)) {
         return CAMPAIGN_STATE_COUNT;
     }
     bool gated = now->wanted == WANTED_RUN && apidb_campaign_gate(deep->api, c->id, &gate, &err) &&
@@ -104,7 +104,9 @@ static bool parts(struct campaign *c, enum verb verb, int64_t stage_id, char jso
     if (verb_refused(a)) {
         return err_set(err, ERR_CONFLICT, "%s", verb_refusal(a));
     }
-    bool ok = (verb == VERB_RETRY || verb == VERB_SKIP
+    bool late = now.wanted == WANTED_CANCEL && campaign_state_terminal(now.state);
+    bool ok = (!late || apidb_campaign_want(tx, c->id, WANTED_RUN, err)) &&
+              (verb == VERB_RETRY || verb == VERB_SKIP
                    ? apidb_retry_count(tx, &sel, &m, err)
                    : apidb_hold_count(tx, &sel, verb_parts_from(verb), &m, err)) &&
               apidb_operation_insert(tx, c->id, verb_name(verb), json, "{}", m.parts, "people", &id,
@@ -170,9 +172,6 @@ static bool archive(struct campaign *c, struct err *err)
         return true;
     }
     verbs_met(c, VERB_ARCHIVE, &now, 0);
-    if (ended) { /* as most that are cancelled were wanted to be */
-        now.wanted = WANTED_RUN;
-    }
     return verbs_allow(VERB_ARCHIVE, &now, err) && apidb_archive_hindrance(tx, c->id, &why, err) &&
            (why.n == 0 || err_set(err, ERR_CONFLICT, "%s", buf_cstr(&why))) &&
            apidb_archive_ask(tx, c->id, "people", "", &asked, &folder, err) &&

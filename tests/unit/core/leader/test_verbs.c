@@ -49,7 +49,7 @@ static enum verb_answer want_whole(enum verb v, enum campaign_state c, enum stag
 
 static enum verb_answer want(enum verb v, enum campaign_state c, enum wanted w, enum stage_state s)
 {
-    if (w == WANTED_CANCEL && c != CAMPAIGN_CANCELLED) {
+    if (w == WANTED_CANCEL && c != CAMPAIGN_CANCELLED && !is_ended(c)) {
         return v == VERB_CANCEL ? VERB_CARRIED_OUT : VERB_CANCELLING;
     }
     if (v == VERB_ARCHIVE) {
