@@ -38,13 +38,13 @@ static bool known(const struct leader_state *s, const struct bill_row *row)
     return false;
 }
 
-/* The first of its times after boot_us, which is before the last. */
+/* The first of its times after boot_us; the last once that has passed. */
 static int64_t next_us(const struct live_bill *b, int64_t boot_us)
 {
     size_t i = 0;
-    while (b->since_us + asked_after_s[i] * USEC_PER_SEC <= boot_us) {
+    while (i + 1 < ARRAY_LEN(asked_after_s) &&
+           b->since_us + asked_after_s[i] * USEC_PER_SEC <= boot_us) {
         i++;
-        ASSERT(i < ARRAY_LEN(asked_after_s));
     }
     return b->since_us + asked_after_s[i] * USEC_PER_SEC;
 }

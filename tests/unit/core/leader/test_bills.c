@@ -66,6 +66,22 @@ static size_t asked(struct leader_world *w, int64_t attempt_id, int64_t *ret, si
     return n;
 }
 
+/* The clock goes on between an answer and what is made of it: the last time is not skipped. */
+static void test_bills__the_last_time_may_pass_meanwhile(void **state UNUSED)
+{
+    struct leader_world w;
+    struct bill_correction c;
+    const struct job_description job = ended(0);
+    int64_t last_us = BOOT + 21600 * SEC, wake_us = INT64_MAX;
+    leader_world_init(&w);
+    struct live_bill *b = taken(&w, 1);
+    assert_int_equal(leader_plan_bill(b, &job, false, last_us - 1, &c), BILL_AWAITED);
+    leader_apply_bill(&w.s, job_of(1), BILL_AWAITED, &c, last_us);
+    assert_ptr_equal(leader_bill_next(&w.s, last_us, &wake_us), b);
+    assert_int_equal(leader_plan_bill(b, &job, false, last_us, &c), BILL_NEVER);
+    leader_world_done(&w);
+}
+
 static void test_bills__are_asked_for_seldomer_and_given_up(void **state)
 {
     (void)state;
@@ -388,6 +404,7 @@ static void test_bills__of_strays_count_in_the_sum_of_everything_alone(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bills__the_last_time_may_pass_meanwhile),
         cmocka_unit_test(test_bills__are_asked_for_seldomer_and_given_up),
         cmocka_unit_test(test_bills__what_a_describe_says),
         cmocka_unit_test(test_bills__phases_share_what_is_billed),
