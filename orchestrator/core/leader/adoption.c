@@ -1,5 +1,6 @@
 /* See adoption.h. */
 #include "adoption.h"
+#include "attempt.h"
 #include "attempt_answer.h"
 #include "common/cleanup.h"
 #include "common/json.h"
@@ -7,9 +8,8 @@
 #include "intents.h"
 #include <stdio.h>
 
-#define BACK_US       (15 * 60 * USEC_PER_SEC) /* before the newest intent: clocks differ */
-#define HASH_N        8
-#define ATTEMPT_N_MAX 32000
+#define BACK_US (15 * 60 * USEC_PER_SEC) /* before the newest intent: clocks differ */
+#define HASH_N  8
 
 usec_t adoption_since(usec_t newest_intent_us, usec_t void_intent_us)
 {

@@ -3,6 +3,11 @@
 #pragma once
 #include "leader_state.h"
 
+/* Attempts of a part have numbers up to MAX, void ones included. It is tried again by itself while
+ * they are below RETRIED: the rest are for retries of people. */
+#define ATTEMPT_N_MAX     32000
+#define ATTEMPT_N_RETRIED 31000
+
 /* A fresh intent of this epoch. Takes the strings of row. */
 struct live_attempt *leader_add_intended(struct leader_state *s, const struct attempt_row *row,
                                          struct live_campaign *lc);

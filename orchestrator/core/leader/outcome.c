@@ -1,5 +1,6 @@
 /* See outcome.h. */
 #include "outcome.h"
+#include "attempt.h"
 #include "budget_state.h"
 #include "core/failure/retry_policy.h"
 #include "core/money/cost.h"
@@ -112,8 +113,14 @@ static void retry_or_fail(struct leader_state *s, const struct live_attempt *a, 
     notes->spent_musd = (change != NULL ? change->spent_musd : 0) + p->account.spent_musd +
                         p->account.reserved_musd;
     notes->at_cap = d.retry && !cap_pays(s, a, &d.next, notes->spent_musd);
+    bool last = d.retry && a->row.n >= ATTEMPT_N_RETRIED;
+    if (last) {
+        (void)snprintf(p->reason, sizeof p->reason, "given up after %d attempts; the last: %.900s",
+                       a->row.n, a->reason);
+    }
     p->r.task_counts = d.counts;
-    p->r.task_to = d.retry && !notes->set_aside && !notes->at_cap ? TASK_WAITING : TASK_FAILED;
+    p->r.task_to =
+        d.retry && !notes->set_aside && !notes->at_cap && !last ? TASK_WAITING : TASK_FAILED;
     if (p->r.task_to == TASK_WAITING) {
         p->r.not_before_us = now_us + d.wait_us;
         p->change = change_of(a, &d, change, signature, notes->same);

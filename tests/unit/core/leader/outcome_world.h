@@ -1,5 +1,6 @@
 /* What tests of an attempt's end share: its record planned, and committed as the leader does. */
 #pragma once
+#include "core/leader/attempt.h"
 #include "core/leader/outcome.h"
 #include "core/leader/record_queue.h"
 #include "leader_world.h"

@@ -8,9 +8,8 @@
 #include "core/money/cost.h"
 #include "outcome_world.h"
 
-static void test_outcome__success_ends_the_task(void **state)
+static void test_outcome__success_ends_the_task(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     leader_world_init(&w);
     struct live_attempt *a = leader_world_attempt(&w, 1, 2);
@@ -40,9 +39,8 @@ static void test_outcome__success_ends_the_task(void **state)
     leader_world_done(&w); /* frees the manifest of what never committed */
 }
 
-static void test_outcome__a_retry_keeps_what_was_learned(void **state)
+static void test_outcome__a_retry_keeps_what_was_learned(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     struct outcome_notes n;
     leader_world_init(&w);
@@ -87,9 +85,8 @@ static void test_outcome__a_retry_keeps_what_was_learned(void **state)
 }
 
 /* Which task state, cause and count follow from each kind of end. */
-static void test_outcome__where_the_task_goes(void **state)
+static void test_outcome__where_the_task_goes(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *what;
         enum cause cause, stop_cause;
@@ -138,9 +135,8 @@ static void test_outcome__where_the_task_goes(void **state)
     }
 }
 
-static void test_outcome__the_spec_says_what_counts(void **state)
+static void test_outcome__the_spec_says_what_counts(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     leader_world_init(&w);
     w.spec.retry[CAUSE_USER_CODE] = (struct spec_retry){
@@ -159,9 +155,8 @@ static void test_outcome__the_spec_says_what_counts(void **state)
     leader_world_done(&w);
 }
 
-static void test_outcome__a_part_that_fails_alone_is_set_aside(void **state)
+static void test_outcome__a_part_that_fails_alone_is_set_aside(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     struct outcome_notes n;
     leader_world_init(&w);
@@ -191,9 +186,8 @@ static void test_outcome__a_part_that_fails_alone_is_set_aside(void **state)
 }
 
 /* An uncounted end between two counted ones of one kind does not make them fewer. */
-static void test_outcome__an_uncounted_end_keeps_the_last_signature(void **state)
+static void test_outcome__an_uncounted_end_keeps_the_last_signature(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     leader_world_init(&w);
     struct live_attempt *a = leader_world_attempt(&w, 1, 1);
@@ -211,9 +205,8 @@ static void test_outcome__an_uncounted_end_keeps_the_last_signature(void **state
 }
 
 /* A row may say a rung that the ladder does not have: the first one is meant. */
-static void test_outcome__a_rung_that_the_ladder_does_not_have(void **state)
+static void test_outcome__a_rung_that_the_ladder_does_not_have(void **state UNUSED)
 {
-    (void)state;
     static const int rungs[] = {INT32_MAX, INT32_MIN, 2};
     for (size_t i = 0; i < ARRAY_LEN(rungs); i++) {
         struct leader_world w;
@@ -232,9 +225,8 @@ static void test_outcome__a_rung_that_the_ladder_does_not_have(void **state)
     }
 }
 
-static void test_outcome__a_part_ends_at_its_own_cap(void **state)
+static void test_outcome__a_part_ends_at_its_own_cap(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     struct outcome_notes n;
     leader_world_init(&w);
@@ -267,10 +259,28 @@ static void test_outcome__a_part_ends_at_its_own_cap(void **state)
     leader_world_done(&w);
 }
 
-/* After a time-out the next attempt needs its longer time, not the stage's shortest. */
-static void test_outcome__a_longer_run_must_be_paid_in_full(void **state)
+/* Its jobs have no more names: it fails with the reason, before a name is refused. */
+static void test_outcome__a_part_is_not_tried_again_for_ever(void **state UNUSED)
 {
-    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct protocol_effect e = ended_as(CAUSE_CAPACITY);
+    leader_world_ran(a, ATTEMPT_VOID);
+    (void)snprintf(a->reason, sizeof a->reason, "no capacity");
+    a->row.n = ATTEMPT_N_RETRIED - 1;
+    assert_int_equal(plan(&w, a, &e, NULL).r.task_to, TASK_WAITING);
+    a->row.n++;
+    struct pending_record p = plan(&w, a, &e, NULL);
+    assert_int_equal(p.r.task_to, TASK_FAILED);
+    assert_int_equal(p.r.cause, CAUSE_CAPACITY);
+    assert_string_equal(p.reason, "given up after 31000 attempts; the last: no capacity");
+    leader_world_done(&w);
+}
+
+/* After a time-out the next attempt needs its longer time, not the stage's shortest. */
+static void test_outcome__a_longer_run_must_be_paid_in_full(void **state UNUSED)
+{
     struct leader_world w;
     struct outcome_notes n;
     leader_world_init(&w);
@@ -290,9 +300,8 @@ static void test_outcome__a_longer_run_must_be_paid_in_full(void **state)
     leader_world_done(&w);
 }
 
-static void test_outcome__a_void_gives_everything_back(void **state)
+static void test_outcome__a_void_gives_everything_back(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     leader_world_init(&w);
     budget_state_move(&w.s, w.lc, w.ls, 2 * USD, 0, 0);
@@ -323,9 +332,8 @@ static void test_outcome__a_void_gives_everything_back(void **state)
 }
 
 /* A release may come before the end of the task: slots and money once, the attempt stays. */
-static void test_outcome__release_without_the_end(void **state)
+static void test_outcome__release_without_the_end(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     leader_world_init(&w);
     budget_state_move(&w.s, w.lc, w.ls, 2 * USD, 0, 0);
@@ -360,9 +368,8 @@ static void test_outcome__release_without_the_end(void **state)
     leader_world_done(&w);
 }
 
-static void test_outcome__what_becomes_of_the_pool(void **state)
+static void test_outcome__what_becomes_of_the_pool(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *what;
         bool started, settle;
@@ -428,9 +435,8 @@ static void test_outcome__what_becomes_of_the_pool(void **state)
 }
 
 /* A pool that is given to a job intended on another one sets that other one free. */
-static void test_outcome__a_pool_given_to_another_frees_the_one_meant(void **state)
+static void test_outcome__a_pool_given_to_another_frees_the_one_meant(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     leader_world_init(&w);
     struct live_attempt *a = leader_world_attempt(&w, 1, 2);
@@ -451,9 +457,8 @@ static void test_outcome__a_pool_given_to_another_frees_the_one_meant(void **sta
 }
 
 /* A pool that an attempt was intended on and did not take is idle again. */
-static void test_outcome__a_pool_not_taken_stands_alone_again(void **state)
+static void test_outcome__a_pool_not_taken_stands_alone_again(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     leader_world_init(&w);
     struct live_attempt *a = leader_world_attempt(&w, 1, 1);
@@ -475,9 +480,8 @@ static void test_outcome__a_pool_not_taken_stands_alone_again(void **state)
     leader_world_done(&w);
 }
 
-static void test_outcome__cost_that_nobody_reported_is_estimated(void **state)
+static void test_outcome__cost_that_nobody_reported_is_estimated(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     struct outcome_notes n;
     leader_world_init(&w);
@@ -500,9 +504,8 @@ static void test_outcome__cost_that_nobody_reported_is_estimated(void **state)
     leader_world_done(&w);
 }
 
-static void test_outcome__an_alert_names_the_job(void **state)
+static void test_outcome__an_alert_names_the_job(void **state UNUSED)
 {
-    (void)state;
     struct leader_world w;
     char text[1400];
     leader_world_init(&w);
@@ -526,9 +529,8 @@ static void test_outcome__an_alert_names_the_job(void **state)
 
 /* What a job that ran says of itself ("ThrottlingException", a hub's 429) chooses the wait, never
  * whether it counts: free is only what never started. */
-static void test_outcome__a_jobs_own_words_never_make_it_free(void **state)
+static void test_outcome__a_jobs_own_words_never_make_it_free(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *what;
         enum attempt_state to;
@@ -579,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_outcome__an_uncounted_end_keeps_the_last_signature),
         cmocka_unit_test(test_outcome__a_rung_that_the_ladder_does_not_have),
         cmocka_unit_test(test_outcome__a_part_ends_at_its_own_cap),
+        cmocka_unit_test(test_outcome__a_part_is_not_tried_again_for_ever),
         cmocka_unit_test(test_outcome__a_longer_run_must_be_paid_in_full),
         cmocka_unit_test(test_outcome__a_void_gives_everything_back),
         cmocka_unit_test(test_outcome__release_without_the_end),
