@@ -10,7 +10,7 @@ SELECT coalesce(json_agg(json_build_object('job_name', x.name, 'kind', x.kind, '
         ELSE 'hosting' END, 'instances', x.n,
     'reserved_micro_usd', CASE WHEN x.holds THEN x.reserved_musd ELSE 0 END,
     'seconds', CASE WHEN x.lives THEN x.ran * x.n ELSE x.billable_s END,
-    'cost_micro_usd', CASE WHEN NOT x.lives THEN x.cost_musd WHEN x.kind <> 'job' AND x.started_at IS NOT NULL AND x.price_musd_per_hour = 0 THEN NULL
+    'cost_micro_usd', CASE WHEN NOT x.lives THEN x.cost_musd WHEN x.started_at IS NOT NULL AND x.price_musd_per_hour = 0 THEN NULL
         WHEN x.kind = 'file_system' THEN div(2 * x.price_musd_per_hour::numeric * x.size_gib * ((x.ran + 3599) / 3600) + 730, 1460)::bigint
         ELSE (x.ran * x.n * x.price_musd_per_hour + 1800) / 3600 END,
     'estimated', x.lives OR x.estimated, 'stop_asked', x.stop_asked OR x.why = 'void',

@@ -1,14 +1,17 @@
 -- Bills of ended jobs that were settled by an estimate. See orchestrator/core/leader/bills.h.
 
 -- name: view_bills
--- Those that are still asked for: attempts, by id, and strays (0), by name. Indexes attempt_bill, stray_bill.
+-- Those that are still asked for: attempts, by id, and strays (0), by name. One that was found before the price of its
+-- type was known has the one that is known now, or 0. Indexes attempt_bill, stray_bill.
 -- $1 how many of each bigint
-(SELECT a.id, a.campaign_id, c.project_id, a.stage_id, a.task_id, a.name, a.instances, a.price_musd_per_hour,
+(SELECT a.id, a.campaign_id, c.project_id, a.stage_id, a.task_id, a.name, a.instances,
+    coalesce(nullif(a.price_musd_per_hour, 0), (SELECT musd_per_hour FROM price p WHERE p.instance_type = a.instance_type), 0),
     a.billable_s, a.cost_musd, CASE WHEN array_ndims(a.phases) = 1 AND array_position(a.phases, NULL) IS NULL THEN a.phases END
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
 WHERE a.estimated AND NOT a.bill_given_up AND a.settled ORDER BY a.id LIMIT $1::bigint)
 UNION ALL
-(SELECT 0, 0, 0, 0, 0, x.name, x.instances, x.price_musd_per_hour, x.billable_s, x.cost_musd, '{}'::bigint[]
+(SELECT 0, 0, 0, 0, 0, x.name, x.instances,
+    coalesce(nullif(x.price_musd_per_hour, 0), (SELECT musd_per_hour FROM price p WHERE p.instance_type = x.instance_type), 0), x.billable_s, x.cost_musd, '{}'::bigint[]
 FROM stray x
 WHERE x.estimated AND NOT x.bill_given_up AND x.kind = 'job' AND NOT x.holds ORDER BY x.name LIMIT $1::bigint)
 

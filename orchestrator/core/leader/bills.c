@@ -148,7 +148,8 @@ enum bill_fate leader_plan_bill(const struct live_bill *b, const struct job_desc
     if (job == NULL && !not_found) {
         return BILL_UNANSWERED;
     }
-    if (job != NULL && job->billable_s > 0 && idle_told(&b->row, job)) {
+    bool priced = b->row.price_musd_per_hour > 0;
+    if (job != NULL && job->billable_s > 0 && idle_told(&b->row, job) && priced) {
         return correct(&b->row, job, ret) ? BILL_CAME : BILL_NEVER;
     }
     if (job != NULL && !leader_job_over(job)) {
@@ -191,6 +192,16 @@ static void forget(struct leader_state *s, struct live_bill *b)
 {
     *b = s->bills[--s->bills_n];
     s->bills_unread |= s->bills_more;
+}
+
+void leader_forget_unpriced_bills(struct leader_state *s)
+{
+    for (size_t i = s->bills_n; i-- > 0;) {
+        if (s->bills[i].row.price_musd_per_hour == 0) {
+            s->bills[i] = s->bills[--s->bills_n];
+            s->bills_unread = true;
+        }
+    }
 }
 
 void leader_apply_bill(struct leader_state *s, const char *job, enum bill_fate fate,

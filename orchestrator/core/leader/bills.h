@@ -4,6 +4,8 @@
  * again until its bill is there: then the difference is booked, whether its campaign goes on, has
  * ended or has left memory. After the last time it stays an estimate. A stray (strays.h) is booked
  * by an estimate, with its idle pool, when its bill has not come for minutes; it is corrected, too.
+ * So is a job that was found at AWS before the price of its type was known: it is booked as 0,
+ * which is an estimate, and corrected once there is one.
  *
  * The times count from when this leader has read the row: another leader begins anew, so a bill is
  * given up only by one that has asked in vain for hours. Pure; boot_us is CLOCK_BOOTTIME. */
@@ -14,6 +16,8 @@
 /* Rows that are still asked for; those that are known stay as they are. */
 void leader_take_bills(struct leader_state *s, const struct bill_row *rows, size_t n,
                        int64_t boot_us);
+/* Prices were read: rows without one are read again, with what is known by now. */
+void leader_forget_unpriced_bills(struct leader_state *s);
 /* Whose job is described next; NULL: none yet, and *wake_us is lowered to when to ask again. */
 struct live_bill *leader_bill_next(struct leader_state *s, int64_t boot_us, int64_t *wake_us);
 struct live_bill *leader_bill_of(struct leader_state *s, const char *job);

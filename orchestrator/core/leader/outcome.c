@@ -166,12 +166,20 @@ static void decide_task(struct leader_state *s, const struct live_attempt *a,
     retry_or_fail(s, a, now_us, p, notes);
 }
 
-static void cost_of_job(const struct live_attempt *a, struct attempt_record *r,
-                        struct outcome_notes *notes)
+/* It was adopted before the price of its type was known: its cost is none. */
+static bool unpriced(struct leader_state *s, const struct live_attempt *a)
+{
+    return a->row.price_musd_per_hour == 0 &&
+           leader_state_slots(s, a->row.instance_type, a->row.market)->s.price_musd_per_hour != 0;
+}
+
+static void cost_of_job(struct leader_state *s, const struct live_attempt *a,
+                        struct attempt_record *r, struct outcome_notes *notes)
 {
     r->settle = true;
     r->billable_s = cost_billable_s(a->billable_s, a->row.started_us, a->row.ended_us,
                                     a->row.instances, &r->estimated);
+    r->estimated |= unpriced(s, a);
     if (!cost_of_seconds(a->row.price_musd_per_hour, r->billable_s, &r->cost_musd,
                          &notes->cost_error)) {
         r->cost_musd = 0;
@@ -290,7 +298,7 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
     (void)snprintf(ret->reason, sizeof ret->reason, "%s", a->reason);
     if (e->release_slot) {
         if (e->settle) {
-            cost_of_job(a, &ret->r, ret_notes);
+            cost_of_job(s, a, &ret->r, ret_notes);
             leader_bill_phases(a, &ret->r);
         }
         if (a->pool != NULL) {

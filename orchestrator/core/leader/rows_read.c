@@ -1,6 +1,7 @@
 /* See rows_read.h. */
 #include "rows_read.h"
 #include "awake.h"
+#include "bills.h"
 #include "budget_state.h"
 #include "intents.h"
 #include "parking.h"
@@ -341,6 +342,7 @@ void rows_prices(struct leader_state *s, const struct slots_row *rows, size_t n)
         leader_state_slots(s, rows[i].instance_type, rows[i].market)->s.price_musd_per_hour =
             price <= PRICE_MOST ? price : -1;
     }
+    leader_forget_unpriced_bills(s);
 }
 
 #define DAY_US      (24 * 3600 * USEC_PER_SEC) /* clocks differ by less */

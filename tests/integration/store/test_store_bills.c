@@ -163,6 +163,24 @@ static void test_bills__what_failures_cost_follows(void **state)
     assert_int_equal(pg_i64(w->db, "SELECT lost_musd FROM task_failure WHERE seq = 4"), 700);
 }
 
+static void test_bills__have_the_price_that_came_later(void **state)
+{
+    struct world *w = *state;
+    size_t n = 0;
+    (void)fails(w, 0, 1, 0, true, false);
+    pg_sql(w->db, "UPDATE attempt SET price_musd_per_hour = 0; DELETE FROM price");
+    AUTO_FREE struct bill_row *none = bills(w, &n);
+    assert_int_equal(none[0].price_musd_per_hour, 0);
+    pg_sql(w->db, "INSERT INTO price (instance_type, musd_per_hour, source) "
+                  "SELECT instance_type, 4711, 'a test' FROM attempt");
+    AUTO_FREE struct bill_row *rows = bills(w, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0].price_musd_per_hour, 4711);
+    pg_sql(w->db, "UPDATE attempt SET price_musd_per_hour = 5");
+    AUTO_FREE struct bill_row *own = bills(w, &n);
+    assert_int_equal(own[0].price_musd_per_hour, 5);
+}
+
 static void test_bills__given_up_it_stays_an_estimate(void **state)
 {
     struct world *w = *state;
@@ -290,6 +308,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bills__one_above_its_estimate_and_one_equal_to_it,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bills__what_failures_cost_follows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bills__have_the_price_that_came_later, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_bills__given_up_it_stays_an_estimate, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_bills__of_an_archived_attempt_nothing_is_written,

@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "core/leader/bills.h"
 #include "core/leader/budget_state.h"
+#include "core/leader/rows_read.h"
 #include "leader_world.h"
 
 static const char *job_of(int64_t attempt_id)
@@ -64,6 +65,32 @@ static size_t asked(struct leader_world *w, int64_t attempt_id, int64_t *ret, si
         at_us += SEC / 10; /* an answer takes its time */
     }
     return n;
+}
+
+/* A job that was found before the price of its type was known: 0 is no price. */
+static void test_bills__without_a_price_correct_nothing(void **state UNUSED)
+{
+    struct leader_world w;
+    struct bill_correction c;
+    const struct job_description job = ended(3600);
+    const struct slots_row price = {.instance_type = "ml.a.large", .price_musd_per_hour = 3600000};
+    leader_world_init(&w);
+    struct bill_row row = row_of(&w, 1);
+    row.price_musd_per_hour = row.cost_musd = 0;
+    leader_take_bills(&w.s, &row, 1, BOOT);
+    const struct live_bill *b = leader_bill_of(&w.s, job_of(1));
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_AWAITED);
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT + 21600 * SEC, &c), BILL_NEVER);
+    assert_non_null(taken(&w, 2));
+    w.s.bills_unread = false;
+    rows_prices(&w.s, &price, 1); /* its row is read again with what is known by now */
+    assert_true(w.s.bills_unread);
+    assert_null(leader_bill_of(&w.s, job_of(1)));
+    assert_non_null(leader_bill_of(&w.s, job_of(2)));
+    w.s.bills_unread = false;
+    rows_prices(&w.s, &price, 1);
+    assert_false(w.s.bills_unread);
+    leader_world_done(&w);
 }
 
 /* The clock goes on between an answer and what is made of it: the last time is not skipped. */
@@ -404,6 +431,7 @@ static void test_bills__of_strays_count_in_the_sum_of_everything_alone(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bills__without_a_price_correct_nothing),
         cmocka_unit_test(test_bills__the_last_time_may_pass_meanwhile),
         cmocka_unit_test(test_bills__are_asked_for_seldomer_and_given_up),
         cmocka_unit_test(test_bills__what_a_describe_says),

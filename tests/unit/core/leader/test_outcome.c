@@ -493,6 +493,9 @@ static void test_outcome__cost_that_nobody_reported_is_estimated(void **state UN
     assert_true(p.r.estimated);
     assert_int_equal(p.r.billable_s, 3600);
     assert_false(w.s.bills_unread); /* nothing is written yet */
+    a->billable_s = 7000;
+    a->row.price_musd_per_hour = 0; /* adopted before it was known */
+    assert_true(plan(&w, a, &e, &n).r.estimated);
     a->row.instances = 3;
     a->row.price_musd_per_hour = INT64_MAX / 2; /* absurd: booked as nothing, and said */
     p = plan(&w, a, &e, &n);

@@ -166,6 +166,12 @@ static void test_strays__a_bill_is_waited_for_ten_minutes(void **state)
     assert_true(!e.estimated && e.billable_s == 0 && e.cost_musd == 0);
     leader_apply_stray_end(&w.s, &e);
     assert_false(w.s.bills_unread);
+    st = found(&w, &job, "lost");
+    *st = before;
+    st->row.price_musd_per_hour = 0; /* not known: what is booked is no cost */
+    job.billable_s = 20;
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + SEC, &e), STRAY_OVER);
+    assert_true(e.estimated && e.billable_s == 2 * 20 && e.cost_musd == 0);
     leader_world_done(&w);
 }
 
