@@ -40,6 +40,17 @@ void sink_listing_done(struct sink_listing *l);
 const struct sink_object *sink_listing_find(const struct sink_listing *l, const char *name);
 /* ERR_NOT_FOUND when absent; appends to ret. */
 bool sink_get(struct sink *s, const char *name, struct buf *ret, struct err *err) MUST_CHECK;
+/* Read many objects, SINK_GETS_N at once. All functions are called by any of so many threads; the
+ * first failure ends it. */
+#define SINK_GETS_N 32
+struct sink_gets { /* value; all borrowed */
+    size_t n;
+    size_t bytes_max; /* of one */
+    void (*name)(void *ctx, size_t i, char out[static SINK_NAME_BYTES_MAX + 1]);
+    bool (*take)(void *ctx, size_t i, struct str text, struct err *err);
+    void *ctx;
+};
+bool sink_get_many(struct sink *s, const struct sink_gets *of, struct err *err) MUST_CHECK;
 bool sink_put(struct sink *s, const char *name, struct str body, const char *content_type,
               bool create_only, struct err *err) MUST_CHECK;
 /* An absent object is a success. */

@@ -1,4 +1,4 @@
-/* Shared by sink.c, sink_sweep.c, sink_tree.c and sink_uploads.c. */
+/* Shared by sink.c, sink_gets.c, sink_sweep.c, sink_tree.c and sink_uploads.c. */
 #pragma once
 #include "common/s3.h"
 #include "sink.h"

@@ -56,6 +56,18 @@ double progress_report_rate(const struct progress_report_speed *s, int64_t now_u
     return span_us > 0 && more > 0 ? (double)more * 1e6 / (double)span_us : 0;
 }
 
+/* Shards finished by an earlier run do not count for our speed. */
+static int64_t rows_of_this_run(const struct progress *p)
+{
+    return progress_rows(p) - p->rows_kept;
+}
+
+static int64_t done_by_this_run(const struct progress_report *h)
+{
+    const struct progress *p = h->c.progress;
+    return h->c.of == PROGRESS_REPORT_OF_ROWS ? rows_of_this_run(p) : p->shards_done;
+}
+
 static struct progress_report_view view_of(const struct progress_report *h, int64_t now_us)
 {
     const struct progress *p = h->c.progress;
@@ -63,8 +75,8 @@ static struct progress_report_view view_of(const struct progress_report *h, int6
     struct progress_report_view v = {.done = rows ? progress_rows(p) : p->shards_done,
                                      .total = rows ? p->rows_in : p->shards_in,
                                      .eta_s = -1};
-    v.rate = progress_report_rate(&h->speed, now_us, v.done);
-    v.rows_rate = progress_report_rate(&h->rows_speed, now_us, progress_rows(p));
+    v.rate = progress_report_rate(&h->speed, now_us, done_by_this_run(h));
+    v.rows_rate = progress_report_rate(&h->rows_speed, now_us, rows_of_this_run(p));
     if (v.total >= 0 && v.done >= v.total) {
         v.eta_s = 0;
     } else if (v.total >= 0 && v.rate > 0) {
@@ -139,11 +151,9 @@ static void write_file(struct progress_report *h, struct progress_report_view v)
     log_event(LOG_WARN, "progress_not_written", LF_I("in_a_row", h->failed_n), LF_ERR(&err));
 }
 
-/* Shards finished by an earlier run do not count for our speed. */
 static double mean_rate(const struct progress_report *h, double seconds)
 {
-    const struct progress *p = h->c.progress;
-    int64_t done = progress_rows(p) - p->rows_kept;
+    int64_t done = rows_of_this_run(h->c.progress);
     return seconds > 0 ? (double)done / seconds : 0;
 }
 
@@ -206,8 +216,8 @@ static void beat(struct progress_report *h, bool all)
     int64_t now = clock_mono_us();
     struct progress_report_view v = view_of(h, now);
     if (now >= h->next_mark_us) {
-        progress_report_mark(&h->speed, now, v.done);
-        progress_report_mark(&h->rows_speed, now, progress_rows(h->c.progress));
+        progress_report_mark(&h->speed, now, done_by_this_run(h));
+        progress_report_mark(&h->rows_speed, now, rows_of_this_run(h->c.progress));
         h->next_mark_us = now + LINE_INTERVAL_US;
     }
     if (h->screen.on) {

@@ -8,6 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit.proxy import Proxy
 from kit.worker import *
 from kit.worker.s3 import Local
 
@@ -89,6 +90,43 @@ def test_resume(d, local, server):
     tap.eq(sorted(keys), ["%07d" % (100 * s + r) for s in range(3) for r in range(20)], "the same set of keys")
 
 
+def test_resume_of_many(d, local, server):
+    """Answers about finished shards are held back: many are asked for at once, and progress is reported meanwhile."""
+    n = 40
+    part = os.path.join(d, "many.parquet")
+    make_parquet(part, [{"url": server.serve("/m", encode(photo(60, 50, 1), "JPEG"))}] * n, {"url": "VARCHAR"})
+    args = ["--parquet", part, "--output", "s3://data/many", "--number_sample_per_shard", 1, "--allow-net", server.net,
+            "--progress_interval", 1]
+    out = local.folder("data", "many")
+    rc, so, se = run(args, env=local.env())
+    os.unlink(os.path.join(out, "_manifest.json"))
+    for name in ("00007.tar", "00008_stats.json"):  # two are not finished
+        os.unlink(os.path.join(out, name))
+    proxy, lock, held, free = Proxy(int(local.url.rsplit(":", 1)[1])), threading.Lock(), set(), threading.Semaphore(0)
+
+    def hold(data):
+        if data.startswith(b"GET ") and b"_stats.json" in data.split(b" ", 2)[1]:
+            with lock:
+                held.add(data.split(b" ", 2)[1])
+            free.acquire()
+    proxy.on_up = hold
+
+    def rows():
+        p = load(out, "_progress.json")
+        return p["rows_done"] if p["attempt"] == "7" else -1
+    p = start(args, env=local.env(AWS_ENDPOINT_URL="http://127.0.0.1:%d" % proxy.port, DROVER_ATTEMPT="7"))
+    tap.ok(wait_for(lambda: len(held) == 32), "32 finished shards are asked for at once", len(held))
+    tap.ok(wait_for(lambda: rows() == 0), "the new attempt reports its progress before it knows one of them")
+    free.release(5)
+    tap.ok(wait_for(lambda: rows() == 5), "and then what it knows", rows())
+    free.release(n)
+    rc, so, se = finish(p)
+    tap.ok(rc == 0, "the run ends well", se)
+    tap.eq((server.hits["/m"], len(held), load(out, "_manifest.json")["successes"]), (n + 2, n - 2, n),
+           "two shards are made again, the others are counted")
+    proxy.close()
+
+
 def test_refusals(d, local, server):
     part = os.path.join(d, "p.parquet")
     out = ["--output", "s3://data/x"]
@@ -126,9 +164,9 @@ with Folder() as d:
     server = Server()
     local = Local(d)
     try:
-        test_output(d, local, server)
-        test_resume(d, local, server)
-        test_refusals(d, local, server)
+        for f in (test_output, test_resume, test_resume_of_many, test_refusals):
+            if os.environ.get("ONLY", "") in f.__name__:
+                f(d, local, server)
     finally:
         local.stop()
 sys.exit(tap.done())

@@ -1,8 +1,9 @@
 /* Connects the stages, resumes, drains on SIGTERM and writes the manifest last.
  *
- * Threads: main (signals), the working thread (begins and ends the run), and while the stages run:
- * progress reporter, reader, fetch threads, one decode thread per decoding process, writer. The
- * fork server of the decoding processes is started before the first of them. */
+ * Threads: main (signals), the working thread (begins and ends the run), the progress reporter from
+ * the first look at earlier shards, and while the stages run: reader, fetch threads, one decode
+ * thread per decoding process, writer. The fork server of the decoding processes is started before
+ * the first of them. */
 #include "download.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -49,8 +50,9 @@ struct download {
     struct part_record *record;
     struct sagemaker_container_hosts hosts;
     struct part_hosts *part_hosts; /* NULL: this host has the whole part */
-    /* of the working thread; lent to the progress reporter while the stages run */
-    struct sink *sink;
+    struct sink *sink;             /* of the working thread */
+    struct sink *sink_report;
+    struct progress_report *report;
     struct resume resume;
     struct manifest_extend extend;
     struct fetch_threads *fetch_threads;
@@ -300,11 +302,18 @@ static void foreign_text(const struct download *d, char out[static FOREIGN_BYTES
     }
 }
 
-/* Run the stages and report progress meanwhile. */
-static void run_alive(struct download *d)
+static bool open_output(const struct download *d, struct sink **ret, struct err *err)
 {
-    const struct progress *p = &d->run.progress;
-    const struct progress_report_config config = {.progress = p,
+    if (!sink_open(d->o.output_folder, ret, err)) {
+        return false;
+    }
+    sink_be_patient(*ret, d->o.s3_patience_s * USEC_PER_SEC);
+    return true;
+}
+
+static bool start_report(struct download *d, struct err *err)
+{
+    const struct progress_report_config config = {.progress = &d->run.progress,
                                                   .of = PROGRESS_REPORT_OF_ROWS,
                                                   .as = d->o.report,
                                                   .task = d->task,
@@ -316,14 +325,22 @@ static void run_alive(struct download *d)
                                                   .interval_us =
                                                       d->o.progress_interval_s * USEC_PER_SEC,
                                                   .line = summary_line};
-    struct progress_report *heart;
-    progress_report_start(&config, d->sink, &heart);
+    if (!open_output(d, &d->sink_report, err)) {
+        return false;
+    }
+    progress_report_start(&config, d->sink_report, &d->report);
+    return true;
+}
+
+static void run_alive(struct download *d)
+{
+    const struct progress *p = &d->run.progress;
     job_main_drains(&d->life);
     run_stages(d);
     if (d->part_hosts != NULL && d->run.host == 0) {
         wait_for_hosts(d);
     }
-    progress_report_stop(heart);
+    progress_report_stop(d->report);
     char foreign[FOREIGN_BYTES];
     foreign_text(d, foreign);
     log_event(LOG_INFO, "stages_ended", LF_I("rows", progress_rows(p)),
@@ -391,18 +408,13 @@ static bool prepare(struct download *d, struct err *err)
     }
     if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err) ||
         !can_be_checked(d, d->run.format.first_shard, err) ||
-        !part_record_write(d->record, d->sink, d->run.format.first_shard, err)) {
+        !part_record_write(d->record, d->sink, d->run.format.first_shard, err) ||
+        !start_report(d, err)) {
         return false;
     }
     if (!resume_load(d->sink, &d->run, &d->resume, err)) {
         return err_wrap(err, "cannot resume in '%s'", d->o.output_folder);
     }
-    struct progress *p = &d->run.progress;
-    p->rows_kept = d->resume.total.count;
-    p->successes = d->resume.total.successes;
-    p->failed_to_download = d->resume.total.failed_to_download;
-    p->failed_to_resize = d->resume.total.failed_to_resize;
-    p->shards_done = d->resume.done_n;
     return fetch_threads_new(&d->run, &d->fetch_threads, err) && duck_open(&d->duck_out, err) &&
            writer_new(&d->run, &d->duck_out, &d->writer, err);
 }
@@ -423,15 +435,6 @@ static bool find_hosts(struct download *d, struct err *err)
                     d->hosts.n, d->o.incremental_mode));
 }
 
-static bool open_output(struct download *d, struct err *err)
-{
-    if (!sink_open(d->o.output_folder, &d->sink, err)) {
-        return false;
-    }
-    sink_be_patient(d->sink, d->o.s3_patience_s * USEC_PER_SEC);
-    return true;
-}
-
 static void tell_already_finished(const struct download_options *o)
 {
     AUTO_BUF struct buf b = BUF_INIT(SUMMARY_BYTES_MAX);
@@ -447,7 +450,7 @@ static enum job_main_end download(void *ctx, struct err *err)
 {
     struct download *d = ctx;
     bool done = false;
-    if (!find_hosts(d, err) || !open_output(d, err) ||
+    if (!find_hosts(d, err) || !open_output(d, &d->sink, err) ||
         !incremental_mode_is_done(d->sink, &d->o, d->task, &done, err) || !compare(d, done, err)) {
         return JOB_MAIN_FAILED;
     }
@@ -461,6 +464,7 @@ static enum job_main_end download(void *ctx, struct err *err)
         return ok ? JOB_MAIN_DONE : JOB_MAIN_FAILED; /* killed right after */
     }
     if (!prepare(d, err)) {
+        progress_report_stop(d->report);
         return JOB_MAIN_FAILED;
     }
     run_alive(d);
@@ -523,6 +527,7 @@ static void download_done(struct download *d)
     stats_done(&d->total);
     free(d->command);
     free(d->command_1);
+    sink_free(d->sink_report);
     sink_free(d->sink);
     decode_pool_free(d->pool);
     options_done(&d->o);

@@ -31,6 +31,11 @@ static unsigned folder_bit(const struct pipeline *run)
     return is_folder(pieces_of(run)->suffix[0]) ? 1u : 0u;
 }
 
+static bool is_complete(const struct pipeline *run, unsigned pieces)
+{
+    return (pieces | folder_bit(run)) == whole(run);
+}
+
 /* Which pieces of which shards exist; pieces[shards]. */
 static uint8_t *survey(const struct pipeline *run, const struct sink_listing *l)
 {
@@ -48,32 +53,26 @@ static uint8_t *survey(const struct pipeline *run, const struct sink_listing *l)
     return pieces;
 }
 
-/* needs_no_success: only when it counts none; *ret_taken is then false. */
-static bool read_stats(struct sink *sink, const struct pipeline *run, int64_t shard,
-                       bool needs_no_success, struct stats *total, bool *ret_taken, struct err *err)
+/* The stats of a finished shard, the caller's. */
+static bool parse_stats(const struct pipeline *run, int64_t shard, struct str text,
+                        struct stats *ret, struct err *err)
 {
     char name[SHARD_KEY_BYTES];
-    AUTO_BUF struct buf b = BUF_INIT(STATS_FILE_BYTES_MAX);
     struct stats s;
     shard_name(&run->format, shard, "_stats.json", name);
-    if (!sink_get(sink, name, &b, err)) {
-        return false;
-    }
-    if (!stats_parse(buf_str(&b), &s, err)) {
+    if (!stats_parse(text, &s, err)) {
         return err_wrap(err, "'%s'", name);
     }
-    bool ok = s.count == pipeline_shard_rows(run, shard);
-    *ret_taken = ok && !(needs_no_success && s.successes > 0);
-    if (*ret_taken) {
-        stats_merge(total, &s);
-    } else if (!ok) {
+    if (s.count != pipeline_shard_rows(run, shard)) {
         (void)err_set(err, ERR_INVALID,
                       "'%s' counts %lld rows, expected %lld: made of another part or with another "
                       "number_sample_per_shard",
                       name, (long long)s.count, (long long)pipeline_shard_rows(run, shard));
+        stats_done(&s);
+        return false;
     }
-    stats_done(&s);
-    return ok;
+    *ret = s;
+    return true;
 }
 
 static bool remove_pieces(struct sink *sink, const struct pipeline *run, int64_t shard,
@@ -98,44 +97,99 @@ void resume_remove_shard(struct sink *sink, const struct pipeline *run, int64_t 
     }
 }
 
-/* Count a finished shard, remove what there is of another. */
-static bool load_shard(struct sink *sink, const struct pipeline *run, int64_t shard,
-                       struct resume *r, int64_t *removed, struct err *err)
+struct load { /* of the stats of all shards that look finished */
+    struct pipeline *run;
+    const uint8_t *pieces;
+    int64_t *shards; /* shards[n] */
+    size_t n;
+    pthread_mutex_t lock; /* guards the resume */
+    struct resume *r;
+};
+
+static void stats_name(void *ctx, size_t i, char out[static SINK_NAME_BYTES_MAX + 1])
 {
-    unsigned pieces = r->done[shard];
-    unsigned folder = folder_bit(run);
-    bool taken = false;
-    if ((pieces | folder) == whole(run) &&
-        !read_stats(sink, run, shard, pieces != whole(run), &r->total, &taken, err)) {
-        return false;
-    }
-    r->done[shard] = taken;
-    r->done_n += taken ? 1 : 0;
-    if (taken || pieces == 0) {
-        return true;
-    }
-    ++*removed;
-    unsigned stay = sink_is_s3(run->o->output_folder) ? folder : 0;
-    return remove_pieces(sink, run, shard, pieces & ~stay, err);
+    const struct load *l = ctx;
+    shard_name(&l->run->format, l->shards[i], "_stats.json", out);
 }
 
-bool resume_load(struct sink *sink, const struct pipeline *run, struct resume *ret, struct err *err)
+/* Count a finished shard. Without its folder of samples it is finished when it has none. */
+static bool take_stats(void *ctx, size_t i, struct str text, struct err *err)
+{
+    struct load *l = ctx;
+    struct progress *p = &l->run->progress;
+    int64_t shard = l->shards[i];
+    struct stats s;
+    if (!parse_stats(l->run, shard, text, &s, err)) {
+        return false;
+    }
+    if (l->pieces[shard] == whole(l->run) || s.successes == 0) {
+        (void)pthread_mutex_lock(&l->lock);
+        stats_merge(&l->r->total, &s);
+        l->r->done[shard] = 1;
+        l->r->done_n++;
+        (void)pthread_mutex_unlock(&l->lock);
+        p->rows_kept += s.count;
+        p->successes += s.successes;
+        p->failed_to_download += s.failed_to_download;
+        p->failed_to_resize += s.failed_to_resize;
+        p->shards_done++;
+    }
+    stats_done(&s);
+    return true;
+}
+
+static bool load_finished(struct sink *sink, struct pipeline *run, const uint8_t *pieces,
+                          struct resume *r, struct err *err)
+{
+    struct load l = {.run = run, .pieces = pieces, .r = r};
+    l.shards = xcalloc((size_t)r->shards + 1, sizeof *l.shards);
+    for (int64_t i = 0; i < r->shards; i++) {
+        if (pipeline_is_ours(run, i) && is_complete(run, pieces[i])) {
+            l.shards[l.n++] = i;
+        }
+    }
+    const struct sink_gets of = {.n = l.n,
+                                 .bytes_max = STATS_FILE_BYTES_MAX,
+                                 .name = stats_name,
+                                 .take = take_stats,
+                                 .ctx = &l};
+    (void)pthread_mutex_init(&l.lock, NULL);
+    bool ok = sink_get_many(sink, &of, err);
+    (void)pthread_mutex_destroy(&l.lock);
+    free(l.shards);
+    return ok;
+}
+
+/* Remove what there is of shards that are not finished. */
+static bool remove_unfinished(struct sink *sink, const struct pipeline *run, const uint8_t *pieces,
+                              const struct resume *r, int64_t *ret_removed, struct err *err)
+{
+    unsigned stay = sink_is_s3(run->o->output_folder) ? folder_bit(run) : 0;
+    bool ok = true;
+    *ret_removed = 0;
+    for (int64_t i = 0; ok && i < r->shards; i++) {
+        if (pipeline_is_ours(run, i) && r->done[i] == 0 && pieces[i] != 0) {
+            ok = remove_pieces(sink, run, i, pieces[i] & ~stay, err);
+            ++*ret_removed;
+        }
+    }
+    return ok;
+}
+
+bool resume_load(struct sink *sink, struct pipeline *run, struct resume *ret, struct err *err)
 {
     struct sink_listing l = {0};
     /* Not every shared file system knows the locks of other hosts: the last of them sweeps. */
     if ((run->hosts == 1 && !sink_sweep(sink, err)) || !sink_list(sink, &l, err)) {
         return false;
     }
-    struct resume r = {.done = survey(run, &l), .shards = pipeline_shards(run)};
+    AUTO_FREE uint8_t *pieces = survey(run, &l);
+    int64_t shards = pipeline_shards(run);
+    struct resume r = {.done = xcalloc((size_t)shards + 1, 1), .shards = shards};
+    int64_t removed;
     sink_listing_done(&l);
-    bool ok = true;
-    int64_t removed = 0;
-    for (int64_t i = 0; ok && i < r.shards; i++) {
-        if (pipeline_is_ours(run, i)) {
-            ok = load_shard(sink, run, i, &r, &removed, err);
-        }
-    }
-    if (!ok) {
+    if (!load_finished(sink, run, pieces, &r, err) ||
+        !remove_unfinished(sink, run, pieces, &r, &removed, err)) {
         resume_done(&r);
         return false;
     }
@@ -164,12 +218,17 @@ bool resume_add_lost(struct sink *sink, const struct pipeline *run, const int64_
                      struct stats *total, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        bool taken;
-        if (!read_stats(sink, run, shards[i], false, total, &taken, err)) {
+        char name[SHARD_KEY_BYTES];
+        AUTO_BUF struct buf b = BUF_INIT(STATS_FILE_BYTES_MAX);
+        struct stats s;
+        shard_name(&run->format, shards[i], "_stats.json", name);
+        if (!sink_get(sink, name, &b, err) || !parse_stats(run, shards[i], buf_str(&b), &s, err)) {
             err->code = ERR_CONFLICT;
             return err_wrap(err, "shard %lld belongs to another writer that has not finished it",
                             (long long)shards[i]);
         }
+        stats_merge(total, &s);
+        stats_done(&s);
     }
     return true;
 }
@@ -241,11 +300,6 @@ static void only_ours(struct sink_listing *l, const struct pipeline *run)
         }
     }
     l->n = n;
-}
-
-static bool is_complete(const struct pipeline *run, unsigned pieces)
-{
-    return (pieces | folder_bit(run)) == whole(run);
 }
 
 static bool check(struct sink *sink, const struct pipeline *run, const struct shard_sizes *sizes,

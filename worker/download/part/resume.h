@@ -12,8 +12,9 @@ struct resume {
     struct stats total; /* over the finished ones */
 };
 
-/* List the output. ERR_INVALID when a finished shard does not fit the part and the settings. */
-bool resume_load(struct sink *sink, const struct pipeline *run, struct resume *ret,
+/* List the output and read the stats of finished shards, many at once, adding them to the progress.
+ * ERR_INVALID when one does not fit the part and the settings: nothing is removed then. */
+bool resume_load(struct sink *sink, struct pipeline *run, struct resume *ret,
                  struct err *err) MUST_CHECK;
 void resume_done(struct resume *r);
 bool resume_is_done(const struct resume *r, int64_t shard_i);

@@ -403,9 +403,8 @@ static void fill(struct live_stage *ls, int first, int n)
     }
 }
 
-static void test_life__a_cancel_takes_all_that_wait(void **state)
+static void test_life__a_cancel_takes_all_that_wait(void **state UNUSED)
 {
-    (void)state;
     struct life_world l;
     struct ready_queue_task tasks[4] = {0};
     struct campaign_life_cancel w = {.tasks = tasks};
@@ -438,9 +437,8 @@ static void test_life__a_cancel_takes_all_that_wait(void **state)
     life_world_done(&l);
 }
 
-static void test_life__a_look_goes_step_by_step(void **state)
+static void test_life__a_look_goes_step_by_step(void **state UNUSED)
 {
-    (void)state;
     struct life_world l;
     struct ready_queue_task tasks[4] = {0};
     struct campaign_life_look look = {.cancel = {.tasks = tasks}, .cancel_max = 4};
