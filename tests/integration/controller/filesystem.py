@@ -226,6 +226,27 @@ def test_retries(tap, s):
     check(tap, s, "retries")
 
 
+def test_lost(tap, s):
+    """Its time is over while a part waits: that part fails, people are told why, and can skip it."""
+    hold = s.dir + "/hold"
+    open(hold, "w").close()
+    cid = submit(s, "gone", more=", delete: after_ttl", env=f', HOLD: "{hold}"')
+    wait_for(lambda: s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]} AND state = 4") == "1", 60, "its job runs")
+    s.api("POST", f"/campaigns/{cid}:pause", {})
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["state"] == "paused", 60, "it is paused")
+    os.unlink(hold)
+    s.api("DELETE", f"/filesystems/{row(s, cid, 'token')}")
+    gone(s, cid)
+    s.api("POST", f"/campaigns/{cid}:resume", {})
+    ended(s, cid, "failed")
+    told = [(g["cause"], g["parts"], g["final"], g["message"]) for g in s.api("GET", f"/campaigns/{cid}/failures")["groups"]]
+    tap.eq(told, [("bad_input", 1, 1, "the file system of stage volume is gone: its time was over, or somebody deleted it")], "a part whose file system is gone tells why it failed")
+    s.api("POST", f"/campaigns/{cid}:skip", {"selector": {"state": "failed"}})
+    skipped = wait_for(lambda: s.sql(f"SELECT count(*) FROM task_run WHERE campaign_id = {cid[2:]} AND state = 5") == "1", 30, "it is skipped")
+    tap.ok(skipped, "and skip reaches it")
+    check(tap, s, "lost")
+
+
 def test_kills(tap, s, rng, kills):
     cids = [submit(s, f"killed-{i}") for i in range(2)]
     for _ in range(kills):
@@ -250,6 +271,7 @@ def main():
         test_money(tap, s)
         test_ends(tap, s)
         test_retries(tap, s)
+        test_lost(tap, s)
         test_kills(tap, s, rng, int(os.environ.get("KILLS", "5")))
     return tap.done()
 

@@ -385,19 +385,11 @@ static bool compare(struct download *d, bool finished, struct err *err)
            part_record_check(d->record, d->sink, finished, resumed, err);
 }
 
-/* Refused before anything is fetched; `first`: shards of earlier parts. */
-static bool can_be_checked(const struct download *d, int64_t first, struct err *err)
-{
-    int64_t shards = first + pipeline_shards(&d->run);
-    int64_t pieces = (int64_t)output_pieces(d->o.output)->n;
-    return manifest_can_be_checked(d->attempt, shards * pieces, 0, err);
-}
-
 static bool prepare(struct download *d, struct err *err)
 {
     pipeline_init(&d->run, &d->o, part_rows_columns(d->rows), part_rows_of_files(d->rows),
                   d->input.files_n);
-    if (!can_be_checked(d, 0, err)) {
+    if (!finish_can_be_checked(&d->run, d->attempt, 0, err)) {
         return false;
     }
     pipeline_take_share(&d->run, d->hosts.me, d->hosts.n);
@@ -407,7 +399,7 @@ static bool prepare(struct download *d, struct err *err)
         return false;
     }
     if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err) ||
-        !can_be_checked(d, d->run.format.first_shard, err) ||
+        !finish_can_be_checked(&d->run, d->attempt, d->run.format.first_shard, err) ||
         !part_record_write(d->record, d->sink, d->run.format.first_shard, err) ||
         !start_report(d, err)) {
         return false;

@@ -23,6 +23,14 @@ static bool check_count(const struct stats *total, int64_t rows, struct err *err
                                            (long long)total->count, (long long)rows);
 }
 
+bool finish_can_be_checked(const struct pipeline *run, const char *attempt, int64_t first,
+                           struct err *err)
+{
+    int64_t shards = first + pipeline_shards(run);
+    int64_t pieces = (int64_t)output_pieces(run->o->output)->n;
+    return manifest_can_be_checked(attempt, shards * pieces, 0, err);
+}
+
 bool finish_share(const struct finish *f, struct err *err)
 {
     struct stats total = {0};
