@@ -206,9 +206,10 @@ static enum launch_fault fault_of(const struct intent_batch *b, int i)
     if (!b->lowered[i]) {
         return LAUNCH_NO_REQUEST;
     }
-    return refused[0] == '\0'              ? LAUNCH_NOT_WRITTEN
-           : strcmp(refused, "money") == 0 ? LAUNCH_NO_MONEY
-                                           : LAUNCH_REFUSED;
+    return refused[0] == '\0'                   ? LAUNCH_NOT_WRITTEN
+           : strcmp(refused, "money") == 0      ? LAUNCH_NO_MONEY
+           : strcmp(refused, "part_money") == 0 ? LAUNCH_PART_MONEY
+                                                : LAUNCH_REFUSED;
 }
 
 static void put_back(struct controller *c, struct intent_batch *b, int i)
@@ -220,8 +221,12 @@ static void put_back(struct controller *c, struct intent_batch *b, int i)
         log_event(LOG_WARN, "intent_refused", LF_I("campaign", who.campaign_id),
                   LF_I("task", who.ref_id), LF_S("by", b->intents[i].refused));
     }
-    if (!leader_put_back(&c->state, b->f.live_stages[l->stage_i], &l->task, &b->inputs[i],
-                         fault_of(b, i), pause_us, clock_wall_us())) {
+    enum launch_fault fault = fault_of(b, i);
+    if (fault == LAUNCH_PART_MONEY) {
+        leader_part_spent(&c->state, &b->intents[i]);
+    }
+    if (!leader_put_back(&c->state, b->f.live_stages[l->stage_i], &l->task, &b->inputs[i], fault,
+                         pause_us, clock_wall_us())) {
         log_event(LOG_ERROR, "part_is_not_waiting", LF_I("campaign", who.campaign_id),
                   LF_I("task", who.ref_id), LF_S("row", task_state_name(b->inputs[i].state)));
     }

@@ -160,8 +160,9 @@ struct intent {
     int64_t own_pool_id;  /* out: of the pool it will leave; 0 none */
     bool taken; /* out: false when wanted state, caps, slots or the task's state said no; nothing of
                    it is written */
-    char refused[12]; /* out: "" or what said no: campaign, money, part_money,
+    char refused[12];       /* out: "" or what said no: campaign, money, part_money,
                          task, pool, slots */
+    musd_t part_spent_musd; /* out: what its earlier attempts have cost or hold reserved */
 };
 
 struct attempt_record { /* one transition of an attempt and what follows from it */

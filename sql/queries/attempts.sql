@@ -25,7 +25,8 @@ INSERT INTO money (level, ref_id) SELECT level, ref_id FROM levels ON CONFLICT D
 -- campaign, money by level, task_run, pool, slots. Instances of a warm pool are moved, not added:
 -- the pool is ours, available and not taken. A stray may have this very name, when it was found while its campaign could
 -- not be read or had ended: its job is booked as the stray's, so nothing starts while it lives, and then the number is
--- passed over. Returns the check that refused, '' when all passed; the id of the pool that this attempt will leave.
+-- passed over. Returns the check that refused, '' when all passed; the id of the pool that this attempt will leave; what
+-- earlier attempts of the task have cost or hold reserved.
 -- :now in microseconds; :keep_alive_s 0: no pool; :pool_taken 0: none; :rung, :subnet: where on its ladder;
 -- :slot_limit of ours, others' use taken off; :part: its seq; :fingerprint: of the pool it will leave.
 WITH want AS MATERIALIZED (
@@ -41,11 +42,11 @@ room AS MATERIALIZED (
     LEFT JOIN cap k ON k.level = v.level AND k.ref_id = v.ref_id
     ORDER BY v.rank FOR UPDATE OF m),
 task_room AS MATERIALIZED (
-    SELECT :reserve::bigint <= coalesce(
+    SELECT p.spent, :reserve::bigint <= coalesce(
             (SELECT per_task_musd FROM cap WHERE level = 'stage' AND ref_id = :stage::bigint),
-            9223372036854775807)
-        - (SELECT coalesce(sum(cost_musd + warm_musd + open_musd), 0)::bigint
-           FROM attempt WHERE task_id = :task::bigint) AS fits),
+            9223372036854775807) - p.spent AS fits
+    FROM (SELECT coalesce(sum(cost_musd + warm_musd + open_musd), 0)::bigint AS spent
+          FROM attempt WHERE task_id = :task::bigint) p),
 free_task AS MATERIALIZED (
     SELECT id FROM task_run
     WHERE campaign_id = :campaign::bigint AND id = :task::bigint AND stage_id = :stage::bigint
@@ -124,7 +125,7 @@ new_events AS (
             'part', :part::int, 'attempt', :n::int, 'attempt_id', :attempt::bigint, 'job', :name::text,
             'from', '', 'to', 'intended', 'cause', '', 'cost_micro_usd', 0)))
         AS e (rank, kind, detail) ORDER BY e.rank)
-SELECT why, (SELECT id FROM new_pool) FROM refused
+SELECT why, (SELECT id FROM new_pool), (SELECT spent FROM task_room) FROM refused
 
 -- name: record
 -- One transition of an attempt and its consequences, only if it is still in state :from_state. Slots are

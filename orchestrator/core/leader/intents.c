@@ -229,6 +229,13 @@ static int64_t refused_pause_us(struct live_stage *ls, usec_t now_us)
     return pause_us;
 }
 
+void leader_part_spent(struct leader_state *s, const struct intent *in)
+{
+    struct task_change_row *change = leader_state_change(s, in->task_id, true);
+    change->campaign_id = in->campaign_id;
+    change->spent_musd = in->part_spent_musd;
+}
+
 bool leader_put_back(struct leader_state *s, struct live_stage *ls,
                      const struct ready_queue_task *task, const struct task_input *input,
                      enum launch_fault fault, int64_t pause_us, usec_t now_us)
@@ -238,9 +245,10 @@ bool leader_put_back(struct leader_state *s, struct live_stage *ls,
     if (input->id != 0 && input->state != TASK_WAITING) {
         return false;
     }
-    int64_t least_us = fault == LAUNCH_NO_REQUEST    ? LOWER_FAILED_US
-                       : fault == LAUNCH_NOT_WRITTEN ? PUT_BACK_US
-                                                     : refused_pause_us(ls, now_us);
+    int64_t least_us = fault == LAUNCH_NO_REQUEST ? LOWER_FAILED_US
+                       : fault == LAUNCH_NOT_WRITTEN || fault == LAUNCH_PART_MONEY
+                           ? PUT_BACK_US
+                           : refused_pause_us(ls, now_us);
     t.not_before_us = now_us + MAX(pause_us, least_us);
     if (fault == LAUNCH_NO_MONEY) {
         ls->no_start_until_us = ls->refused_until_us;

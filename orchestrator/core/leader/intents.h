@@ -45,8 +45,12 @@ enum launch_fault {
     LAUNCH_NO_REQUEST,  /* none could be made of it */
     LAUNCH_NOT_WRITTEN, /* its rows are locked, or a value is refused: parking.h */
     LAUNCH_REFUSED,     /* its rows said no */
-    LAUNCH_NO_MONEY     /* rows of money said no, which memory holds to be enough */
+    LAUNCH_NO_MONEY,    /* rows of money said no, which memory holds to be enough */
+    LAUNCH_PART_MONEY   /* its part's own cap said no: leader_part_spent */
 };
+/* The intent was refused for its part's own cap, and so told what the part has cost: an attempt
+ * that was paused, or failed before a person's retry, is not known otherwise. Plans know it. */
+void leader_part_spent(struct leader_state *s, const struct intent *in);
 /* Its task is proposed again after a while: the longer, the longer its stage's intents have been
  * refused, with none taken between; and at least pause_us (it is parked). Refused for money, no
  * part of its stage is proposed before. input: its row, id 0 when it was not read. False: by its

@@ -104,6 +104,7 @@ static bool intend_some(struct store *s, int64_t epoch, struct intent *in, size_
             row_text_into(results[i], 0, 0, in[i].refused, sizeof in[i].refused);
             in[i].taken = in[i].refused[0] == '\0';
             in[i].own_pool_id = row_i64_or(results[i], 0, 1, 0);
+            in[i].part_spent_musd = row_i64(results[i], 0, 2);
             s->events |= in[i].taken;
         }
     }

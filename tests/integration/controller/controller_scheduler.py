@@ -395,6 +395,33 @@ def case_a_part_at_its_own_cap_fails_and_stands_in_nobodys_way(s):
     counters(s)
 
 
+def case_a_stages_own_cap_is_told_and_raised(s):
+    # one attempt may cost 0.0748 USD: what a stage, and a part, may cost pays for one and not for two
+    cid = s.submit(user_stage('[sleep, "1"]', extra="    canary: off", parts='budget: {total: 9 USD, stages: {work: {total: "0.0754 USD"}}}'))
+    change = lambda budget: s.api("PATCH", f"/campaigns/{cid}", {"stages": {"work": {"budget": budget}}}, headers={"If-Match": "*"})  # noqa: E731
+    c = wait_for(lambda: [x for x in [campaign(s, cid)] if x["state"] in ("held", "succeeded")], 90, "the hold")[0]
+    tap.ok(c["state"] == "held" and c["reason"] == "budget of stage work" and c["stages"][0]["wait_reason"] == "stage_budget" and c["guidance"][0]["steps"][0]["command"] == f"drover budget {cid}/work USD --resume",
+           f"{s.what}a campaign whose only stage is at its own cap is held for that", c)
+    change({"total": "2 USD"})
+    ends(s, cid)
+    counters(s)
+
+
+def case_a_part_at_its_own_cap_that_a_person_retries(s):
+    one = PRICE * (300 + 120 + 900) // 3600
+    cid = s.submit(user_stage('[fail, alike]', extra="    canary: off\n    breaker: off", parts=f"budget: {{stages: {{work: {{per_task: {one / 1e6:.6f} USD}}}}}}"))
+    ends(s, cid, "failed")
+    s.api("POST", f"/campaigns/{cid}:retry", {"selector": {"parts": "0"}})
+    c = wait_for(lambda: [x for x in [campaign(s, cid)] if x["state"] == "held"], 60, "the hold")[0]
+    tap.ok(c["reason"] == "budget per part of stage work" and c["stages"][0]["wait_reason"] == "part_budget" and c["guidance"][0]["steps"][0]["command"] == f"drover budget {cid}/work --per-task USD --resume",
+           f"{s.what}a retried part whose cap pays for no other attempt says so", c)
+    s.api("PATCH", f"/campaigns/{cid}", {"stages": {"work": {"budget": {"per_task": f"{2 * one / 1e6:.6f} USD"}}}}, headers={"If-Match": "*"})
+    ends(s, cid, "failed")
+    tried = s.api("GET", f"/parts/{cid}/0")["attempt_list"]
+    tap.ok(len(tried) >= 2, f"{s.what}and with a higher one it is tried again", tried)
+    counters(s)
+
+
 def case_jobs_whose_rows_were_lost_are_taken_in(s):
     cid = s.submit(user_stage('[sleep, "8"]'))
     wait_for(lambda: campaign(s, cid)["state"] == "running" or None, 20, "the campaign taken in")

@@ -171,6 +171,13 @@ static void test_attempts__money_spent_counts_against_a_cap_as_money_reserved_do
            (long long)w->c.stage_id);
     intend(w, &other, 1);
     assert_string_equal(other.refused, "part_money");
+    assert_int_equal(other.part_spent_musd, 0);
+    pg_sql(w->db, "UPDATE cap SET per_task_musd = 1999999");
+    struct intent third = pg_intent(w->s, &w->c, 0, 3);
+    intend(w, &third, 1);
+    assert_string_equal(third.refused, "part_money");
+    assert_int_equal(third.part_spent_musd,
+                     pg_i64(w->db, "SELECT sum(cost_musd + warm_musd + open_musd) FROM attempt"));
     pg_sql(w->db, "UPDATE cap SET per_task_musd = 1000000");
     intend(w, &other, 1);
     assert_true(other.taken);

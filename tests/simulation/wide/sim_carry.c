@@ -225,8 +225,14 @@ static void after_commit(struct world *w, struct ctl *c, struct batch *b)
         struct launch_facts f = leader_launch_facts(&b->f, w->plan, i, &b->inputs[i]);
         struct live_stage *ls = b->f.live_stages[f.launch->stage_i];
         if (!b->intents[i].taken) {
-            (void)leader_put_back(&c->state, ls, &f.launch->task, f.task, LAUNCH_REFUSED, 0,
-                                  now_us);
+            bool part = strcmp(b->intents[i].refused, "part_money") == 0;
+            if (part) {
+                const struct budget *m = &TASK(w, row_of_id(b->intents[i].task_id))->money;
+                b->intents[i].part_spent_musd = m->reserved_musd + m->spent_musd;
+                leader_part_spent(&c->state, &b->intents[i]);
+            }
+            (void)leader_put_back(&c->state, ls, &f.launch->task, f.task,
+                                  part ? LAUNCH_PART_MONEY : LAUNCH_REFUSED, 0, now_us);
             continue;
         }
         struct live_attempt *a = leader_apply_intent(&c->state, &f, &b->intents[i], now_us);

@@ -167,6 +167,11 @@ static const char *refuses(struct world *w, const struct intent *in)
         return "slots";
     }
     rows_budgets(w, row_of_id(in->task_id), true, b); /* written only when it fits everywhere */
+    const struct budget *own = b[BUDGET_TASK];
+    if (own->cap_musd >= 0 &&
+        own->reserved_musd + own->spent_musd + in->reserve_musd > own->cap_musd) {
+        return "part_money";
+    }
     return reserve(b, in->reserve_musd) ? "" : "money";
 }
 

@@ -322,6 +322,28 @@ static void test_intents__refused_for_money_no_part_of_the_stage_is_proposed(voi
     one_done(&o);
 }
 
+static void test_intents__refused_for_its_parts_cap_the_plan_knows_what_it_has_cost(void **state)
+{
+    (void)state;
+    struct one o;
+    one_init(&o);
+    struct intent in = plan(&o);
+    in.part_spent_musd = 25 * USD;
+    leader_part_spent(&o.w.s, &in);
+    assert_int_equal(leader_state_change(&o.w.s, 1001, false)->spent_musd, 25 * USD);
+    leader_state_change(&o.w.s, 1001, false)->volume_gb = 90; /* what it was changed by stays */
+    in.part_spent_musd = 26 * USD;
+    leader_part_spent(&o.w.s, &in);
+    assert_int_equal(leader_state_change(&o.w.s, 1001, false)->spent_musd, 26 * USD);
+    assert_int_equal(leader_state_change(&o.w.s, 1001, false)->volume_gb, 90);
+    for (int i = 0; i < 9; i++) { /* it is no refusal of the others: theirs grow no longer */
+        assert_int_equal(proposed_at(&o, LAUNCH_PART_MONEY, WALL + i * 60 * SEC),
+                         WALL + (i * 60 + 2) * SEC);
+    }
+    assert_false(leader_no_start(o.w.ls, WALL + 480 * SEC));
+    one_done(&o);
+}
+
 /* A cap of the campaign or the stage; what is spent; is it short, and is it spent for good? */
 static void test_intents__money_that_is_short(void **state)
 {
@@ -429,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_intents__what_was_refused_is_proposed_again),
         cmocka_unit_test(test_intents__what_is_refused_again_and_again_is_proposed_ever_less_often),
         cmocka_unit_test(test_intents__refused_for_money_no_part_of_the_stage_is_proposed),
+        cmocka_unit_test(test_intents__refused_for_its_parts_cap_the_plan_knows_what_it_has_cost),
         cmocka_unit_test(test_intents__money_that_is_short),
         cmocka_unit_test(test_intents__a_price_that_is_not_known_holds_nobody),
         cmocka_unit_test(test_intents__when_the_next_plan_is_made),
