@@ -18,7 +18,12 @@ function after(month, n) {
 }
 const nameOf = (month) => new Date(`${month}-01T00:00:00Z`).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-const flat = (bill) => bill.groups.flatMap((g) => g.campaigns.map((c) => ({ group: g.name, ...c })));
+// Each group with what its campaigns are not all of: those that are left out, jobs of no known campaign. The sum is the bill's.
+const flat = (bill) => bill.groups.flatMap((g) => {
+  const left = (key) => g[key] - g.campaigns.reduce((n, c) => n + c[key], 0);
+  const others = { name: 'others', seconds: left('seconds'), micro_usd: left('micro_usd') };
+  return [...g.campaigns, ...(others.micro_usd !== 0 ? [others] : [])].map((c) => ({ group: g.name, ...c }));
+});
 const nobody = (tag) => (tag ? `without ${tag}` : 'no known campaign');
 
 // What costs money at this moment, by the hour.

@@ -91,8 +91,8 @@ SELECT json_build_object('points', coalesce((SELECT json_agg(json_build_object('
     FROM (SELECT * FROM seen ORDER BY kept / rows, seq LIMIT 10) w), '[]'::json))::text;
 
 -- What was booked in a month by project, or by the value of a tag, and by campaign; the month is UTC's. Money of jobs without a
--- known campaign, and of campaigns without the tag, has the name NULL. A campaign that ended more than 8 days before books
--- nothing more but for its endpoints and file systems. Relies on ledger_campaign, endpoint_campaign and filesystem_campaign.
+-- known campaign, and of campaigns without the tag, has the name NULL. By the time of the line, since a campaign may have ended long
+-- before: a late bill, the end of a warm pool that nobody saw. Relies on ledger_at.
 -- name: api_bill
 -- $1 month as 2026-11 text, '' the present one, $2 projects by commas text, '' for all, $3 campaigns of a group bigint,
 -- $4 key of a tag text, '' by project
@@ -100,26 +100,20 @@ WITH month AS MATERIALIZED (
     SELECT m.first AT TIME ZONE 'UTC' AS first, (m.first + interval '1 month') AT TIME ZONE 'UTC' AS ends, to_char(m.first, 'YYYY-MM') AS name
     FROM (SELECT CASE WHEN $1 = '' THEN date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC')
         ELSE ($1 || '-01')::timestamp END AS first) m),
-billed AS (
-    SELECT c.id, p.name AS project, c.name, CASE WHEN $4::text = '' THEN p.name ELSE (SELECT x->>1
-        FROM jsonb_array_elements(CASE jsonb_typeof(c.spec->'tags') WHEN 'array' THEN c.spec->'tags' END) x WHERE x->>0 = $4 LIMIT 1) END AS of
-    FROM month m JOIN campaign c ON c.created_at < m.ends JOIN campaign_run r ON r.campaign_id = c.id
-    JOIN project p ON p.id = c.project_id
-    WHERE (r.ended_at IS NULL OR r.ended_at >= m.first - interval '8 days'
-            OR EXISTS (SELECT FROM endpoint e WHERE e.campaign_id = c.id AND (e.ended_at IS NULL OR e.ended_at >= m.first))
-            OR EXISTS (SELECT FROM filesystem f WHERE f.campaign_id = c.id AND (f.ended_at IS NULL OR f.ended_at >= m.first)))
-        AND ($2::text = '' OR p.name = ANY (string_to_array($2::text, ',')))
-    UNION ALL SELECT 0, NULL, NULL, NULL WHERE $2::text = ''),
-campaigns AS MATERIALIZED (
-    SELECT b.id, b.project, b.name, b.of, sum(CASE WHEN l.to_account = 'spent' THEN l.amount_musd ELSE -l.amount_musd END) AS musd,
+booked AS MATERIALIZED (
+    SELECT l.campaign_id, sum(CASE WHEN l.to_account = 'spent' THEN l.amount_musd ELSE -l.amount_musd END) AS musd,
         sum(CASE WHEN l.to_account = 'spent' THEN l.seconds ELSE -l.seconds END) AS seconds,
         sum(CASE WHEN l.entry = 'warm' THEN l.amount_musd ELSE 0 END) AS idle,
         sum(CASE WHEN l.endpoint_id IS NOT NULL THEN l.amount_musd ELSE 0 END) AS hosting,
         sum(CASE WHEN l.filesystem_id IS NOT NULL THEN l.amount_musd ELSE 0 END) AS storage
-    FROM month m CROSS JOIN billed b
-    JOIN ledger l ON l.campaign_id = b.id AND l.at >= m.first AND l.at < m.ends
-        AND 'spent' IN (l.from_account, l.to_account)
-    GROUP BY b.id, b.project, b.name, b.of),
+    FROM month m JOIN ledger l ON l.at >= m.first AND l.at < m.ends AND 'spent' IN (l.from_account, l.to_account)
+    GROUP BY l.campaign_id),
+campaigns AS MATERIALIZED (
+    SELECT coalesce(c.id, 0) AS id, p.name AS project, c.name, CASE WHEN $4::text = '' THEN p.name ELSE (SELECT x->>1
+            FROM jsonb_array_elements(CASE jsonb_typeof(c.spec->'tags') WHEN 'array' THEN c.spec->'tags' END) x WHERE x->>0 = $4 LIMIT 1) END AS of,
+        b.musd, b.seconds, b.idle, b.hosting, b.storage
+    FROM booked b LEFT JOIN campaign c ON c.id = b.campaign_id LEFT JOIN project p ON p.id = c.project_id
+    WHERE $2::text = '' OR p.name = ANY (string_to_array($2::text, ','))),
 ranked AS (
     SELECT *, row_number() OVER (PARTITION BY of ORDER BY musd DESC, id) AS nth FROM campaigns),
 tags AS (

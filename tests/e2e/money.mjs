@@ -258,6 +258,21 @@ const BURNING = { micro_usd_per_hour: 24.5e6, total: 3, billable: [
   { kind: 'job', campaign: 'c-7', stage: 'download', name: null, instance_type: 'ml.c5.18xlarge', market: 'on_demand', count: 18, instances: 18, since: new Date().toISOString(), until: null, micro_usd_per_hour: 24e6 },
   { kind: 'endpoint', campaign: 'c-7', stage: 'deploy', name: 'd-7-deploy', instance_type: 'ml.m5.xlarge', market: 'hosting', count: 1, instances: 1, since: null, until: null, micro_usd_per_hour: 5e5 }] };
 
+// Its CSV is all of it: what the page leaves out and jobs of no known campaign are rows, too.
+async function whole(page) {
+  const b = await get('/bill');
+  const [c] = b.groups.flatMap((g) => g.campaigns);
+  const one = { ...b.groups[0], name: 'vision', micro_usd: c.micro_usd + 5e6, seconds: c.seconds + 7, campaigns_total: 51, campaigns: [c] };
+  const json = { ...b, micro_usd: one.micro_usd + 3e6, groups: [one, { ...one, name: null, micro_usd: 3e6, seconds: 2, campaigns_total: 0, campaigns: [] }] };
+  await page.route(/\/v1\/bill(\?|$)/, (route) => route.fulfill({ json }));
+  await page.goto(`${URL_}/bill`);
+  await page.waitForSelector('#bill');
+  const rows = (await saved(page, `bill-${b.month}`)).slice(1);
+  equal(rows.map((r) => r.join(',')).slice(1), ['vision,,,others,7,5', ',,,others,2,3'], 'the CSV has what the page leaves out');
+  ok(Math.abs(rows.reduce((n, r) => n + Number(r[5]), 0) - json.micro_usd / 1e6) < 1e-6, 'and its column is the bill', rows);
+  await page.unrouteAll({ behavior: 'wait' });
+}
+
 // The bill begins with what costs money now.
 async function burning(page) {
   await page.route('**/v1/billable', (route) => route.fulfill({ json: BURNING }));
@@ -293,6 +308,7 @@ export async function money(page) {
   await full(page, id);
   await hostileText(page, id);
   await bill(page, id);
+  await whole(page);
   await burning(page);
   await pools(page);
   await quotas(page);

@@ -188,6 +188,10 @@ def check_bill(t, a, lines):
     t.eq([(p["micro_usd"], p["jobs_micro_usd"], p["storage_micro_usd"]) for p in b["groups"]], [(6000, 1000, 5000)], "a file system that outlives its campaign is on the bill, as storage")
     t.eq(a.get("/v1/campaigns/c-2/cost?by=type", token=other)[1]["by_type"][-1],
          {"instance_type": "SCRATCH_2", "market": "storage", "attempts": 1, "seconds": 0, "micro_usd": 5000, "idle_micro_usd": 0, "estimated": False}, "and by type it is of its deployment")
+    a.sql("UPDATE filesystem SET ended_at = '2026-09-15'")
+    ledger(a, [(2, datetime(2027, 1, 7, tzinfo=timezone.utc), "warm", 30, 1)])
+    b = a.get("/v1/bill?month=2027-01", token=other)[1]
+    t.eq([(p["micro_usd"], p["idle_micro_usd"]) for p in b["groups"]], [(30, 30)], "so is a warm pool whose end was seen months later")
     for month in ("2026-13", "2026-1", "1999-01", "2026-11-01", ""):
         t.eq(a.get(f"/v1/bill?month={month}")[0], 400, f"?month={month} is refused")
     t.eq(a.get("/v1/campaigns/c-1/burn", token=other)[0], 404, "nor does it see another project's curve")
