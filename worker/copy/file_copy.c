@@ -202,6 +202,10 @@ static enum copy_step take_range(struct run *r, const struct remote_answer *a, s
     if (r->total >= 0 && r->total != a->total) {
         return changed(r, err);
     }
+    if (a->validator[0] == '\0' && a->to < a->total) { /* the next might be of another version */
+        r->no_range = true;
+        return STEP_ON;
+    }
     r->total = a->total;
     (void)snprintf(r->version, sizeof r->version, "%s", a->validator);
     (void)snprintf(r->md5, sizeof r->md5, "%s", a->md5);
@@ -264,7 +268,8 @@ static bool on_data(void *ctx, struct str data)
     return add(r, data, &r->data_err);
 }
 
-/* A source without ranges is read in one piece, from its beginning each time. */
+/* A source without ranges, or that tells no version, is read in one piece, from its beginning each
+ * time. */
 static enum copy_step ask_stream(struct run *r, struct err *err)
 {
     if (r->offset > 0 && !begin(r, err)) {
