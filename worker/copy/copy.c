@@ -177,28 +177,80 @@ static void note_failed(struct copy *x, const struct copy_file *f, const struct 
     log_event(LOG_ERROR, "file_failed", LF_S("file", f->name), LF_ERR(err));
 }
 
+struct copy_thread {
+    struct file_copy_config c;
+    struct sink *there; /* of the target looked at last, and its folder */
+    const char *folder;
+};
+
+/* A receipt is not believed: the file may have been removed since, for it to be copied again. */
+static bool is_there(struct copy_thread *t, const struct copy_file *f, int64_t size, bool *ret,
+                     struct err *err)
+{
+    int64_t found;
+    if (t->there == NULL || strcmp(t->folder, f->folder) != 0) {
+        sink_free(TAKE(t->there));
+        t->folder = f->folder;
+        if (!sink_open(f->folder, &t->there, err)) {
+            return false;
+        }
+    }
+    if (!sink_size(t->there, f->name, &found, err)) {
+        return err_wrap(err, "cannot look at '%.200s'", f->name);
+    }
+    *ret = found == size;
+    return true;
+}
+
+static void forget(struct copy *x, size_t i)
+{
+    (void)pthread_mutex_lock(&x->mu);
+    x->progress.rows_kept--;
+    x->progress.successes--;
+    x->progress.bytes -= x->done[i].size;
+    x->done[i].size = -1;
+    (void)pthread_mutex_unlock(&x->mu);
+    log_event(LOG_WARN, "copied_file_is_gone", LF_S("file", x->list.files[i].name));
+}
+
+static enum file_copy_end copy_file(struct copy *x, struct copy_thread *t, size_t i,
+                                    struct err *err)
+{
+    struct file_copied d;
+    bool there = false;
+    if (x->done[i].size >= 0) {
+        if (!is_there(t, &x->list.files[i], x->done[i].size, &there, err)) {
+            x->progress.rows_kept--;
+            x->progress.successes--;
+            return FILE_COPY_FAILED;
+        }
+        if (there) {
+            return FILE_COPY_DONE;
+        }
+        forget(x, i);
+    }
+    enum file_copy_end end = file_copy_run(&t->c, &x->list.files[i], i, &d, err);
+    if (end == FILE_COPY_DONE) {
+        note_done(x, i, &d);
+    }
+    return end;
+}
+
 static void *copy_thread(void *arg)
 {
     struct copy *x = arg;
     struct err err = ERR_INIT;
-    struct file_copy_config c = {.o = &x->o, .progress = &x->progress, .stop = &x->stop};
+    struct copy_thread t = {.c = {.o = &x->o, .progress = &x->progress, .stop = &x->stop}};
     const struct remote_config rc = remote_config_of(x);
-    bool ok = sink_open(x->output, &c.state, &err) && remote_new(&rc, &c.remote, &err);
+    bool ok = sink_open(x->output, &t.c.state, &err) && remote_new(&rc, &t.c.remote, &err);
     for (size_t i = 0; x->stop == 0 && (i = x->next++) < x->list.n;) {
-        struct file_copied d;
-        if (x->done[i].size >= 0) {
-            continue;
-        }
-        enum file_copy_end end =
-            ok ? file_copy_run(&c, &x->list.files[i], i, &d, &err) : FILE_COPY_FAILED;
-        if (end == FILE_COPY_DONE) {
-            note_done(x, i, &d);
-        } else if (end == FILE_COPY_FAILED) {
+        if ((ok ? copy_file(x, &t, i, &err) : FILE_COPY_FAILED) == FILE_COPY_FAILED) {
             note_failed(x, &x->list.files[i], &err);
         }
     }
-    remote_free(c.remote);
-    sink_free(c.state);
+    remote_free(t.c.remote);
+    sink_free(t.c.state);
+    sink_free(t.there);
     return NULL;
 }
 
@@ -246,15 +298,18 @@ static void run_alive(struct copy *x)
 }
 
 struct own { /* names of this command in the output folder, sorted */
-    const char **at;
+    struct own_name {
+        const char *name;
+        int64_t size; /* of a copied file; -1: any */
+    } * at;
     size_t n;
 };
 
 static int name_cmp(const void *a, const void *b)
 {
-    const char *const *x = a;
-    const char *const *y = b;
-    return strcmp(*x, *y);
+    const struct own_name *x = a;
+    const struct own_name *y = b;
+    return strcmp(x->name, y->name);
 }
 
 static void own_of(const struct copy *x, struct own *ret)
@@ -262,12 +317,12 @@ static void own_of(const struct copy *x, struct own *ret)
     size_t n = strlen(x->output);
     size_t slash = x->output[n - 1] == '/' ? 0 : 1;
     ret->at = xcalloc(x->list.n + 1, sizeof *ret->at);
-    ret->at[0] = RECEIPT_NAME;
+    ret->at[0] = (struct own_name){RECEIPT_NAME, -1};
     ret->n = 1;
     for (size_t i = 0; i < x->list.n; i++) {
         const struct copy_file *f = &x->list.files[i];
         if (strlen(f->folder) == n + slash && strncmp(f->folder, x->output, n) == 0) {
-            ret->at[ret->n++] = f->name;
+            ret->at[ret->n++] = (struct own_name){f->name, x->done[i].size};
         }
     }
     qsort(ret->at, ret->n, sizeof *ret->at, name_cmp);
@@ -276,7 +331,24 @@ static void own_of(const struct copy *x, struct own *ret)
 static bool is_own(void *ctx, const char *name)
 {
     const struct own *own = ctx;
-    return bsearch(&name, own->at, own->n, sizeof *own->at, name_cmp) != NULL;
+    const struct own_name key = {name, -1};
+    return bsearch(&key, own->at, own->n, sizeof *own->at, name_cmp) != NULL;
+}
+
+/* What the next run would copy again is no complete output. */
+static bool all_there(const struct own *own, const struct sink_listing *l, struct err *err)
+{
+    for (size_t i = 0; i < own->n; i++) {
+        const struct own_name *want = &own->at[i];
+        const struct sink_object *o = sink_listing_find(l, want->name);
+        if (o == NULL || (want->size >= 0 && o->size != want->size)) {
+            return err_set(err, ERR_CONFLICT,
+                           "'%.200s' has %" PRId64 " bytes, %" PRId64
+                           " were copied: somebody else is at work in the output folder",
+                           want->name, o == NULL ? -1 : o->size, want->size);
+        }
+    }
+    return true;
 }
 
 static bool can_be_checked(const struct copy *x, struct err *err)
@@ -305,7 +377,11 @@ static bool put_manifest(struct copy *x, struct err *err)
         return false;
     }
     own_of(x, &own);
-    AUTO_FREE const char **names UNUSED = own.at;
+    AUTO_FREE struct own_name *names UNUSED = own.at;
+    if (!all_there(&own, &l, err)) {
+        sink_listing_done(&l);
+        return false;
+    }
     AUTO_FREE struct sink_object *ours = xcalloc(l.n + 1, sizeof *ours);
     for (size_t i = 0; i < l.n; i++) {
         if (is_own(&own, l.objects[i].name)) {
@@ -429,7 +505,8 @@ static enum job_main_end run(void *ctx, struct err *err)
         return JOB_MAIN_FAILED;
     }
     run_alive(x);
-    if (x->signalled && x->progress.successes < (int64_t)x->list.n) {
+    bool all = x->next >= x->list.n && x->progress.successes == (int64_t)x->list.n;
+    if (x->signalled && !all) {
         (void)pthread_mutex_lock(&x->mu);
         bool ok = receipt_write(x, err);
         (void)pthread_mutex_unlock(&x->mu);

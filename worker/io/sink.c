@@ -287,6 +287,29 @@ bool sink_get(struct sink *s, const char *name, struct buf *ret, struct err *err
     return ret->overflow ? err_set(err, ERR_TOO_LARGE, "'%s' is too large", name) : true;
 }
 
+bool sink_size(struct sink *s, const char *name, int64_t *ret, struct err *err)
+{
+    struct err why = ERR_INIT;
+    struct s3_head head;
+    struct stat st;
+    bool ok;
+    if (s->s3 != NULL) {
+        struct s3_uri u = sink_uri_of(s, name);
+        ok = s3_blocking_head(s->s3, &u, &head, &why);
+        *ret = ok ? head.size : -1;
+    } else {
+        ok = fstatat(s->dir_fd, name, &st, 0) == 0 ||
+             err_set_os(&why, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, errno,
+                        "cannot look at '%s'", name);
+        *ret = ok ? (int64_t)st.st_size : -1;
+    }
+    if (!ok && why.code != ERR_NOT_FOUND) {
+        *err = why;
+        return false;
+    }
+    return true;
+}
+
 bool sink_delete(struct sink *s, const char *name, struct err *err)
 {
     if (s->s3 != NULL) {

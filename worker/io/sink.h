@@ -51,6 +51,8 @@ struct sink_gets { /* value; all borrowed */
     void *ctx;
 };
 bool sink_get_many(struct sink *s, const struct sink_gets *of, struct err *err) MUST_CHECK;
+/* -1 when absent. */
+bool sink_size(struct sink *s, const char *name, int64_t *ret, struct err *err) MUST_CHECK;
 bool sink_put(struct sink *s, const char *name, struct str body, const char *content_type,
               bool create_only, struct err *err) MUST_CHECK;
 /* An absent object is a success. */

@@ -343,6 +343,45 @@ def part_done(tap, local, web, d):
     tap.ok(rc == 0 and [x[0] for x in web.log] == ["/q/2"] and len(published(local, "data/part")) == 4, "the next run asks for it alone", web.log)
 
 
+def gone(tap, local, web, d):
+    """A receipt is not believed: what was copied is looked at, in the output folder and elsewhere."""
+    web.files = {"/g/%d" % i: blob(1000 + i, i) for i in range(6)}
+
+    def asked(*args):
+        rc, so, se = copy(local, d, "--from", " ".join(web.url + p for p in web.files), "--files_at_once", 1, "--output_folder", "s3://data/gone/", *args)
+        log, web.log = [x[0] for x in web.log], []
+        return rc, se, log
+    for to in ("s3://data/gone/{file_name}", "s3://data/gone/{part:02d}/{file_name}"):
+        web.reset()
+        path = lambda i: local.folder(to[5:].replace("{part:02d}", "%02d" % i).replace("{file_name}", "%d" % i))  # noqa: E731
+        web.fault = lambda h, p, a, b: p == "/g/4" and h.refuse(404)
+        rc, se, log = asked("--to", to)
+        tap.ok(rc == 65 and "1 of 6 files failed" in se, "five of six are copied: %s" % to, se)
+        web.reset()
+        os.unlink(path(0))
+        with open(path(2), "wb") as f:
+            f.write(b"half")
+        rc, se, log = asked("--to", to)
+        tap.ok(rc == 0 and log == ["/g/0", "/g/2", "/g/4"], "one that was removed and one of another size are copied again", (rc, log, se))
+        m = json.loads(bytes_of(local, "data/gone/_manifest.json"))
+        keys = [o["key"] for o in m["objects"] if not o["key"].startswith("_")]
+        tap.ok([open(path(i), "rb").read() if os.path.exists(path(i)) else None for i in range(6)] == list(web.files.values()) and keys == (["%d" % i for i in range(6)] if "{part" not in to else []),
+               "all six are there, and named", m)
+        shutil.rmtree(local.folder("data/gone"))
+    web.reset()
+
+    def remove(h, path, first, last):
+        if path == "/g/4":
+            os.unlink(local.folder("data/gone/0"))
+        return False
+    web.fault = remove
+    rc, se, log = asked("--to", "s3://data/gone/{file_name}")
+    tap.ok(rc != 0 and "'0'" in se and "_manifest.json" not in names(local, "data/gone"), "one that goes during the run is no complete output", (rc, se))
+    web.reset()
+    rc, se, log = asked("--to", "s3://data/gone/{file_name}")
+    tap.ok(rc == 0 and log == ["/g/0"], "and the next run copies it again", (rc, log, se))
+
+
 def secrets(tap, local, web, d):
     web.files = {"/s.bin": blob(100000, 1)}
 
@@ -399,7 +438,7 @@ def main():
     local, web = Local(d, public_buckets=["public"], secrets={ARN: TOKEN, PARAMETER: TOKEN}, log_bodies=True), Source()
     only = os.environ.get("ONLY", "")
     try:
-        for part in (many_files, from_s3, kept_sums, faults, resume, secrets, mistakes):
+        for part in (many_files, from_s3, kept_sums, faults, resume, gone, secrets, mistakes):
             if only in part.__name__:
                 web.reset()
                 part(tap, local, web, d)
