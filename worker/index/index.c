@@ -186,7 +186,7 @@ static int threads_of(const struct index *x)
         n = MAX(2 * cpus, s3 ? THREADS_S3_MIN : THREADS_FOLDER_MIN);
         n = MIN(n, s3 ? THREADS_S3_MAX : THREADS_FOLDER_MAX);
     }
-    return (int)MIN(n, (int64_t)x->shards.n);
+    return (int)MAX(MIN(n, (int64_t)x->shards.n), 1);
 }
 
 static void run_threads(struct index *x, int threads)
@@ -333,7 +333,7 @@ static bool finish(struct index *x, struct err *err)
         return false;
     }
     const struct checkpoint_sums *sums = &order_done(x->order)->sums;
-    if (sums->counts.bad_tars == (int64_t)x->shards.n) {
+    if (x->shards.n > 0 && sums->counts.bad_tars == (int64_t)x->shards.n) {
         return err_set(err, ERR_MALFORMED, "none of %zu archives could be read to its end: %s",
                        x->shards.n, sums->first_bad);
     }

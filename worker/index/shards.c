@@ -1,6 +1,8 @@
 /* Finding shards. */
 #include "shards.h"
 #include "common/cleanup.h"
+#include "common/json.h"
+#include "job/manifest.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -196,12 +198,26 @@ static bool list_s3(struct shards *s, const char *input, struct err *err)
     return ok;
 }
 
+/* The output of a part without rows. */
+static bool is_finished_and_empty(const char *input)
+{
+    AUTO_JSON json_t *manifest = NULL;
+    struct sink *sink = NULL;
+    struct err err = ERR_INIT;
+    const json_t *successes = NULL;
+    if (sink_open(input, &sink, &err) && manifest_load(sink, &manifest, &err)) {
+        successes = json_object_get(manifest, "successes");
+    }
+    sink_free(sink);
+    return json_is_integer(successes) && json_integer_value(successes) == 0;
+}
+
 bool shards_list(const char *input, struct shards *ret, struct err *err)
 {
     struct shards s = {.text_ = BUF_INIT(SHARDS_TEXT_BYTES_MAX)};
     bool ok =
         str_starts(str_of(input), "s3://") ? list_s3(&s, input, err) : list_folder(&s, input, err);
-    if (ok && s.n == 0) {
+    if (ok && s.n == 0 && !is_finished_and_empty(input)) {
         ok = err_set(err, ERR_INVALID,
                      "there is no .tar below '%s': index reads shards of output_format webdataset",
                      input);
@@ -210,7 +226,9 @@ bool shards_list(const char *input, struct shards *ret, struct err *err)
         shards_done(&s);
         return false;
     }
-    qsort_r(s.at, s.n, sizeof *s.at, entry_cmp, s.text_.p);
+    if (s.n > 0) {
+        qsort_r(s.at, s.n, sizeof *s.at, entry_cmp, s.text_.p);
+    }
     *ret = s;
     return true;
 }

@@ -23,7 +23,8 @@ struct shards { /* shards_done frees */
     char *folder; /* with '/' at the end; NULL: S3 */
     struct s3_uri base;
 };
-/* input: s3://..., else a folder or one .tar file. ERR_INVALID when there is no shard. */
+/* input: s3://..., else a folder or one .tar file. ERR_INVALID when there is no shard, except in
+ * the finished output of a part without a success. */
 bool shards_list(const char *input, struct shards *ret, struct err *err) MUST_CHECK;
 void shards_done(struct shards *s);
 const char *shards_path(const struct shards *s, size_t i); /* below the input; borrowed */

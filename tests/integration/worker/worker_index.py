@@ -388,6 +388,35 @@ def test_of_our_download(d):
     tap.ok(len(got or []) == 25 and all(min(r["width"], r["height"]) == 64 for r in got), "pictures' sizes are right", got)
 
 
+def test_without_rows(d):
+    """The output of a part without rows has no .tar: its index is finished and empty. Any other folder without one is a mistake."""
+    os.makedirs(d, exist_ok=True)
+    with open(d + "/empty.csv", "w") as f:
+        f.write("url,caption\n")
+    part = d + "/without-rows"
+    rc, so, se = run(["--url_list", d + "/empty.csv", "--input_format", "csv", "--output_folder", part], env={"DROVER_TASK": "3"})
+    tap.ok(rc == 0, "a part without rows is downloaded", se)
+    local = Local(d)
+    try:
+        shutil.copytree(part, local.folder("data", "none"))
+        for what, source, out, there in (("folder", part, d + "/index-none", d + "/index-none"),
+                                         ("S3", "s3://data/none/", "s3://data/index-none", local.folder("data", "index-none"))):
+            rc, so, se = index(["--input", source, "--output", out], env=local.env(DROVER_TASK="4"))
+            names = sorted(os.listdir(there)) if os.path.isdir(there) else []
+            tap.ok(rc == 0 and names == ["_manifest.json", "_progress.json", "index.jsonl", "summary.json"], "its index is finished: " + what, (rc, se, names))
+            if rc == 0:
+                m = load(there, "_manifest.json")
+                tap.eq((m["rows_in"], m["rows_out"], load(there, "summary.json")["shards"], lines(there)), (0, 0, 0, []), "and empty: " + what)
+    finally:
+        local.stop()
+    manifest = load(part, "_manifest.json")
+    for what, change in (("a manifest of pictures", {"rows_in": 3, "successes": 2}), ("a manifest of nobody", None)):
+        with open(part + "/_manifest.json", "w") as f:
+            json.dump({**manifest, **change} if change else [], f)
+        rc, so, se = index(["--input", part, "--output", d + "/index-none-x"])
+        tap.ok(rc == 65 and "there is no .tar below" in se, "a folder without .tar is refused beside " + what, (rc, se))
+
+
 def test_s3(d, root):
     local = Local(d)
     try:
@@ -456,6 +485,10 @@ def test_s3(d, root):
 with Folder() as d:
     root = d + "/corpus"
     make_corpus(root)
+    only = os.environ.get("ONLY")
+    if only is not None:
+        {"without_rows": lambda: test_without_rows(d), "s3": lambda: test_s3(d, root)}[only]()
+        sys.exit(tap.done())
     all_lines = test_readers(d, root)
     test_sample(d, root, all_lines)
     test_rows(d, root, all_lines)
@@ -466,5 +499,6 @@ with Folder() as d:
     test_random_damage(d)
     test_contract(d, root)
     test_of_our_download(d)
+    test_without_rows(d + "/more")
     test_s3(d, root)
 sys.exit(tap.done())
