@@ -119,6 +119,10 @@ bool s3_blocking_list(struct s3_blocking *s, const struct s3_uri *u, size_t max_
                       struct s3_listing *ret, struct err *err) MUST_CHECK;
 bool s3_blocking_list_level(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys,
                             struct s3_listing *ret, struct err *err) MUST_CHECK;
+/* Every key, page by page, none kept; each: false ends it. */
+bool s3_blocking_list_each(struct s3_blocking *s, const struct s3_uri *u,
+                           bool (*each)(void *ctx, const struct s3_object *o, struct err *err),
+                           void *ctx, struct err *err) MUST_CHECK;
 bool s3_blocking_delete(struct s3_blocking *s, const struct s3_uri *u, struct err *err) MUST_CHECK;
 
 /* s3_multipart.c: stream an object of unknown size in parts of part_bytes (>= 5 MiB). An object of

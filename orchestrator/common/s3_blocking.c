@@ -353,6 +353,29 @@ bool s3_blocking_delete(struct s3_blocking *s, const struct s3_uri *u, struct er
     return s3_sync_call(s, u, &spec, NULL, NULL, &k, err);
 }
 
+static bool next_page(struct s3_blocking *s, struct s3_pages *p, struct err *err)
+{
+    AUTO_BUF struct buf query = BUF_INIT(S3_QUERY_BYTES_MAX * 2);
+    s3_pages_query(p, &query);
+    struct s3_spec spec = {.operation = "ListObjectsV2",
+                           .method = "GET",
+                           .of_bucket = true,
+                           .xml_root = "ListBucketResult",
+                           .query = buf_cstr(&query)};
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
+    if (!s3_sync_call(s, &p->u, &spec, NULL, NULL, &k, err)) {
+        return false;
+    }
+    if (!s3_pages_add(p, k.r.body, &k.r)) {
+        if (err != NULL) {
+            *err = k.r.err;
+        }
+        return false;
+    }
+    return true;
+}
+
 static bool list(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys, bool level,
                  struct s3_listing *ret, struct err *err)
 {
@@ -361,27 +384,33 @@ static bool list(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys,
     s3_pages_init(&p, u, max_keys);
     p.level = level;
     while (!p.complete) {
-        AUTO_BUF struct buf query = BUF_INIT(S3_QUERY_BYTES_MAX * 2);
-        s3_pages_query(&p, &query);
-        struct s3_spec spec = {.operation = "ListObjectsV2",
-                               .method = "GET",
-                               .of_bucket = true,
-                               .xml_root = "ListBucketResult",
-                               .query = buf_cstr(&query)};
-        CLEANUP(s3_kept_done)
-        struct s3_kept k;
-        if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
-            return false;
-        }
-        if (!s3_pages_add(&p, k.r.body, &k.r)) {
-            if (err != NULL) {
-                *err = k.r.err;
-            }
+        if (!next_page(s, &p, err)) {
             return false;
         }
     }
     *ret = *p.listing;
     *p.listing = (struct s3_listing){0};
+    return true;
+}
+
+bool s3_blocking_list_each(struct s3_blocking *s, const struct s3_uri *u,
+                           bool (*each)(void *ctx, const struct s3_object *o, struct err *err),
+                           void *ctx, struct err *err)
+{
+    CLEANUP(s3_pages_done)
+    struct s3_pages p;
+    s3_pages_init(&p, u, SIZE_MAX);
+    while (!p.complete) {
+        if (!next_page(s, &p, err)) {
+            return false;
+        }
+        for (size_t i = 0; i < p.listing->n; i++) {
+            if (!each(ctx, &p.listing->objects[i], err)) {
+                return false;
+            }
+        }
+        s3_pages_forget(&p, 0);
+    }
     return true;
 }
 

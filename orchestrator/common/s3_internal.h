@@ -107,3 +107,5 @@ void s3_pages_done(struct s3_pages *p);
 void s3_pages_query(const struct s3_pages *p, struct buf *out);
 /* Add a page. False on failure, with the reason in r's outcome and err. */
 bool s3_pages_add(struct s3_pages *p, struct str body, struct s3_result *r);
+/* Drop all objects but the first n. */
+void s3_pages_forget(struct s3_pages *p, size_t n);

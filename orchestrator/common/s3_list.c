@@ -179,8 +179,7 @@ static bool read_page(struct s3_pages *p, struct list_page *g, struct str body, 
     }
 }
 
-/* Remove what a page that failed halfway has added. */
-static void forget_after(struct s3_pages *p, size_t n)
+void s3_pages_forget(struct s3_pages *p, size_t n)
 {
     while (p->listing->n > n) {
         free(p->listing->texts_[--p->listing->n]);
@@ -203,7 +202,7 @@ bool s3_pages_add(struct s3_pages *p, struct str body, struct s3_result *r)
         xml_find(body, "EncodingType", &encoding) && strcmp(buf_cstr(&encoding), "url") == 0;
     size_t before_n = p->listing->n;
     if (!read_page(p, &g, body, r)) {
-        forget_after(p, before_n);
+        s3_pages_forget(p, before_n); /* what it has added halfway */
         return false;
     }
     p->empty_n = p->listing->n > before_n ? 0 : p->empty_n + 1;

@@ -5,7 +5,8 @@
 #define AT(field) offsetof(struct index_options, field)
 static const struct setting rows[] = {
     {"input", "input_folder", SETTING_TEXT, "", 0, 0, AT(input),
-     "folder or s3://bucket/prefix of the shards, channel:NAME; default: the only channel"},
+     "folder or s3://bucket/prefix of the shards (at most 4 million .tar), channel:NAME; default: "
+     "the only channel"},
     {"output_folder", "output", SETTING_TEXT, NULL, 0, 0, AT(output_folder),
      "folder or s3://bucket/prefix"},
     {"path_prefix", NULL, SETTING_TEXT, "auto", 0, 0, AT(path_prefix),

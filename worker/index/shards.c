@@ -33,7 +33,10 @@ static uint32_t add_text(struct shards *s, const char *text)
 static bool add(struct shards *s, const char *path, const char *etag, int64_t size, struct err *err)
 {
     if (s->n == SHARDS_MAX) {
-        return err_set(err, ERR_LIMIT, "more than %d shards", SHARDS_MAX);
+        return err_set(err, ERR_LIMIT,
+                       "more than %d shards: make an index of each part, or larger shards "
+                       "(number_sample_per_shard)",
+                       SHARDS_MAX);
     }
     ARRAY_ROOM(s->at, s->n, s->cap_);
     s->at[s->n++] = (struct shard_entry){add_text(s, path), add_text(s, etag), size};
@@ -157,23 +160,26 @@ static bool list_folder(struct shards *s, const char *input, struct err *err)
     return enter(s, AT_FDCWD, input, "", &above, err);
 }
 
-static bool take_listing(struct shards *s, const struct s3_listing *l, size_t skip, struct err *err)
+struct below { /* what is listed */
+    struct shards *to;
+    size_t skip;      /* bytes of a key before its path */
+    const char *only; /* the path of the one that is meant; NULL: all */
+};
+
+static bool take_object(void *ctx, const struct s3_object *o, struct err *err)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        const char *path = l->objects[i].key + skip;
-        const char *slash = strrchr(path, '/');
-        if (is_shard(slash != NULL ? slash + 1 : path) && strstr(path, "/.") == NULL &&
-            path[0] != '.' && !add(s, path, l->objects[i].etag, l->objects[i].size, err)) {
-            return false;
-        }
-    }
-    return true;
+    const struct below *b = ctx;
+    const char *path = o->key + b->skip;
+    const char *slash = strrchr(path, '/');
+    bool hidden = path[0] == '.' || strstr(path, "/.") != NULL;
+    bool wanted = b->only == NULL || strcmp(path, b->only) == 0;
+    return hidden || !wanted || !is_shard(slash != NULL ? slash + 1 : path) ||
+           add(b->to, path, o->etag, o->size, err);
 }
 
 static bool list_s3(struct shards *s, const char *input, struct err *err)
 {
     struct s3_blocking *s3;
-    struct s3_listing l = {0};
     if (!s3_parse_uri(str_of(input), &s->base, err)) {
         return false;
     }
@@ -187,14 +193,16 @@ static bool list_s3(struct shards *s, const char *input, struct err *err)
     if (!s3_blocking_new(S3_TRIES, &s3, err)) {
         return false;
     }
-    bool ok = s3_blocking_list(s3, &s->base, SHARDS_KEYS_MAX, &l, err);
-    s3_blocking_free(s3);
-    if (ok && one) { /* the path below the input is its file name */
+    struct s3_uri listed = s->base;
+    struct below b = {.to = s, .skip = strlen(key)};
+    if (one) { /* the path below the input is its file name */
         const char *slash = strrchr(key, '/');
-        key[slash != NULL ? slash + 1 - key : 0] = '\0';
+        b.skip = slash != NULL ? (size_t)(slash + 1 - key) : 0;
+        b.only = listed.key + b.skip;
+        key[b.skip] = '\0';
     }
-    ok = ok && take_listing(s, &l, strlen(key), err);
-    s3_listing_done(&l);
+    bool ok = s3_blocking_list_each(s3, &listed, take_object, &b, err);
+    s3_blocking_free(s3);
     return ok;
 }
 

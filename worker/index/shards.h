@@ -5,10 +5,9 @@
 #include "common/s3.h"
 #include "source.h"
 
-#define SHARDS_MAX            1000000
-#define SHARDS_TEXT_BYTES_MAX ((size_t)256 << 20)
-#define SHARDS_DEPTH_MAX      16      /* of folders */
-#define SHARDS_KEYS_MAX       4000000 /* under a prefix, sidecars included */
+#define SHARDS_MAX            4000000
+#define SHARDS_TEXT_BYTES_MAX ((size_t)512 << 20)
+#define SHARDS_DEPTH_MAX      16 /* of folders */
 
 struct shard_entry { /* value */
     uint32_t path;   /* offset of its text, below the input */

@@ -445,6 +445,16 @@ def test_s3(d, root):
         same(tap, "one object alone", lines(d + "/s3-one"), [
             r for r in expected(local.buckets + "/data/img/00001", "s3://data/img/00001/", "path,key,image,offset,size,caption")
             if r["path"].endswith("00003.tar")])
+        for name, key in (("00003.tar", "0001"), ("00003.tar.old.tar", "9999")):
+            write_tar(local.buckets + "/data/near/" + name, sample(key, 1))
+        rc, so, se = index(["--input", "s3://data/near/00003.tar", "--output", d + "/s3-near"], env=local.env())
+        tap.eq([r["key"] for r in lines(d + "/s3-near") or []], ["0001"], "and not those whose names begin with its")
+        for i in range(2300):
+            local.put("data/pages/%05d.parquet" % i, b"")
+        for i in (0, 1100, 9999):
+            write_tar(local.buckets + "/data/pages/%05d.tar" % i, sample("%04d" % i, i))
+        rc, so, se = index(["--input", "s3://data/pages", "--output", d + "/s3-pages"], env=local.env())
+        tap.eq([r["key"] for r in lines(d + "/s3-pages") or []], ["0000", "1100", "9999"], "three shards among many other keys")
         wide = d + "/wide"
         os.makedirs(wide)
         caption = "w" * 60000
