@@ -397,10 +397,8 @@ static bool put_manifest(struct copy *x, struct err *err)
                                .ended_us = clock_wall_us(),
                                .objects = ours,
                                .objects_n = kept};
-    AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
-    manifest_json(&m, &b);
     sink_abort_uploads(x->sink, is_own, &own);
-    bool ok = sink_put(x->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", true, err);
+    bool ok = manifest_put(x->sink, &m, true, err);
     sink_listing_done(&l);
     return ok || err_wrap(err, "the manifest");
 }

@@ -318,10 +318,8 @@ static bool put_manifest(struct index *x, struct err *err)
                          .ended_us = clock_wall_us(),
                          .objects = ours,
                          .objects_n = n};
-    AUTO_BUF struct buf b = BUF_INIT(1u << 20);
-    manifest_json(&m, &b);
     sink_abort_uploads(x->sink, is_own_upload, NULL);
-    bool ok = sink_put(x->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", true, err);
+    bool ok = manifest_put(x->sink, &m, true, err);
     sink_listing_done(&l);
     return ok || err_wrap(err, "the manifest");
 }

@@ -92,6 +92,17 @@ bool manifest_can_be_checked(const char *attempt, int64_t objects, int64_t name_
                    (long long)objects, WP_OBJECTS_MAX, WP_MANIFEST_BYTES_MAX >> 20);
 }
 
+bool manifest_put(struct sink *s, const struct manifest *m, bool create_only, struct err *err)
+{
+    AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
+    manifest_json(m, &b);
+    if (b.overflow) {
+        return err_set(err, ERR_LIMIT, "the manifest of %zu objects is longer than %u bytes",
+                       m->objects_n, MANIFEST_BYTES_MAX);
+    }
+    return sink_put(s, WP_MANIFEST_KEY, buf_str(&b), "application/json", create_only, err);
+}
+
 bool manifest_load(struct sink *s, json_t **ret, struct err *err)
 {
     AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);

@@ -33,6 +33,9 @@ void manifest_json(const struct manifest *m, struct buf *out);
  * all the same. Always true of a run by hand (attempt ""). */
 bool manifest_can_be_checked(const char *attempt, int64_t objects, int64_t name_bytes,
                              struct err *err) MUST_CHECK;
+/* Write it; create_only as sink_put. ERR_LIMIT when it is longer than MANIFEST_BYTES_MAX. */
+bool manifest_put(struct sink *s, const struct manifest *m, bool create_only,
+                  struct err *err) MUST_CHECK;
 /* Load the existing manifest; *ret is NULL when there is none. The caller decrefs. */
 bool manifest_load(struct sink *s, json_t **ret, struct err *err) MUST_CHECK;
 /* The task of the existing manifest; *ret_task is NULL when there is no manifest. The caller frees

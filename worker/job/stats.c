@@ -48,14 +48,21 @@ static void rehash(struct stats *s, size_t slots_n)
     }
 }
 
+static void drop_rarer(struct stats *s)
+{
+    stats_sort(s);
+    while (s->texts_n > STATS_TEXTS_MAX / 2 || s->texts_bytes > STATS_TEXTS_BYTES_MAX / 2) {
+        struct stats_text *last = &s->texts[--s->texts_n];
+        s->texts_bytes -= strlen(last->text);
+        free(last->text);
+    }
+    rehash(s, s->slots_n_);
+}
+
 static void add_text(struct stats *s, const char *text, int64_t n)
 {
-    if (s->texts_n >= STATS_TEXTS_MAX) {
-        stats_sort(s);
-        while (s->texts_n > STATS_TEXTS_MAX / 2) {
-            free(s->texts[--s->texts_n].text);
-        }
-        rehash(s, s->slots_n_);
+    if (s->texts_n >= STATS_TEXTS_MAX || s->texts_bytes >= STATS_TEXTS_BYTES_MAX) {
+        drop_rarer(s);
     }
     if ((s->texts_n + 1) * 2 > s->slots_n_) {
         rehash(s, MAX(s->slots_n_ * 2, 16));
@@ -64,6 +71,7 @@ static void add_text(struct stats *s, const char *text, int64_t n)
     if (s->slots_[slot] == 0) {
         ARRAY_ROOM(s->texts, s->texts_n, s->texts_cap);
         s->texts[s->texts_n++] = (struct stats_text){xstrdup(text), 0};
+        s->texts_bytes += strlen(text);
         s->slots_[slot] = (uint32_t)s->texts_n;
     }
     s->texts[s->slots_[slot] - 1].n += n;

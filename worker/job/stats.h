@@ -4,8 +4,9 @@
 #include "common/buf.h"
 #include "common/units.h"
 
-#define STATS_TEXTS_MAX      100000 /* distinct texts kept, as img2dataset does */
-#define STATS_FILE_BYTES_MAX (64u << 20)
+#define STATS_TEXTS_MAX       100000     /* distinct texts kept, as img2dataset does ... */
+#define STATS_TEXTS_BYTES_MAX (8u << 20) /* ... and their bytes, of which JSON makes six each */
+#define STATS_FILE_BYTES_MAX  (64u << 20)
 
 enum sample_status { STATUS_SUCCESS, STATUS_FAILED_TO_DOWNLOAD, STATUS_FAILED_TO_RESIZE };
 
@@ -23,6 +24,7 @@ struct stats {
     struct stats_text *texts; /* texts[texts_n]; after stats_sort: most frequent first */
     size_t texts_n;
     size_t texts_cap;
+    size_t texts_bytes;
     uint32_t *slots_; /* hash table over texts: index + 1, 0 = free */
     size_t slots_n_;
 };

@@ -205,6 +205,35 @@ static void test_worker_shard__distinct_texts_are_capped(void **state UNUSED)
     stats_done(&s);
 }
 
+/* A server that makes up a reason for each answer: the file of them is whole and is read again. */
+static void test_worker_shard__distinct_texts_fit_the_file(void **state UNUSED)
+{
+    struct stats s = {0};
+    struct stats back;
+    struct err err = ERR_INIT;
+    struct buf b = BUF_INIT(STATS_FILE_BYTES_MAX);
+    char text[256];
+    for (int i = 0; i < STATS_TEXTS_MAX; i++) {
+        int n = snprintf(text, sizeof text, "HTTP Error 404: %d", i);
+        memset(text + n, 1, sizeof text - (size_t)n - 1); /* 6 bytes of JSON each */
+        text[sizeof text - 1] = '\0';
+        stats_add(&s, STATUS_FAILED_TO_DOWNLOAD, text);
+        stats_add(&s, STATUS_SUCCESS, "success");
+    }
+    stats_json(&s, &b);
+    assert_false(b.overflow);
+    if (!stats_parse(buf_str(&b), &back, &err)) {
+        fail_msg("%s", err.message);
+    }
+    assert_int_equal(back.count, 2 * STATS_TEXTS_MAX);
+    assert_true(back.texts_n == s.texts_n && s.texts_n > 1000);
+    assert_string_equal(back.texts[0].text, "success");
+    assert_int_equal(back.texts[0].n, STATS_TEXTS_MAX);
+    stats_done(&s);
+    stats_done(&back);
+    buf_done(&b);
+}
+
 static void test_worker_shard__robots(void **state UNUSED)
 {
     struct robots r = {.directives = {STR("noai"), STR("noindex")}, .n = 2, .token = STR("mybot")};
@@ -253,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_worker_shard__errors_are_printable),
         cmocka_unit_test(test_worker_shard__stats_text_and_back),
         cmocka_unit_test(test_worker_shard__distinct_texts_are_capped),
+        cmocka_unit_test(test_worker_shard__distinct_texts_fit_the_file),
         cmocka_unit_test(test_worker_shard__robots),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

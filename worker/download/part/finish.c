@@ -46,13 +46,13 @@ bool finish_share(const struct finish *f, struct err *err)
 }
 
 /* Another host of this job may have been first. */
-static bool put_manifest(const struct finish *f, struct str text, struct err *err)
+static bool put_manifest(const struct finish *f, const struct manifest *m, struct err *err)
 {
     /* An extending run replaces the earlier manifest and includes its objects. */
     bool create_only = f->run->o->mode != MODE_EXTEND;
     AUTO_JSON json_t *there = NULL;
     struct err e = ERR_INIT;
-    if (sink_put(f->sink, WP_MANIFEST_KEY, text, "application/json", create_only, err)) {
+    if (manifest_put(f->sink, m, create_only, err)) {
         return true;
     }
     if (err->code != ERR_PRECONDITION) {
@@ -80,10 +80,7 @@ static bool write_manifest(const struct finish *f, struct stats *total, usec_t s
                          .earlier = f->extend->earlier,
                          .earlier_bytes = f->extend->bytes,
                          .first_shard = f->run->format.first_shard};
-    AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
-    manifest_json(&m, &b);
-    return put_manifest(f, buf_str(&b), err) &&
-           incremental_mode_end(f->sink, f->run->o, f->task, err);
+    return put_manifest(f, &m, err) && incremental_mode_end(f->sink, f->run->o, f->task, err);
 }
 
 /* Count all rows. A host that begins again withdraws what it said before it changes a shard, so

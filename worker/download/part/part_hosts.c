@@ -107,6 +107,9 @@ bool part_hosts_put(struct part_hosts *h, struct stats *total, usec_t started_us
     json_out_raw(&w, "stats", buf_str(&stats));
     json_out_end_object(&w);
     key_of(h, h->run->host, key);
+    if (stats.overflow || b.overflow) {
+        return err_set(err, ERR_LIMIT, "'%s' is longer than %zu bytes", key, b.max);
+    }
     return sink_put(h->sink, key, buf_str(&b), "application/json", false, err);
 }
 

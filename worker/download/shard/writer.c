@@ -128,6 +128,9 @@ static bool put_stats(struct writer *w, struct open_shard *s, struct err *err)
     s->stats.end_us = clock_wall_us();
     stats_json(&s->stats, &b);
     shard_name(&w->run->format, s->i, "_stats.json", name);
+    if (b.overflow) {
+        return err_set(err, ERR_LIMIT, "'%s' is longer than %zu bytes", name, b.max);
+    }
     return sink_put(w->sink, name, buf_str(&b), "application/json", true, err);
 }
 
