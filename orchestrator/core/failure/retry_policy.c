@@ -70,12 +70,18 @@ static int64_t times(int64_t now, int x100, int64_t max)
     return MIN(max, (now * x100 + 99) / 100);
 }
 
+static int64_t bounded(int64_t max, int64_t bound)
+{
+    return bound < 0 ? max : MIN(max, bound);
+}
+
 /* False: the volume is at its maximum, so a retry would fail the same way. */
 static bool change_volume(const struct spec_stage *stage, const struct spec_change *change,
-                          struct retry_state *next)
+                          const struct retry_bounds *bounds, struct retry_state *next)
 {
     int64_t now_gb = next->volume_gb > 0 ? next->volume_gb : stage->volume_gb;
     int64_t max_gb = change->volume_max_gb > 0 ? change->volume_max_gb : VOLUME_GROWN_GB_MAX;
+    max_gb = bounded(max_gb, bounds->volume_gb);
     if (change->volume_x100 == 0) {
         return true;
     }
@@ -88,43 +94,43 @@ static bool change_volume(const struct spec_stage *stage, const struct spec_chan
 
 /* At the maximum run time it is retried unchanged: a job continues from what is durable. */
 static void change_runtime(const struct spec_stage *stage, const struct spec_change *change,
-                           struct retry_state *next)
+                           const struct retry_bounds *bounds, struct retry_state *next)
 {
     int64_t now_s = next->max_runtime_s > 0 ? next->max_runtime_s : stage->max_runtime_s;
     int64_t max_s = change->runtime_max_s > 0 ? change->runtime_max_s : SPEC_RUNTIME_S_MAX;
+    max_s = bounded(max_s, bounds->run_s);
     if (change->runtime_x100 > 0 && now_s < max_s) {
         next->max_runtime_s = times(now_s, change->runtime_x100, max_s);
     }
 }
 
+/* To the next rung on which anything starts; where there is none it stays. */
 static void change_type(const struct spec_stage *stage, enum spec_next how,
-                        struct retry_state *next)
+                        const struct retry_bounds *bounds, struct retry_state *next)
 {
-    int i = next->instance_type_i + 1;
-    switch (how) {
-    case NEXT_SAME:
-        return;
-    case NEXT_UP:
-        next->instance_type_i = MIN(i, stage->instance_type_n - 1);
-        return;
-    case NEXT_AROUND:
-        next->instance_type_i = i % stage->instance_type_n;
-        return;
+    int n = stage->instance_type_n;
+    int i = next->instance_type_i;
+    for (int k = 1; how != NEXT_SAME && k < n; k++) {
+        int to = how == NEXT_UP ? i + k : (i + k) % n;
+        if (to < n && !bounds->rung_never[to]) {
+            next->instance_type_i = to;
+            return;
+        }
     }
 }
 
 /* Apply the cause's change to the next attempt. False: no change is possible, so a retry would fail
  * the same way. */
 static bool apply(const struct spec_stage *stage, const struct spec_change *change,
-                  struct retry_state *next)
+                  const struct retry_bounds *bounds, struct retry_state *next)
 {
-    change_runtime(stage, change, next);
-    change_type(stage, change->next, next);
-    return change_volume(stage, change, next);
+    change_runtime(stage, change, bounds, next);
+    change_type(stage, change->next, bounds, next);
+    return change_volume(stage, change, bounds, next);
 }
 
 void retry_decide(const struct spec_stage *stage, enum cause cause, const struct retry_state *now,
-                  struct rng *rng, struct retry_decision *ret)
+                  const struct retry_bounds *bounds, struct rng *rng, struct retry_decision *ret)
 {
     ASSERT(cause > CAUSE_NONE && cause < CAUSE_COUNT);
     ASSERT(stage->instance_type_n > 0);
@@ -134,7 +140,7 @@ void retry_decide(const struct spec_stage *stage, enum cause cause, const struct
     const struct spec_change *change = row->set_change ? &row->change : &changes[cause];
     int used = now->tries[cause];
     if ((row->times >= 0 && used >= row->times) || now->attempts >= ATTEMPTS_MAX ||
-        !apply(stage, change, &ret->next)) {
+        !apply(stage, change, bounds, &ret->next)) {
         return;
     }
     ret->retry = true;

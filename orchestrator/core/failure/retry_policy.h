@@ -35,5 +35,15 @@ bool retry_counts_in(const struct spec_stage *stage, enum cause cause, bool ran)
 /* Seconds from a failed try to the next: the first wait of each cause, by how often it was seen
  * (seen[cause]) and is tried again at all; with none such, the wait after an unknown one. */
 int64_t retry_wait_expected_s(const struct spec_stage *stage, const int64_t seen[CAUSE_COUNT]);
+/* What the account's quotas ever allow an attempt; -1: no limit. A change beyond would wait for
+ * ever. */
+struct retry_bounds {
+    int64_t run_s, volume_gb;
+    bool rung_never[SPEC_LADDER_MAX]; /* nothing starts on it */
+};
+#define RETRY_BOUNDS_NONE                                                                          \
+    {                                                                                              \
+        .run_s = -1, .volume_gb = -1                                                               \
+    }
 void retry_decide(const struct spec_stage *stage, enum cause cause, const struct retry_state *now,
-                  struct rng *rng, struct retry_decision *ret);
+                  const struct retry_bounds *bounds, struct rng *rng, struct retry_decision *ret);

@@ -53,6 +53,18 @@ static struct retry_state tried(const struct live_attempt *a, enum cause cause, 
     return now;
 }
 
+static struct retry_bounds bounds_of(struct leader_state *s, const struct spec_stage *stage)
+{
+    struct retry_bounds b = {.run_s = s->account.longest_run_s, .volume_gb = s->account.volume_gb};
+    for (int i = 0; i < stage->instance_type_n; i++) {
+        const struct live_slots *slots = leader_state_slots(
+            s, stage->instance_type[i], stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+        b.rung_never[i] = quota_ledger_can_ever(&slots->s, &s->account, stage->instance_count, 0,
+                                                0) == WAIT_QUOTA_TOO_SMALL;
+    }
+    return b;
+}
+
 /* What the task's next attempt has to know of those before it. */
 static struct task_change_row change_of(const struct live_attempt *a,
                                         const struct retry_decision *d,
@@ -105,7 +117,8 @@ static void retry_or_fail(struct leader_state *s, const struct live_attempt *a, 
     }
     struct retry_state now = tried(a, p->r.cause, p->ran, change);
     struct retry_decision d;
-    retry_decide(a->stage->spec, p->r.cause, &now, &s->rng, &d);
+    const struct retry_bounds bounds = bounds_of(s, a->stage->spec);
+    retry_decide(a->stage->spec, p->r.cause, &now, &bounds, &s->rng, &d);
     uint64_t signature = stage_history_signature(p->r.cause, p->signature);
     notes->same = d.counts ? same_failures(change, signature) : 0;
     notes->set_aside = d.retry && d.counts &&

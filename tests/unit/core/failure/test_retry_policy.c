@@ -24,13 +24,15 @@ static struct spec_retry row(int times, int64_t from_s, int64_t to_s, bool count
         .set = true, .times = times, .wait_from_s = from_s, .wait_to_s = to_s, .counts = counts};
 }
 
+static const struct retry_bounds unbounded = RETRY_BOUNDS_NONE;
+
 static struct retry_decision decide(const struct spec_stage *s, enum cause c,
                                     const struct retry_state *now)
 {
     struct rng rng;
     rng_seed(&rng, 1);
     struct retry_decision d;
-    retry_decide(s, c, now, &rng, &d);
+    retry_decide(s, c, now, &unbounded, &rng, &d);
     return d;
 }
 
@@ -75,7 +77,7 @@ static void test_retry_policy__every_cause_comes_to_an_end(void **state)
         int retries = 0;
         struct retry_decision d;
         for (; retries < 1000; retries++) {
-            retry_decide(&s, (enum cause)c, &now, &rng, &d);
+            retry_decide(&s, (enum cause)c, &now, &unbounded, &rng, &d);
             now.attempts += d.counts;
             if (!d.retry) {
                 break;
@@ -244,7 +246,7 @@ static void test_retry_policy__changes_are_bounded_for_every_cause_and_number(vo
             .volume_gb = (int)rng_below(&rng, VOLUME_GB_MAX + 1),
             .max_runtime_s = (int64_t)rng_below(&rng, (uint64_t)SPEC_RUNTIME_S_MAX + 1)};
         struct retry_decision d;
-        retry_decide(&s, c, &now, &rng, &d);
+        retry_decide(&s, c, &now, &unbounded, &rng, &d);
         assert_in_range(d.next.instance_type_i, 0, s.instance_type_n - 1);
         assert_in_range(d.next.volume_gb, now.volume_gb, VOLUME_GB_MAX);
         assert_true(d.next.max_runtime_s >= now.max_runtime_s);
@@ -292,17 +294,51 @@ static void test_retry_policy__waits_grow_and_keep_their_bounds(void **state)
         struct retry_state now = {0};
         now.tries[CAUSE_INTERNAL] = i;
         struct retry_decision d;
-        retry_decide(&s, CAUSE_INTERNAL, &now, &rng, &d);
+        retry_decide(&s, CAUSE_INTERNAL, &now, &unbounded, &rng, &d);
         assert_true(d.wait_us >= 30 * USEC_PER_SEC && d.wait_us <= 600 * USEC_PER_SEC);
         longest = MAX(longest, d.wait_us);
     }
     assert_true(longest > 500 * USEC_PER_SEC);
 }
 
+/* A change that no quota of the account ever allows would wait for ever. */
+static void test_retry_policy__changes_stay_within_the_accounts_quotas(void **state)
+{
+    (void)state;
+    struct spec_stage s = stage_of(3);
+    struct retry_state now = {.attempts = 1, .ran = true};
+    struct rng rng;
+    struct retry_decision d;
+    rng_seed(&rng, 1);
+    struct retry_bounds b = {.run_s = 4000, .volume_gb = 50, .rung_never = {false, true, false}};
+    retry_decide(&s, CAUSE_TIMEOUT, &now, &b, &rng, &d);
+    assert_true(d.retry && d.next.max_runtime_s == 4000);
+    b.run_s = 3600; /* it is as long as any may be: unchanged, as at SageMaker's own maximum */
+    retry_decide(&s, CAUSE_TIMEOUT, &now, &b, &rng, &d);
+    assert_true(d.retry && !d.changed);
+    retry_decide(&s, CAUSE_DISK_FULL, &now, &b, &rng, &d);
+    assert_true(d.retry && d.next.volume_gb == 50);
+    b.volume_gb = 30; /* nothing larger is allowed: it would fail the same way */
+    retry_decide(&s, CAUSE_DISK_FULL, &now, &b, &rng, &d);
+    assert_false(d.retry);
+    retry_decide(&s, CAUSE_OOM, &now, &b, &rng, &d);
+    assert_int_equal(d.next.instance_type_i, 2); /* over the rung without a quota */
+    b.rung_never[2] = true;
+    retry_decide(&s, CAUSE_OOM, &now, &b, &rng, &d);
+    assert_int_equal(d.next.instance_type_i, 0);
+    b.rung_never[2] = false;
+    now.instance_type_i = 2;
+    b.rung_never[0] = true;
+    b.rung_never[1] = false;
+    retry_decide(&s, CAUSE_CAPACITY, &now, &b, &rng, &d);
+    assert_int_equal(d.next.instance_type_i, 1);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_retry_policy__changes_stay_within_the_accounts_quotas),
         cmocka_unit_test(test_retry_policy__causes_that_stop_at_once),
         cmocka_unit_test(test_retry_policy__waits_that_are_nobodys_fault_do_not_count),
         cmocka_unit_test(test_retry_policy__every_cause_comes_to_an_end),

@@ -256,6 +256,9 @@ static void test_outcome__a_part_ends_at_its_own_cap(void **state UNUSED)
     p = plan(&w, a, &e, &n);
     assert_int_equal(p.r.task_to, TASK_WAITING);
     assert_int_equal(p.change.instance_type_i, 1);
+    leader_state_slots(&w.s, w.spec.instance_type[1], MARKET_ON_DEMAND)->s.quota = 0;
+    p = plan(&w, a, &e, &n); /* nothing ever starts there: it stays where it is */
+    assert_int_equal(p.change.instance_type_i, 0);
     leader_world_done(&w);
 }
 
