@@ -175,8 +175,27 @@ def test_damage(d):
         tap.ok("_manifest.json" not in os.listdir(out) if os.path.isdir(out) else True, "and no manifest: %s" % name)
 
 
+def test_late_damage(d):
+    """What only the pages tell is known before the first URL is asked for, also at the end of the last file."""
+    server = Server()
+    rows = [{"URL": server.serve("/%d" % i, b"no picture"), "TEXT": "words of %05d" % i} for i in range(9000)]
+    for name in ("a", "b"):
+        make_parquet(d + "/made.parquet", rows, {"URL": "VARCHAR", "TEXT": "VARCHAR"})
+        os.makedirs(d + "/late", exist_ok=True)
+        sql("COPY (SELECT * FROM '%s/made.parquet') TO '%s/late/%s.parquet' (FORMAT parquet, COMPRESSION uncompressed, ROW_GROUP_SIZE 2048, "
+            "DICTIONARY_SIZE_LIMIT 1)" % (d, d, name))
+    with open(d + "/late/b.parquet", "rb") as f:
+        data = f.read()
+    with open(d + "/late/b.parquet", "wb") as f:
+        f.write(data.replace(b"words of 08999", b"\xe9ords of 08999", 1))
+    for what in ("late/b.parquet", "late"):
+        rc, out, se = download(d, d + "/" + what, "--allow-net", server.net)
+        tap.ok(rc == 65 and "b.parquet" in se and "not valid UTF8" in se, "a text that is not UTF-8 in the last row: %s" % what, (rc, se))
+        tap.ok(not server.hits and not os.listdir(out), "no URL was asked for, nothing written", (len(server.hits), os.listdir(out)))
+
+
 with Folder() as d:
-    for f in (test_writers, test_joined, test_names_of_one_case, test_damage):
+    for f in (test_writers, test_joined, test_names_of_one_case, test_damage, test_late_damage):
         if os.environ.get("ONLY", "") in f.__name__:
             f(d)
 sys.exit(tap.done())

@@ -271,20 +271,26 @@ bool parquet_open(struct duck *duck, const char *path, const char *name,
     return true;
 }
 
-void parquet_free(struct parquet *p)
+static void end_query(struct parquet *p)
 {
-    if (p == NULL) {
-        return;
-    }
     if (p->chunk != NULL) {
         duckdb_destroy_data_chunk(&p->chunk);
     }
     if (p->streaming) {
         duckdb_destroy_result(&p->result);
+        p->streaming = false;
     }
     if (p->stmt != NULL) {
         duckdb_destroy_prepare(&p->stmt);
     }
+}
+
+void parquet_free(struct parquet *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    end_query(p);
     if (p->con != NULL) {
         duckdb_disconnect(&p->con);
     }
@@ -406,4 +412,11 @@ bool parquet_skip(struct parquet *p, int64_t n, struct err *err)
         n -= step;
     }
     return true;
+}
+
+bool parquet_check(struct parquet *p, struct err *err)
+{
+    bool ok = parquet_start(p, &p->columns, err) && parquet_skip(p, INT64_MAX, err);
+    end_query(p);
+    return ok;
 }

@@ -13,6 +13,9 @@ struct parquet;
 bool parquet_open(struct duck *duck, const char *path, const char *name,
                   const struct download_options *o, struct parquet **ret,
                   struct err *err) MUST_CHECK;
+/* Read all rows to the end, as they will be read: the footer does not tell of a damaged page, or of
+ * a text that is not UTF-8. */
+bool parquet_check(struct parquet *p, struct err *err) MUST_CHECK;
 void parquet_free(struct parquet *p);
 /* Number of rows. */
 int64_t parquet_rows(const struct parquet *p);

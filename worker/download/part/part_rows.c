@@ -98,7 +98,8 @@ bool part_rows_open(struct duck *duck, const struct input *in, const struct down
     bool ok = true;
     for (size_t i = 0; ok && i < in->files_n; i++) {
         file_close(&p->now);
-        ok = file_open(p, i, err) && take_columns(p, i, err);
+        ok = file_open(p, i, err) && take_columns(p, i, err) &&
+             (p->now.parquet == NULL || parquet_check(p->now.parquet, err));
         p->of_files[i] = ok ? file_count(&p->now) : 0;
     }
     if (!ok) {
