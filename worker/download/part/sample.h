@@ -8,7 +8,6 @@
 #define COLUMNS_MAX            64
 #define SAMPLE_ERROR_BYTES_MAX 256
 #define URL_BYTES_MAX          16384
-#define CAPTION_BYTES_MAX      (4u << 20)
 #define ROW_TEXT_BYTES_MAX     (16u << 20)
 
 enum cell_kind {
