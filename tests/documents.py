@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Aim: what the documents say is so. Method: every file a README names exists, every folder that is a room has a README of one page,
-every verb of the README is one of the command line's, NOTICE has the licences of what is shipped, the searches of CONTRIBUTING.md find what they promise, and the man pages name
+every verb of the README and of what the programs and pages print is one of the command line's, what a page says about `drover init` writes the file, NOTICE has the licences of what is shipped, the searches of CONTRIBUTING.md find what they promise, and the man pages name
 every command, option and setting and pass mandoc's lint without a word."""
 import glob
 import json
@@ -46,9 +46,32 @@ def readmes(tap):
     tap.eq({f: n for f, n in lines.items() if f in pages and not 10 <= n <= 45}, {}, "a README of a folder is one page")
     tap.ok(lines["README.md"] <= 150, "the README has at most 150 lines", lines["README.md"])
     tap.eq({f: m for f in files if (m := names_missing(f, tree))}, {}, "every file the documents name exists")
-    verbs = set(re.findall(r'^X\("([a-z]+)"', read("orchestrator/cli/commands.def"), re.M))
+    verbs = verbs_there()
     used = {v for block in read("README.md").split("```")[1::2] for v in re.findall(r"^drover ([a-z]+)", block, re.M)}
     tap.ok(used and used <= verbs, "the README's verbs exist", used - verbs)
+
+
+def verbs_there():
+    return set(re.findall(r'^X\("([a-z]+)"', read("orchestrator/cli/commands.def"), re.M))
+
+
+def commands(tap):
+    """`drover VERB` where a text begins or a command follows its sentence, in what people are shown; not in comments."""
+    tree = run("git", "ls-files", "-co", "--exclude-standard", "orchestrator").stdout.split()
+    shown = [f for f in tree if re.search(r"web/\w+\.js$|\.def$|(api/handlers|cli)/\w+\.c$", f)]
+    texts = {f: re.sub(r"/\*.*?\*/|(?m:^ *// [^\n]*)", "", read(f), flags=re.S) for f in shown}
+    said = {(f, v) for f, text in texts.items() for v in re.findall(r"""(?:["'`(;:,]|\bor) *drover ([a-z]+)""", text)}
+    prose = {("orchestrator/cli/next_step.def", "and"), ("orchestrator/core/states/campaign_state.def", "stopped")}
+    tap.ok(len(said) > 100, "the commands that are printed are found", len(said))
+    tap.eq(sorted((f, v) for f, v in said - prose if v not in verbs_there()), [], "all have a verb that exists")
+    begun = [c for f, text in texts.items() if "/web/" in f for c in re.findall(r'"(drover init [^"]*)"', text)]
+    with tempfile.TemporaryDirectory() as folder:
+        for i, command in enumerate(begun):
+            os.mkdir(f"{folder}/{i}")
+            r = subprocess.run(command, shell=True, cwd=f"{folder}/{i}", env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}, capture_output=True, text=True, check=False)
+            written = [open(p, encoding="utf-8").read() for p in glob.glob(f"{folder}/{i}/campaign.yaml")]
+            tap.ok(r.returncode == 0 and len(written) == 1 and "\nstages:" in written[0], f"{command}: campaign.yaml is a campaign file", (r.stderr, written))
+    tap.ok(begun, "pages say how to begin a file", begun)
 
 
 def notice(tap):
@@ -107,6 +130,7 @@ def man_pages(tap):
 def main():
     tap = Tap()
     readmes(tap)
+    commands(tap)
     notice(tap)
     searches(tap)
     man_pages(tap)

@@ -42,7 +42,7 @@ function Table({ list }) {
 
 const None = () => html`<div id="nothing"><h2>No endpoint yet</h2>
   <p>A stage with kind: endpoint deploys a model, asks it once, and is deleted when its time is over. The example is a whole file:</p>
-  <${Command} text="drover init huggingface-endpoint > campaign.yaml"/><${Command} text="drover submit campaign.yaml"/></div>`;
+  <${Command} text="drover init huggingface-endpoint campaign.yaml"/><${Command} text="drover submit campaign.yaml"/></div>`;
 
 export function Endpoints({ setLive }) {
   const { data, problem } = useLive('/events', async () => {

@@ -39,7 +39,7 @@ function Table({ list, onAsk }) {
 
 const None = () => html`<div id="nothing"><h2>No file system yet</h2>
   <p>A stage with kind: lustre makes one over a prefix of S3, later stages mount it, and it is deleted after its last use. The example has one:</p>
-  <${Command} text="drover init laion-campaign > campaign.yaml"/><${Command} text="drover submit campaign.yaml"/></div>`;
+  <${Command} text="drover init laion-campaign campaign.yaml"/><${Command} text="drover submit campaign.yaml"/></div>`;
 
 export function Filesystems({ setLive }) {
   const [asked, setAsked] = useState(null);

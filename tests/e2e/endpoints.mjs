@@ -21,7 +21,7 @@ async function none(page) {
   await page.click('nav >> text=Endpoints');
   await page.waitForSelector('#nothing');
   equal([new URL(page.url()).pathname, await page.$$eval('#nothing code', (l) => l.map((x) => x.textContent))],
-    ['/endpoints', ['drover init huggingface-endpoint > campaign.yaml', 'drover submit campaign.yaml']], 'every page leads to the endpoints; without one it says how to make it');
+    ['/endpoints', ['drover init huggingface-endpoint campaign.yaml', 'drover submit campaign.yaml']], 'every page leads to the endpoints; without one it says how to make it');
   equal(await page.getAttribute('nav [aria-current]', 'href'), '/endpoints', 'where one is, the page says');
   await axe(page, 'no endpoint');
   await shot(page, 'endpoints-none');

@@ -57,7 +57,7 @@ export async function filesystems(page) {
   await page.goto(URL_);
   await page.click('nav >> text=File systems');
   await page.waitForSelector('#nothing');
-  equal(await page.$$eval('#nothing code', (l) => l.map((x) => x.textContent)), ['drover init laion-campaign > campaign.yaml', 'drover submit campaign.yaml'], 'without a file system the page says how to make one');
+  equal(await page.$$eval('#nothing code', (l) => l.map((x) => x.textContent)), ['drover init laion-campaign campaign.yaml', 'drover submit campaign.yaml'], 'without a file system the page says how to make one');
   await axe(page, 'no file system');
   const made = await api('POST', '/campaigns', FILE, 'application/yaml');
   if (!ok(made.status === 201, 'a campaign with a file system', made.text)) return;

@@ -18,7 +18,7 @@ FORMS = ("table", "wide", "csv", "json", "yaml", "jsonl", "name")
 COMMANDS = dict(re.findall(r'^X\("([a-z]+)", cmd_\w+, "[^"]*",\s+"([^"]*)"', open(f"{TOP}/orchestrator/cli/commands.def", encoding="utf-8").read(), re.M))
 # What never asks. It reads; or it writes to this machine alone; or what it changes neither stops, deletes nor pays: a rank, a date, the end
 # of starting; or, as api, it is the request that somebody wrote out, method and path.
-NEVER = """init validate plan why watch ls get parts failures cost metrics scaling compare prices logs request events ops audit parked doctor open version help completion
+NEVER = """init validate plan why watch ls get parts failures cost bill metrics scaling compare prices logs request events ops audit parked doctor open version help completion
     login context drain priority deadline api""".split()
 # The longest are last: cancel and archive leave nothing to try the others with.
 ASKS = ("submit FILE", "retry c-1 --cause disk_full", "skip c-1/2", "hold c-1 --parts 6-7", "release c-1", "pause c-1", "resume c-1", "budget c-1 5000", "budget c-1 none", "budget c-1 4000 --resume", "budget c-1/download 5000", "budget c-1/download --per-task none",

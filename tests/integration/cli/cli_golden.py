@@ -20,7 +20,7 @@ from kit.terminal import on_terminal
 GOLDEN = f"{TOP}/tests/vectors/cli.txt"
 VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/commands.def").read(), re.M)
 SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", "c-1"), ("parts", "c-1", "--state", "failed"), ("failures", "c-1"), ("failures", "c-2"),
-         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("cost", "c-1", "--by", "phase"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("scaling", "c-6", "--group", "train"),
+         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("cost", "c-1", "--by", "phase"), ("bill", "2099-01"), ("bill", "2099-01", "--tag", "team"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("scaling", "c-6", "--group", "train"),
          ("scaling", "c-6/train", "--metric", "images_per_second", "--epoch", "50000", "--deadline", "400s"), ("compare", "c-6/train-1", "c-6/train-4"), ("compare", "c-6/train-2/0/1", "c-6/train-2"),
          ("compare", "c-6/odd-a", "c-6/odd-b"), ("compare", "c-6", "c-6/train-1"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
          ("retry", "c-1", "--cause", "disk_full", "--instance-type", "ml.c5.xlarge", "--max-runtime", "4h", "--dry-run"), ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),
@@ -83,6 +83,11 @@ def fill(a):
         UPDATE stage_run SET wait_reason = 'quota_too_small' WHERE campaign_id = 5;
         UPDATE quota SET limit_n = 0; INSERT INTO money (level, ref_id, spent_musd) VALUES ('campaign', 3, 9800000);
         INSERT INTO parked (kind, ref_id, campaign_id, reason) VALUES ('campaign', 5, 5, 'a value of 2 GB is refused')""")
+
+
+    # What is booked in a month to come: no other figure has a part in it.
+    a.sql("""INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, at, entry, from_account, to_account, amount_musd, seconds)
+        SELECT v.campaign, 0, 0, (SELECT max(id) FROM attempt) + v.campaign, '2099-01-31T23:59:59Z', 'settle', 'reserved', 'spent', v.musd, v.seconds FROM (VALUES (0, 2500000, 40), (1, 12345678, 600), (2, 4900, 3)) v (campaign, musd, seconds)""")
 
 
 def transcript(t, a):

@@ -142,6 +142,7 @@ def lists():
             (("cost", "c-1"), "/v1/campaigns/c-1/cost", "by_stage", {"stage": x, "seconds": 7, "micro_usd": 12_000_001}),
             (("cost", "c-1", "--by", "cause"), "/v1/campaigns/c-1/cost", "by_cause", {"cause": x, "seconds": 7, "micro_usd": 1}),
             (("cost", "c-1", "--by", "phase"), "/v1/campaigns/c-1/cost", "by_phase", {"phase": x, "elapsed_seconds": 90.5, "seconds": 7, "micro_usd": 1}),
+            (("bill",), "/v1/bill", "groups", {"name": x, "micro_usd": 12, "seconds": 7, "campaigns_total": 3, "campaigns": [{"campaign": x, "name": x, "project": x, "micro_usd": 5, "seconds": 7}]}),
             (("metrics", "c-1"), "/v1/campaigns/c-1/metrics", "series", {"stage": x, "name": x, "seq": 3, "last": 0.1, "min": -1e-7, "final": None, "note": None}),
             (("metrics", "c-1/s/0"), "/v1/campaigns/c-1/parts/0/metrics", "series", {"name": x, "points": 1, "chart": [{"step": 1, "seconds": 2.5, "mean": -0.5, "min": 0, "max": 1}]}),
             (("scaling", "c-1"), "/v1/campaigns/c-1/scaling", "rows", {"stage": x, "instance_type": x, "instances": 2, "epoch_seconds": 88.012, "epoch_micro_usd": 5, "speedup": 1.86, "efficiency": 0.931, "in_time": True}),
@@ -248,6 +249,20 @@ def check_figures(t, s):
         t.eq(got, [[column], [csv_value]] if csv_value else [[column], []], f"{' '.join(args)}: {column} in CSV")
         out = s.drover(*args, "--columns", column).stdout.decode()
         t.ok(any(x.strip() == shown for x in out.splitlines()), f"{' '.join(args)}: {column} in a table", out)
+
+
+def check_bill(t, s):
+    """The rows of a bill sum up to it, also when a group has more campaigns than the answer names, and money of no campaign."""
+    dear = [{"campaign": f"c-{i}", "name": f"n{i}", "project": "laion", "micro_usd": 2_000_000 - i, "seconds": 10} for i in range(50)]
+    groups = [{"name": "laion", "micro_usd": 104_000_000, "seconds": 570, "campaigns_total": 120, "campaigns": dear}, {"name": None, "micro_usd": 7, "seconds": 1, "campaigns_total": 0, "campaigns": []},
+              {"name": "small", "micro_usd": 5, "seconds": 1, "campaigns_total": 1, "campaigns": [{"campaign": "c-99", "name": "s", "project": "small", "micro_usd": 5, "seconds": 1}]}]
+    s.answers = {"/v1/bill": (200, {"month": "2026-11", "micro_usd": 104_000_012, "groups": groups})}
+    rows = list(csv.DictReader(io.StringIO(s.drover("bill", "2026-11", "-o", "csv").stdout.decode())))
+    t.eq((len(rows), sum(round(float(x["USD"]) * 1e6) for x in rows), sum(int(x["SECONDS"]) for x in rows)), (53, 104_000_012, 572), "bill -o csv: its rows sum up to the bill")
+    t.eq([(x["GROUP"], x["CAMPAIGN"], x["NAME"]) for x in (rows[50], rows[51], rows[52])], [("laion", "", "70 cheaper ones"), ("", "", "jobs of no known campaign"), ("small", "c-99", "s")], "what the answer does not name has a row for each group")
+    t.eq(s.drover("bill", "-o", "name").stdout.decode().split(), [f"c-{i}" for i in range(50)] + ["c-99"], "bill -o name: the campaigns alone")
+    out = s.drover("bill").stdout.decode()
+    t.ok(out.endswith("2026-11: 104.00 USD in all; list prices, not the invoice\n"), "and the sum is below the table", out[-200:])
 
 
 def check_failures(t, s):
@@ -542,7 +557,7 @@ def check_prompt(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_start, check_yaml, check_lists, check_sort, check_narrow, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize, check_dumb):
+    for check in (check_start, check_yaml, check_lists, check_sort, check_narrow, check_figures, check_bill, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_prompt, check_resize, check_dumb):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
