@@ -18,14 +18,22 @@ static bool body_read(const char *arg, struct buf *ret)
     return buf_add_file(ret, stdin);
 }
 
-/* PATCH wants the ETag of what it changes. */
+/* PATCH wants the ETag of what it changes: its own, or that of the list it is read with, as of
+ * /v1/projects/NAME. */
 static bool etag_read(struct cli *cli, const char *path, char ret[static 128], int *ret_exit)
 {
     CLEANUP(reply_done)
     struct client_reply now = {0};
-    const struct client_call call = {.method = "GET", .path = path};
-    if (!client_call(cli, &call, &now, ret_exit)) {
-        return false;
+    struct err ignored = ERR_INIT;
+    AUTO_FREE char *list = xasprintf("%.*s", (int)(strrchr(path, '/') - path), path);
+    struct client_call call = {.method = "GET", .path = path};
+    bool came = client_try(cli, &call, &now, &ignored);
+    if (!came || now.status >= 300) {
+        call.path = came && now.status == 405 ? list : path;
+        reply_done(&now);
+        if (!client_call(cli, &call, &now, ret_exit)) {
+            return false;
+        }
     }
     (void)snprintf(ret, 128, "%s", now.etag);
     return true;

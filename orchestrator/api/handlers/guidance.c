@@ -58,22 +58,27 @@ static void item_close(struct guide *g)
     json_out_end_object(&g->w);
 }
 
+void guidance_command(struct buf *b, const char *text, int64_t campaign_id, const char *stage)
+{
+    for (const char *p = text; *p != '\0'; p++) {
+        if (strncmp(p, "{c}", 3) == 0) {
+            buf_addf(b, "c-%lld", (long long)campaign_id);
+            p += 2;
+        } else if (strncmp(p, "{s}", 3) == 0) {
+            buf_add_cstr(b, stage);
+            p += 2;
+        } else {
+            buf_add(b, p, 1);
+        }
+    }
+}
+
 /* One step. command has {c} for the campaign and {s} for the stage. */
 static void step(struct guide *g, const char *action, const char *label, const char *command,
                  const char *stage, int64_t parts)
 {
     AUTO_BUF struct buf text = BUF_INIT(COMMAND_MAX);
-    for (const char *p = command; *p != '\0'; p++) {
-        if (strncmp(p, "{c}", 3) == 0) {
-            buf_addf(&text, "c-%lld", (long long)g->campaign);
-            p += 2;
-        } else if (strncmp(p, "{s}", 3) == 0) {
-            buf_add_cstr(&text, stage);
-            p += 2;
-        } else {
-            buf_add(&text, p, 1);
-        }
-    }
+    guidance_command(&text, command, g->campaign, stage);
     json_out_object(&g->w, NULL);
     json_out_str(&g->w, "action", action);
     json_out_str(&g->w, "label", label);

@@ -7,3 +7,6 @@
  * api_campaign_guidance. Each element has kind, title, text, evidence, since, stage, runs (whether
  * parts may run all the same) and steps: action, label, command, stage, parts, url. */
 void guidance_out(struct buf *b, int64_t campaign_id, const char *facts_json);
+
+/* Appends a command, or what to do, with {c} replaced by the campaign and {s} by the stage. */
+void guidance_command(struct buf *b, const char *text, int64_t campaign_id, const char *stage);

@@ -6,10 +6,12 @@
 #include "api/server/routes.h"
 #include "common/clock.h"
 #include "forecast_out.h"
+#include "guidance.h"
 #include "parts.h"
 #include "store/api/parts.h"
 
 #define ADVICE_MAX   4
+#define NEXT_MAX     320
 #define SAME_PART_US (2 * USEC_PER_SEC) /* as long as a forecast stands */
 
 /* The part's row as the parts list shows it. */
@@ -31,21 +33,6 @@ static const char *str_member(const json_t *o, const char *key)
 {
     const char *s = json_string_value(json_object_get(o, key));
     return s != NULL ? s : "";
-}
-
-/* The next step of a reason, with {c} replaced by the campaign and {s} by the stage. */
-static const char *next_step(struct api_req *r, enum wait_reason why, int64_t campaign,
-                             const char *stage)
-{
-    const char *text = wait_reason_next(why);
-    const char *ret = "";
-    for (const char *c = strchr(text, '{'); c != NULL; c = strchr(text, '{')) {
-        const char *put =
-            c[1] == 's' ? stage : arena_printf(&r->arena, "c-%lld", (long long)campaign);
-        ret = arena_printf(&r->arena, "%s%.*s%s", ret, (int)(c - text), text, put);
-        text = c + strlen("{c}");
-    }
-    return arena_printf(&r->arena, "%s%s", ret, text);
 }
 
 /* The text for a part that does not wait. */
@@ -159,6 +146,10 @@ static bool why_make(void *ctx, struct buf *out, struct err *err)
     const char *text = !of->waits                                          ? not_waiting(r, row)
                        : told[0] != '\0' && why == wait_reason_parse(name) ? told
                                                                            : wait_reason_text(why);
+    AUTO_BUF struct buf next = BUF_INIT(NEXT_MAX);
+    if (of->waits) {
+        guidance_command(&next, wait_reason_next(why), of->campaign_id, str_member(row, "stage"));
+    }
     struct json_out w;
     json_out_init(&w, out);
     json_out_object(&w, NULL);
@@ -170,7 +161,7 @@ static bool why_make(void *ctx, struct buf *out, struct err *err)
     json_out_str(&w, "since", json_string_value(json_object_get(row, "updated_at")));
     json_out_str(&w, "not_before", json_string_value(json_object_get(row, "not_before")));
     json_out_str(&w, "next",
-                 of->waits ? next_step(r, why, of->campaign_id, str_member(row, "stage"))
+                 of->waits ? buf_cstr(&next)
                  : strcmp(str_member(row, "state"), "held") == 0
                      ? arena_printf(&r->arena, "drover release %s", str_member(row, "id"))
                      : NULL);

@@ -7,6 +7,7 @@ drover; jobs that sleep for two seconds, four at a time.
 import json
 import os
 import re
+import shlex
 import signal
 import statistics
 import sys
@@ -140,12 +141,21 @@ def runs(tap, s):
 
 def limits(tap, s):
     """Limits above a campaign, and wrong ones."""
+    def as_told(cid, **words):
+        """The command that why names for the part that waits longest, with these words filled in."""
+        waiting = s.api("GET", f"/campaigns/{cid}/parts?state=waiting")["parts"][-1]["seq"]
+        told = s.api("GET", f"/campaigns/{cid}/parts/{waiting}/why")["next"]
+        argv = shlex.split(told.partition("drover ")[2])
+        for word, value in words.items():
+            argv = [re.sub(rf"\b{word}\b", value, x) for x in argv]
+        r = s.drover(*argv)
+        tap.ok(argv[:1] == ["api"] and r.returncode == 0, f"what why says can be done: {told}", (argv, r.stdout, r.stderr))
+
     tap.ok(s.api("PATCH", "/limits", {"parts": 1, "instances": {"ml.m5.large": 3}}, headers={"If-Match": "*"})["parts"] == 1, "a limit of the installation")
     cid = s.submit(s.nap("limited", "limits: {parts: 3}", kind="ml.m5.large", stage=""))
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 1, 30, "one runs")
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "global_limit", 20, "its reason")
-    tap.ok(True, "what waits for it says so")
-    s.api("PATCH", "/limits", {"parts": None}, headers={"If-Match": "*"})
+    as_told(cid, N="null")
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "stage_limit" and s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 3, 30, "the stage's limit")
     # The last one waits longest: the first may have begun before it is asked about.
     waiting = s.api("GET", f"/campaigns/{cid}/parts?state=waiting")["parts"][-1]["seq"]
@@ -158,8 +168,8 @@ def limits(tap, s):
     changed = s.api("PATCH", f"/projects/{project}", {"parts": 1, "weight": 300, "budget": {"total": "50 USD"}}, headers={"If-Match": "*"})["projects"][0]
     tap.ok(changed["parts"] == 1 and changed["weight"] == 300 and changed["budget"]["limit_micro_usd"] == 50000000, "a project's limits", changed)
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "project_limit", 30, "the project's limit")
-    tap.ok(True, "what waits for it says so")
-    s.api("PATCH", f"/projects/{project}", {"parts": None, "budget": None}, headers={"If-Match": "*"})
+    as_told(cid, N="null", NAME=project)
+    tap.ok(s.api("PATCH", f"/projects/{project}", {"budget": None}, headers={"If-Match": "*"})["projects"][0]["parts"] is None, "and it is raised")
     for method, path, body, status in (("PATCH", "/limits", '{"parts": -1}', 422), ("PATCH", "/limits", '{"instances": {"c5": 1}}', 422), ("PATCH", "/limits", '{"colour": 1}', 422),
                                        ("PATCH", f"/projects/{project}", '{"weight": 0}', 422), ("PATCH", "/projects/nobody", '{"weight": 5}', 404),
                                        ("GET", "/pools?campaign=7", None, 400), ("GET", f"/campaigns/{cid}/parts/99/why", None, 404),
