@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Aim: what `make install` writes works by itself for somebody who has set nothing: droverd makes its token where drover
-looks for it, systemd hears that it is ready and alive, completion knows the verbs, and `make uninstall` leaves nothing.
+looks for it, the service starts with the settings that first-campaign.md names, systemd hears that it is ready and alive, completion knows the verbs, and `make uninstall` leaves nothing.
 Method: installed below a folder of its own, run with an empty home and no setting but the address.
 """
 import os
@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import TOP, Tap, wait_for
+from kit import TOP, Tap, postgres, wait_for
+from kit.cloudformation import Stack, load
 
 tap = Tap()
 
@@ -105,6 +106,39 @@ def test_first_use(root, home):
     tap.eq(next((h for h in iter(heard, "") if h != "WATCHDOG=1"), ""), "STOPPING=1", "its end is announced")
 
 
+def test_service(root, home):
+    """ExecStart of the installed unit, nothing in /etc/drover but the lines of the stack and of the image, and what the last step of first-campaign.md names."""
+    unit = open(f"{root}/usr/lib/systemd/system/droverd.service", encoding="utf-8").read()
+    argv = [w for w in re.search(r"^ExecStart=(.*)$", unit, re.M)[1].split() if not w.startswith("$")]  # systemd leaves a variable out that is not set
+    with open(TOP + "/deploy/cloudformation/prerequisites.yaml", encoding="utf-8") as f:
+        lines = Stack(load(f.read()), {}, region="us-east-1", account="123456789012").output("Settings").splitlines()
+    with open(TOP + "/deploy/first-campaign.md", encoding="utf-8") as f:
+        lines += re.findall(r"`([A-Z_]+=[^`]*)`", f.read().split("To keep droverd running")[1].split("## 7")[0])
+    settings = {**dict(line.split("=", 1) for line in lines), "DROVER_WORKER_IMAGE": "123456789012.dkr.ecr.us-east-1.amazonaws.com/drover-worker:1"}
+    database = postgres.new_folder("drover-install-pg-")
+    try:
+        postgres.make_data(database)
+        postgres.start(database, "")
+        if tap.ok("DROVER_DATABASE_URL" in settings, "the guide names the database among the settings", settings):
+            settings["DROVER_DATABASE_URL"] = f"host={database} user=drover dbname=postgres"
+        env = {"PATH": "/usr/bin:/bin", "STATE_DIRECTORY": home + "/state", "NOTIFY_SOCKET": home + "/service", **settings,
+               "DROVER_LISTEN": "127.0.0.1:0", "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "AKIASERVICE", "AWS_SECRET_ACCESS_KEY": "none"}
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        manager.bind(env["NOTIFY_SOCKET"])
+        manager.settimeout(1)
+        os.mkdir(env["STATE_DIRECTORY"], 0o700)
+        with open(home + "/service.log", "wb") as log:
+            p = subprocess.Popen([root + argv[0], *argv[1:]], env=env, stdout=log, stderr=log, cwd="/")
+        heard = wait_for(lambda: p.poll() is not None or manager.recv(256).decode(), 60)
+        tap.ok(heard == "READY=1", "the service starts with them", (heard, open(home + "/service.log", encoding="utf-8").read()[-500:]))
+        tap.ok(os.path.exists(home + "/state/token"), "with its token where the guide says")
+        p.terminate()
+        p.wait(60)
+    finally:
+        postgres.stop(database, "fast")
+        shutil.rmtree(database, ignore_errors=True)
+
+
 def test_uninstall(root):
     got = make("uninstall", root)
     tap.eq((got.returncode, files_below(root)), (0, []), "make uninstall leaves nothing")
@@ -119,6 +153,7 @@ try:
     test_libraries(folder + "/root")
     test_completion(folder + "/root")
     test_first_use(folder + "/root", folder + "/home")
+    test_service(folder + "/root", folder + "/home")
     test_uninstall(folder + "/root")
 finally:
     shutil.rmtree(folder, ignore_errors=True)

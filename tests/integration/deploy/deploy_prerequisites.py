@@ -158,7 +158,7 @@ def check_events(t, template):
     t.eq((rule["Targets"][0]["Arn"], policy["Resource"], policy["Condition"]["ArnEquals"]["aws:SourceArn"]), (arn, arn, stack.attribute("EventsRule", "Arn")), "the rule sends to the queue, which takes it from the rule alone")
     t.eq(rule["EventPattern"]["detail"]["TrainingJobName"], [{"prefix": "drover-"}], "events of drover's jobs only")
     lines = dict(x.split("=", 1) for x in stack.output("Settings").splitlines())
-    t.eq(lines, {"DROVER_BUCKET": "s3://drover-eu-central-1-111122223333", "DROVER_ROLE_ARN": "arn:aws:iam::111122223333:role/drover-worker", "DROVER_EVENTS_QUEUE_URL": stack.output("EventsQueueUrl")}, "its settings are droverd's")
+    t.eq(lines, {"AWS_REGION": "eu-central-1", "DROVER_BUCKET": "s3://drover-eu-central-1-111122223333", "DROVER_ROLE_ARN": "arn:aws:iam::111122223333:role/drover-worker", "DROVER_EVENTS_QUEUE_URL": stack.output("EventsQueueUrl")}, "its settings are droverd's")
     other = Stack(template, {"MakeLogGroup": "no", "DroverdRuns": "ecs-tasks.amazonaws.com"}, region="cn-north-1", account="111122223333")
     t.eq(set(stack.made()) - set(other.made()), {"Logs", "DroverdProfile"}, "what is there already, or not needed, is left out")
     t.ok(other.attribute("WorkerRole", "Arn").startswith("arn:aws-cn:iam::"), "in every partition")
