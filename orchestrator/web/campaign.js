@@ -233,12 +233,12 @@ export function Campaign({ id, setLive }) {
   }
   const shown = at.stage || tiles.stage;
   const stage = campaign.stages.find((s) => s.name === shown);
-  const retried = (op) => setNotice({ op: op.id, text: `Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part is' : 'parts are'} tried again.` });
+  const changed = (op, text) => setNotice({ op: op.id, text });
   return html`<main>
     <${Head} campaign=${campaign} ask=${setAsked} onLimits=${setLimits}/>
     ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
     <${Told} text=${notice?.text} op=${operations.find((o) => o.id === notice?.op)} ask=${setAsked}/>
-    <${Guidance} campaign=${campaign} ask=${setAsked} onLimits=${setLimits} onDone=${retried}/>
+    <${Guidance} campaign=${campaign} ask=${setAsked} onLimits=${setLimits} onDone=${changed}/>
     <div class="grid">
       <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
       <${Eta} forecast=${forecast} campaign=${campaign}/>
@@ -247,15 +247,15 @@ export function Campaign({ id, setLive }) {
         <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>
         <p class="row">${at.zoom && stage?.parts.failed > 0 && campaign.wanted !== 'cancel' && html`<${Act} id="retry-zoom" onClick=${() => setAsked(changeQuestion({
-          campaign: id, verb: 'retry', selector: { stage: shown, parts: at.zoom.join('-') }, title: `Retry what failed of parts ${at.zoom.join(' to ')}`, onDone: retried }))}>Retry failed of these…<//>`}
+          campaign: id, verb: 'retry', selector: { stage: shown, parts: at.zoom.join('-') }, title: `Retry what failed of parts ${at.zoom.join(' to ')}`, onDone: changed }))}>Retry failed of these…<//>`}
           <a href=${`/c/${id.slice(2)}/parts?stage=${encodeURIComponent(shown)}${stage?.parts.failed > 0 ? '&state=failed' : ''}`} id="all-parts">${stage?.parts.failed > 0 ? 'failed parts' : 'all parts'} as a table</a>
           ${campaign.stages.some((s) => s.kind === 'endpoint') && html`<a href="/endpoints" id="to-endpoints">endpoints</a>`}
           ${campaign.stages.some((s) => s.kind === 'lustre') && html`<a href="/filesystems" id="to-filesystems">file systems</a>`}
           <${RunLinks} id=${id} runs=${runs} shown=${shown}/></p>
         ${!campaign.guidance?.length && html`<${Waiting} stage=${stage}/>`}
       </section>
-      ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onDone=${retried} onClose=${() => move({ part: null })}/>`}
-      <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${retried}/>
+      ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onDone=${changed} onClose=${() => move({ part: null })}/>`}
+      <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${changed}/>
       <${Operations} operations=${operations} ask=${setAsked}/>
     </div>
     ${limits && html`<${Limits} campaign=${campaign} ...${limits} onDone=${(text) => setNotice({ text })} onClose=${() => { setLimits(null); load(); }}/>`}

@@ -22,8 +22,9 @@ function byCause(groups) {
   return [...causes.values()];
 }
 
-export const VERBS = { retry: ['Retry', 'will be tried again'], skip: ['Skip', 'will be given up for good'],
-  hold: ['Hold', 'will not start until they are released'], release: ['Release', 'will wait for their turn again'] };
+// Its button, what the parts will do, and what is said of them afterwards.
+export const VERBS = { retry: ['Retry', 'will be tried again', 'tried again'], skip: ['Skip', 'will be given up for good', 'given up'],
+  hold: ['Hold', 'will not start until they are released', 'held'], release: ['Release', 'will wait for their turn again', 'released'] };
 export const MOVES = { failed: ['retry', 'skip'], waiting: ['hold'], held: ['release'] }; // what a person may do to a part, by its state
 
 // What the new tries may have otherwise: a field a change, written into `to` as it is typed.
@@ -38,9 +39,9 @@ function Changes({ to, open }) {
 }
 
 // The dialog for a retry, skip, hold or release of the parts of a selector; the same selector is previewed and carried out.
-// after(key): what follows it, a resume.
+// after(key): what follows it, a resume. onDone(op, text): the operation, and what it does in words.
 export function changeQuestion({ campaign, verb, selector, title, remedy, onDone, after }) {
-  const [action, what] = VERBS[verb];
+  const [action, what, done] = VERBS[verb];
   const from = Object.keys(MOVES).find((state) => MOVES[state].includes(verb));
   const body = from === 'failed' ? { selector, changes: {} } : { selector };
   const helps = !!selector.cause?.some((c) => ['disk_full', 'oom', 'timeout'].includes(c));
@@ -62,7 +63,7 @@ export function changeQuestion({ campaign, verb, selector, title, remedy, onDone
     confirm: async (key) => {
       const op = await post(`/campaigns/${campaign}:${verb}`, body, key);
       if (after) await after(`${key}r`);
-      onDone(op);
+      onDone(op, `Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part is' : 'parts are'} ${done}.`);
     },
   };
 }

@@ -90,7 +90,7 @@ export function Parts({ id, setLive }) {
   const chosen = picked.filter((n) => able.includes(n));
   const all = !narrow && (!at.state || at.state === kind) && (kind === 'failed' || !at.cause); // what a selector of the API can name
   const none = chosen.length === 0 ? 'picks-none' : undefined; // why the buttons of a selection are disabled
-  const done = (op) => { setNotice({ op: op.id, text: `Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part' : 'parts'}.` }); setPicked([]); };
+  const done = (op, text) => { setNotice({ op: op.id, text }); setPicked([]); };
   const act = (verb, selector) => () => setAsked(changeQuestion({ campaign: id, verb, selector, onDone: done }));
   const some = { stage, parts: chosen };
   const every = { stage, state: kind, ...(at.cause ? { cause: [at.cause] } : {}) };

@@ -225,6 +225,7 @@ async function holds(page, id) {
   ok(/Parts 1, 2/.test(await page.textContent('dialog')) && /not start until they are released/.test(await page.textContent('dialog')), 'a hold of two waiting parts is previewed', await page.textContent('dialog'));
   await yes();
   ok(await until(20, async () => (await parts()).held === 2), 'and they are held', await parts());
+  ok(/: 2 parts are held\./.test(await page.textContent('.notice')), 'which the page says', await page.textContent('.notice'));
   await page.selectOption('[name=state]', 'held');
   ok(await until(10, async () => (await page.locator('#parts-table tbody tr').count()) === 2 && (await page.locator('#release-every').count()) === 1), 'the table shows them, with a release');
   await axe(page, 'the table of held parts');
@@ -233,6 +234,7 @@ async function holds(page, id) {
   await page.click('#release-part');
   await yes();
   ok(await until(20, async () => (await parts()).held === 1), 'one is released from its page', await parts());
+  ok(/: 1 part is released\./.test(await page.textContent('.notice')), 'which the page says, not that it is tried again', await page.textContent('.notice'));
   ok(await until(20, async () => (await page.locator('[data-kind=parts_held] h2').allTextContents()).join() === '1 part is held by a person'), 'the campaign says what is held');
   await page.click('[data-step=release]');
   await yes();
