@@ -23,7 +23,8 @@ export function Quotas({ setLive }) {
     return get('/quotas');
   }, [], setLive);
   const rows = data && [...data.quotas].sort((a, b) => b.held + b.foreign - a.held - a.foreign);
-  const full = rows?.find((q) => q.limit != null && q.free === 0);
+  // What nothing is free of: first what is used. Spot and warm quotas are 0 until somebody asks for them.
+  const full = rows?.find((q) => q.limit != null && q.free === 0 && q.market !== 'warm' && (q.held + q.foreign > 0 || q.market === 'on_demand'));
   return html`<main><h1>Quotas</h1>
     ${problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`}
     ${data && html`<section class="card wide" id="quotas"><h2>Instances at once ${rows.length > 0 && html`<${Csv} file="quotas" columns=${FIELDS} rows=${rows}/>`}</h2>
@@ -37,8 +38,8 @@ export function Quotas({ setLive }) {
           <td data-label="List price" class="num">${q.price_micro_usd_per_hour == null ? 'unknown' : `${usd(q.price_micro_usd_per_hour, 6)}/h`}</td>
           <td data-label="Read" class="num">${q.read_at ? html`<${Ago} at=${q.read_at}/>` : '–'}</td></tr>`)}</tbody></table>
         <ul class="legend"><li><span class="key used" aria-hidden="true"></span>held by drover, warm pools too</li><li><span class="key foreign" aria-hidden="true"></span>by others in the account, learned from refusals</li></ul>`}
-      ${full && html`<p class="muted">Nothing is free of ${full.instance_type}. To ask AWS for more, look up the code of its quota:</p>
-        <${Command} text=${`aws service-quotas list-service-quotas --service-code sagemaker --query "Quotas[?starts_with(QuotaName, '${full.instance_type.replace(/[^\w.-]/g, '')} for training job')]"`}/>`}
+      ${full && html`<p class="muted">${full.limit === 0 ? 'The quota is 0 for' : 'Nothing is free of'} ${full.instance_type}${MARKETS[full.market] ?? ''}. To ask AWS for N:</p>
+        <${Command} text=${`drover quotas request ${full.instance_type.replace(/[^\w.-]/g, '')} --value N${full.market === 'on_demand' ? '' : ` --market ${word(full.market)}`}`}/>`}
     </section>`}
   </main>`;
 }

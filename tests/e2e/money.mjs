@@ -244,8 +244,21 @@ async function quotas(page) {
   await page.waitForSelector('#quotas table');
   const rows = (await get('/quotas')).quotas;
   equal((await saved(page, 'quotas')).slice(1).map((r) => `${r[0]} ${r[1]} ${r[2]}`).sort(), rows.map((q) => `${q.instance_type} ${q.market} ${q.limit ?? ''}`).sort(), 'quotas are those of the API');
-  ok((await page.textContent('#quotas')).includes('aws service-quotas'), 'where nothing is free, the page says how more is asked for');
+  ok((await page.textContent('#quotas')).includes('drover quotas request ml.m5.large --value N'), 'where nothing is free, the page says how more is asked for', await page.textContent('#quotas'));
   await axe(page, 'the quotas');
+  const told = async (...list) => {
+    await page.route('**/v1/quotas', (route) => route.fulfill({ json: { quotas: list.map(([instance_type, market, limit, held, foreign]) => ({ instance_type, market, limit, held, foreign, free: limit - held - foreign,
+      price_micro_usd_per_hour: 3060000, source: 'service_quotas', read_at: new Date().toISOString() })) } }));
+    await page.goto(`${URL_}/quotas`);
+    await page.waitForSelector('#quotas table');
+    const said = [await page.textContent('#quotas > p.muted:last-of-type').catch(() => ''), ...await page.$$eval('#quotas code', (l) => l.map((x) => x.textContent))];
+    await page.unrouteAll({ behavior: 'wait' });
+    return said;
+  };
+  const [free, warm, spot] = [['ml.c5.18xlarge', 'on_demand', 20, 16, 0], ['ml.c5.18xlarge', 'warm', 0, 0, 0], ['ml.c5.18xlarge', 'spot', 0, 0, 0]];
+  ok(!/Nothing is free|quota is 0/.test((await told(free, warm, spot)).join()), 'a quota of 0 for warm pools and for spot, of which nobody uses any, is nothing that lacks');
+  equal(await told(free, warm, ['ml.c5.18xlarge', 'spot', 4, 3, 1]), ['Nothing is free of ml.c5.18xlarge (spot). To ask AWS for N:', 'drover quotas request ml.c5.18xlarge --value N --market spot'], 'used-up spot is asked for as spot');
+  equal(await told(free, warm, ['ml.g5.xlarge', 'on_demand', 0, 0, 0]), ['The quota is 0 for ml.g5.xlarge. To ask AWS for N:', 'drover quotas request ml.g5.xlarge --value N'], 'so is a type without any');
   await page.route('**/v1/quotas', (route) => route.fulfill({ json: { quotas: [['ml.c5.18xlarge', 20, 16, 2], ['ml.p4d.24xlarge', 8, 8, 0], ['ml.m5.large', null, 0, 0]].map(([instance_type, limit, held, foreign]) => ({ instance_type,
     market: 'on_demand', limit, held, foreign, free: limit == null ? null : limit - held - foreign, price_micro_usd_per_hour: 3060000, source: 'service_quotas', read_at: new Date().toISOString() })) } }));
   await page.goto(`${URL_}/quotas`);
