@@ -19,6 +19,8 @@ int str_cmp(struct str a, struct str b);        /* by bytes */
 bool str_starts(struct str s, const char *prefix);
 bool str_ends(struct str s, const char *suffix);
 struct str str_trim(struct str s); /* without ASCII white space at both ends */
+/* Without the byte order mark (U+FEFF) that editors of Windows put at the beginning of a file. */
+struct str str_without_mark(struct str s);
 /* Return the part before the first sep and set *s to the part after it (empty, at the end, when sep
  * does not occur). */
 struct str str_split(struct str *s, char sep);

@@ -245,7 +245,7 @@ static void load_file(const struct config_row *rows, size_t n, const char *file,
     }
     const struct yaml_node *root = yaml_root(doc);
     AUTO_FREE bool *named = xcalloc(n, sizeof *named);
-    if (!json_parse(buf_str(&text), CONFIG_FILE_BYTES_MAX, &json, &err)) {
+    if (!json_parse(str_without_mark(buf_str(&text)), CONFIG_FILE_BYTES_MAX, &json, &err)) {
         faults_add(faults, (struct position){0}, "", "syntax", "", "%s", err.message);
         return;
     }

@@ -76,6 +76,13 @@ struct str str_trim(struct str s)
     return s;
 }
 
+struct str str_without_mark(struct str s)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t n = str_starts(s, mark) ? sizeof mark - 1 : 0;
+    return (struct str){s.p + n, s.n - n};
+}
+
 struct str str_split(struct str *s, char sep)
 {
     const char *at = s->n == 0 ? NULL : memchr(s->p, sep, s->n);

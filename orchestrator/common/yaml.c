@@ -451,6 +451,7 @@ static bool parse(struct str text, bool keep_faulty, struct yaml_doc **ret, stru
         return false;
     }
     struct composer *c = xcalloc(1, sizeof *c);
+    text = str_without_mark(text); /* libyaml itself takes it only where it guesses the encoding */
     if (yaml_pairs_join(text, &c->pairs)) {
         text = buf_str(&c->pairs.text);
     }

@@ -269,7 +269,7 @@ static void get_stage(struct stored *r, const json_t *o, struct spec_stage *s)
     }
     s->per_part = (int)spec_get_i64(r, o, "per_part", 1, 1000000);
     s->instance_count = (int)spec_get_i64(r, o, "instance_count", 1, 100000);
-    s->volume_gb = (int)spec_get_i64(r, o, "volume_gb", 1, 100000);
+    s->volume_gb = (int)spec_get_i64(r, o, "volume_gb", 1, VOLUME_GB_MAX);
     s->max_runtime_s = spec_get_i64(r, o, "max_runtime_s", 1, INT32_MAX);
     s->min_runtime_s = spec_get_i64(r, o, "min_runtime_s", 1, INT32_MAX);
     s->expect_s = spec_get_i64(r, o, "expect_s", 0, INT32_MAX);

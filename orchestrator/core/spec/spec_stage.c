@@ -288,7 +288,7 @@ static void read_size(struct spec_reader *r, const struct spec_node *p, struct s
                        "a job of worker %s has one instance", spec_worker_verb(s->worker));
         }
     }
-    if (spec_child(r, p, "volume_gb", false, &at) && spec_i64(r, &at, 1, 2000, &n)) {
+    if (spec_child(r, p, "volume_gb", false, &at) && spec_i64(r, &at, 1, VOLUME_GB_MAX, &n)) {
         s->volume_gb = (int)n;
     }
 }

@@ -487,7 +487,7 @@ def large(t, pg):
 
 
 BIG = 2**63 - 1
-OF_A_STAGE = ((f"instance_count: {BIG}", "from 1 to 256"), ("instance_count: 1e30", "from 1 to 256"), (f"volume_gb: {BIG}", "from 1 to 2000"), (f"limits: {{parts: {BIG}}}", "from 1 to 1000000"),
+OF_A_STAGE = ((f"instance_count: {BIG}", "from 1 to 256"), ("instance_count: 1e30", "from 1 to 256"), (f"volume_gb: {BIG}", "from 1 to 16384"), (f"limits: {{parts: {BIG}}}", "from 1 to 1000000"),
               ("max_runtime: 2000000000h", "not within 1 to 2419200 seconds"), (f"min_runtime: {BIG}s", "not within 1 to 2419200 seconds"), (f"expect: {{duration: {BIG}h}}", "a duration with its unit"),
               (f"warm_pool: {{keep_alive: {BIG}h}}", "from 1s to 60m"), (f"warm_pool: {{max_idle_cost: {BIG} USD}}", "an amount like"))
 OF_LIMITS = ({"parts": BIG}, {"instances": {"ml.c5.xlarge": BIG}}, {"parts": 2**64}, {"budget": {"total": f"{BIG} USD"}})

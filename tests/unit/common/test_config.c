@@ -86,8 +86,9 @@ static void test_config__defaults_then_file_then_environment(void **state)
     assert_string_equal(s.database, "dbname=x");
     config_free(ROWS, &s);
     assert_null(s.listen);
-    write_file(f, STR("{\"listen\":\"0.0.0.0:1\",\"tick_interval_us\":5000,\"verbose\":true,"
-                      "\"// a\":\"comment\"}"));
+    write_file(
+        f, STR("\xef\xbb\xbf{\"listen\":\"0.0.0.0:1\",\"tick_interval_us\":5000,\"verbose\":true,"
+               "\"// a\":\"comment\"}"));
     load(f->path, &s);
     assert_string_equal(s.listen, "0.0.0.0:1");
     assert_int_equal(s.tick_us, 5000);

@@ -82,6 +82,25 @@ static void check_plain(const char *text, enum yaml_kind kind)
     assert_false(yaml_root(d)->quoted);
 }
 
+static void test_yaml__a_byte_order_mark_is_no_text(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"\xef\xbb\xbfversion: 1\nname: t\n",
+                                        "\xef\xbb\xbf---\nname: t\n",
+                                        "\xef\xbb\xbf{\"name\":\n \"t\"}"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        CLEANUP(yaml_freep)
+        struct yaml_doc *d = parse(texts[i]);
+        assert_string_equal(yaml_get(yaml_root(d), "name")->text, "t");
+        assert_int_equal(yaml_get(yaml_root(d), "name")->pos.line, 2);
+    }
+    CLEANUP(yaml_freep)
+    struct yaml_doc *d = parse("\xef\xbb\xbfname: t");
+    assert_int_equal(yaml_root(d)->key_pos[0].column, 1);
+    assert_int_equal(yaml_get(yaml_root(d), "name")->pos.column, 7);
+    check_fault(STR("\xef\xbb\xbf"), "empty", 1, 1);
+}
+
 static void test_yaml__core_schema(void **state)
 {
     (void)state;
@@ -409,6 +428,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_yaml__maps_lists_and_positions),
         cmocka_unit_test(test_yaml__columns_count_characters_not_bytes),
+        cmocka_unit_test(test_yaml__a_byte_order_mark_is_no_text),
         cmocka_unit_test(test_yaml__core_schema),
         cmocka_unit_test(test_yaml__values_of_numbers_and_booleans),
         cmocka_unit_test(test_yaml__quotes_make_text),

@@ -227,6 +227,12 @@ static const struct mistake {
     {"    matrix: {volume_gb: [7, 8], instance_count: [1, 2]}\n"
      "    checkpoint: \"s3://bkt/c{matrix.volume_gb}-{matrix.instance_count}/\"\n",
      NULL, 0, 0, NULL},
+    {"  - {name: b, image: \"r/x:1\", instance_type: ml.m5.large, max_runtime: 1h, volume_gb: "
+     "16384}\n",
+     NULL, 0, 0, NULL},
+    {"  - {name: b, image: \"r/x:1\", instance_type: ml.m5.large, max_runtime: 1h, volume_gb: "
+     "16385}\n",
+     "range", 7, 87, "16385"},
     {"    extends: [a]\n", "type", 7, 14, "name of one stage"},
     {"    extends: trian\n", "unknown_stage", 7, 14, "'trian'"},
     {"    extends: train\n", "cycle", 7, 14, "itself"},
