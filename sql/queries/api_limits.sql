@@ -10,6 +10,11 @@ LEFT JOIN cap k ON k.level = 'project' AND k.ref_id = p.id
 LEFT JOIN money m ON m.level = 'project' AND m.ref_id = p.id
 WHERE $1::text = '' OR p.name = ANY (string_to_array($1::text, ','));
 
+-- One change of limits and of projects' limits at a time: their ETags are of all of them. It comes before If-Match is
+-- compared, in a statement of its own, so that who waits compares with what was committed meanwhile.
+-- name: api_limits_lock
+SELECT pg_advisory_xact_lock(7247362104);
+
 -- name: api_project_lock
 -- $1 name text
 SELECT id FROM project WHERE name = $1 FOR NO KEY UPDATE;

@@ -25,6 +25,10 @@ ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, role = 'admin';
 INSERT INTO token (id, hash, role, name, projects, expires_at, created_by)
 VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $6::bigint * interval '1 second', $7);
 
+-- Before If-Match is compared: see api_limits_lock. $1 id text
+-- name: api_token_lock
+SELECT 1 FROM token WHERE id = $1 FOR NO KEY UPDATE;
+
 -- name: api_token_change
 -- $1 id text, $2 revoke? boolean, $3 seconds it lives from now bigint or NULL
 UPDATE token SET revoked_at = CASE WHEN $2 THEN coalesce(revoked_at, clock_timestamp()) ELSE revoked_at END,

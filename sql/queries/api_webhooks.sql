@@ -9,6 +9,10 @@ INSERT INTO webhook (name, url, format, kinds, project_id, secret, created_by, q
 SELECT $1::text, $2::text, CASE $3::text WHEN 'email' THEN 'json' ELSE $3::text END, $4::text[], (SELECT id FROM project WHERE name = $5::text), $6::bytea, $7::text, $8::bigint, $9::bigint
 WHERE (SELECT count(*) FROM webhook) < 100 RETURNING id;
 
+-- Before If-Match is compared: see api_limits_lock. $1 webhook bigint
+-- name: api_webhook_lock
+SELECT 1 FROM webhook WHERE id = $1::bigint FOR NO KEY UPDATE;
+
 -- name: api_webhook_project
 -- The project of a webhook, '' of every one. $1 webhook bigint
 SELECT coalesce(p.name, '') FROM webhook w LEFT JOIN project p ON p.id = w.project_id WHERE w.id = $1::bigint;

@@ -100,8 +100,8 @@ bool project_patch(struct api_req *r, struct err *err)
     if (!scope_has(r, buf_cstr(&name))) {
         return err_set(err, ERR_NOT_FOUND, "there is no such project");
     }
-    return tx_begin(tx, TX_WRITE, err) && if_match(r, apidb_projects_tag, err) &&
-           apidb_projects(tx, buf_cstr(&name), &was, err) &&
+    return tx_begin(tx, TX_WRITE, err) && apidb_limits_lock(tx, err) &&
+           if_match(r, apidb_projects_tag, err) && apidb_projects(tx, buf_cstr(&name), &was, err) &&
            apidb_project_patch(tx, buf_cstr(&name), &l, err) &&
            req_audit_change(r, "project.change", buf_cstr(&name), buf_cstr(&was), body, err) &&
            apidb_projects(tx, r->who.projects, &json, err) && apidb_notify(tx, err) &&
@@ -131,9 +131,9 @@ bool limits_patch(struct api_req *r, struct err *err)
     }
     AUTO_TX struct store *tx = r->db;
     AUTO_BUF struct buf was = BUF_INIT(API_ANSWER_MAX);
-    return tx_begin(tx, TX_WRITE, err) && if_match(r, apidb_limits_tag, err) &&
-           apidb_limits(tx, &was, err) && instance_limits(tx, body, err) &&
-           apidb_limits_patch(tx, &l, err) &&
+    return tx_begin(tx, TX_WRITE, err) && apidb_limits_lock(tx, err) &&
+           if_match(r, apidb_limits_tag, err) && apidb_limits(tx, &was, err) &&
+           instance_limits(tx, body, err) && apidb_limits_patch(tx, &l, err) &&
            req_audit_change(r, "limits.change", "*", buf_cstr(&was), body, err) &&
            apidb_limits(tx, &json, err) && apidb_notify(tx, err) && tx_commit(tx, err) &&
            limits_out(r, apidb_limits_tag, NULL, &json, err);

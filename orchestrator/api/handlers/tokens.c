@@ -114,9 +114,9 @@ static bool token_change(struct api_req *r, bool revoke, int64_t lives_s, const 
     AUTO_BUF struct buf rows = BUF_INIT(4096);
     AUTO_BUF struct buf was = BUF_INIT(4096);
     const char *changed = revoke ? "state" : "expires_at";
-    if (!tx_begin(tx, TX_WRITE, err) || (!revoke && !if_match(r, id, err)) ||
-        !apidb_tokens(tx, id, &was, err) || !apidb_token_change(tx, id, revoke, lives_s, err) ||
-        !apidb_tokens(tx, id, &rows, err)) {
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_token_lock(tx, id, err) ||
+        (!revoke && !if_match(r, id, err)) || !apidb_tokens(tx, id, &was, err) ||
+        !apidb_token_change(tx, id, revoke, lives_s, err) || !apidb_tokens(tx, id, &rows, err)) {
         return false;
     }
     AUTO_FREE char *before = member_of(&was, changed);

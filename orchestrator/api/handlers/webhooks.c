@@ -250,7 +250,8 @@ bool webhook_patch(struct api_req *r, struct err *err)
         return false;
     }
     AUTO_TX struct store *tx = r->db;
-    return tx_begin(tx, TX_WRITE, err) && webhook_seen(r, id, err) && if_match(r, id, err) &&
+    return tx_begin(tx, TX_WRITE, err) && apidb_webhook_lock(tx, id, err) &&
+           webhook_seen(r, id, err) && if_match(r, id, err) &&
            apidb_webhooks(tx, id, "", &rows, err) && change_format(r, &rows, &c, err) &&
            apidb_webhook_change(tx, id, &c, err) && audit_change(r, id, &rows, err) &&
            tx_commit(tx, err) && shown(r, id, err);

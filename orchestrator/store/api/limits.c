@@ -42,6 +42,11 @@ static bool touch(struct store *s, int64_t project_id, struct err *err)
     return store_run(s, QUERY(API_LIMITS_TOUCH), &p, NULL, err);
 }
 
+bool apidb_limits_lock(struct store *s, struct err *err)
+{
+    return store_run(s, QUERY(API_LIMITS_LOCK), NULL, NULL, err);
+}
+
 bool apidb_project_patch(struct store *s, const char *name, const struct apidb_limits_patch *l,
                          struct err *err)
 {

@@ -21,6 +21,8 @@ bool apidb_limits(struct store *s, struct buf *ret_json, struct err *err) MUST_C
 /* Change the limits of the installation. */
 bool apidb_limits_patch(struct store *s, const struct apidb_limits_patch *l,
                         struct err *err) MUST_CHECK;
+/* Until the transaction ends nobody else changes limits, or those of a project. */
+bool apidb_limits_lock(struct store *s, struct err *err) MUST_CHECK;
 /* A text that changes exactly when a limit does, not with what is spent. */
 bool apidb_limits_tag(struct store *s, struct buf *ret_text, struct err *err) MUST_CHECK;
 bool apidb_projects_tag(struct store *s, struct buf *ret_text, struct err *err) MUST_CHECK;

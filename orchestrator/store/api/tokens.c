@@ -54,6 +54,13 @@ bool apidb_token_new(struct store *s, const struct apidb_token_new *t, struct er
     return store_run(s, QUERY(API_TOKEN_NEW), &p, NULL, err);
 }
 
+bool apidb_token_lock(struct store *s, const char *id, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, id);
+    return store_run(s, QUERY(API_TOKEN_LOCK), &p, NULL, err);
+}
+
 bool apidb_token_change(struct store *s, const char *id, bool revoke, int64_t lives_s,
                         struct err *err)
 {

@@ -35,6 +35,8 @@ bool apidb_token_get(struct store *s, const char *id, struct apidb_token *ret,
 bool apidb_token_put(struct store *s, const char *id, const uint8_t hash[static 32],
                      const char *name, struct err *err) MUST_CHECK;
 bool apidb_token_new(struct store *s, const struct apidb_token_new *t, struct err *err) MUST_CHECK;
+/* Until the transaction ends nobody else changes it; none: nothing is locked. */
+bool apidb_token_lock(struct store *s, const char *id, struct err *err) MUST_CHECK;
 /* Revoke it, or let it expire in lives_s (-1: as it is). ERR_NOT_FOUND. */
 bool apidb_token_change(struct store *s, const char *id, bool revoke, int64_t lives_s,
                         struct err *err) MUST_CHECK;

@@ -69,6 +69,13 @@ bool apidb_webhook_tag(struct store *s, int64_t id, struct buf *ret_text, struct
     return store_text(s, QUERY(API_WEBHOOK_TAG), &p, "row", ret_text, err);
 }
 
+bool apidb_webhook_lock(struct store *s, int64_t id, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    return store_run(s, QUERY(API_WEBHOOK_LOCK), &p, NULL, err);
+}
+
 bool apidb_webhook_change(struct store *s, int64_t id, const struct apidb_webhook_change *c,
                           struct err *err)
 {

@@ -25,6 +25,8 @@ bool apidb_webhooks(struct store *s, int64_t id, const char *projects, struct bu
 /* A text that changes exactly when what people set does. "" of none. */
 bool apidb_webhook_tag(struct store *s, int64_t id, struct buf *ret_text,
                        struct err *err) MUST_CHECK;
+/* Until the transaction ends nobody else changes it; none: nothing is locked. */
+bool apidb_webhook_lock(struct store *s, int64_t id, struct err *err) MUST_CHECK;
 struct apidb_webhook_change {
     const char *name, *url, *format; /* NULL: as it is */
     const char *kinds[WEBHOOK_KINDS_MAX];

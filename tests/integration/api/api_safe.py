@@ -594,6 +594,26 @@ def sessions(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+def at_once(a, tagged, table, body):
+    """Two PATCHes with the same ETag (tagged: of what, and which), both under way before either of them may write: somebody holds the rows."""
+    for _ in range(10):
+        (path, etag), got = tagged(), []
+        holder = subprocess.Popen(a.pg.psql(a.db), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        holder.stdin.write(f"BEGIN; LOCK TABLE {table} IN SHARE MODE; SELECT 'held';\n")
+        holder.stdin.flush()
+        holder.stdout.readline()
+        two = [threading.Thread(target=lambda: got.append(a.call("PATCH", path, body, {"If-Match": etag})[0])) for _ in range(2)]
+        for one in two:
+            one.start()
+        wait_for(lambda: len(got) > 0 or a.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == "2", 20, "both changes", step=0.01)
+        holder.communicate("COMMIT;\n")
+        for one in two:
+            one.join()
+        if max(got) < 500:  # on a busy machine a lock may be waited for too long
+            break
+    return sorted(got)
+
+
 def tokens(t, pg):
     """Tokens are made, listed, let expire and revoked; roles count, also for some projects only."""
     a = Api(pg)
@@ -659,6 +679,13 @@ def tokens(t, pg):
     t.eq([a.call("PATCH", "/v1/projects/" + p, {"parts": 9}, {"If-Match": "*"})[0] for p in ("laion.v2", "laion%2Ev2", "laion.v3", "laionxv2", ".")], [200, 200, 404, 404, 404], "a name with a dot is one in a path, too")
     t.eq({p["name"]: p["parts"] for p in a.get("/v1/projects")[1]["projects"]}, {"default": None, "laion": 8, "laion.v2": 9}, "and only that project changes")
     t.eq([a.call(m, p, {"parts": 1}, {"If-Match": "*"}, token=owner)[0] for m, p in (("PATCH", "/v1/limits"), ("POST", "/v1/tokens"))], [403, 403], "and nothing above it")
+    hook = a.post("/v1/webhooks", {"name": "both", "url": "https://hooks.example.com/both"})[1]["id"]
+    new_token = lambda: (lambda made: ("/v1/tokens/" + made[1]["id"], made[2]["etag"]))(a.post("/v1/tokens", {"name": "both", "role": "viewer", "expires_in": "1h"}))  # noqa: E731
+    for what, tagged, table, body in (("limits", lambda: ("/v1/limits", a.get("/v1/limits")[2]["etag"]), "setting", {"parts": 9}),
+                                      ("a project", lambda: ("/v1/projects/laion", a.get("/v1/projects")[2]["etag"]), "project", {"parts": 8}),
+                                      ("a webhook", lambda: (f"/v1/webhooks/{hook}", a.get(f"/v1/webhooks/{hook}")[2]["etag"]), "webhook", {"name": "other"}),
+                                      ("a token", new_token, "token", {"expires_in": "2h"})):
+        t.eq(at_once(a, tagged, table, body), [200, 412], f"of two changes of {what} at once with one ETag one is refused")
     # the command line
     r = a.drover("token", "new", "cli", "--role", "viewer", "--project", "laion", "--expires", "1h", "-o", "json")
     one = json.loads(r.stdout)
