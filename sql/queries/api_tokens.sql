@@ -90,6 +90,7 @@ FROM (SELECT o.*, t.name FROM session o JOIN token t ON t.id = o.token_id
 -- name: api_project_of
 -- $1 campaign bigint or 0, $2 operation bigint or 0, $3 name text or NULL: of an endpoint, a file system, or the job that left a pool
 SELECT p.name FROM campaign c JOIN project p ON p.id = c.project_id
-WHERE c.id = CASE WHEN $1 > 0 THEN $1 WHEN $2 > 0 THEN (SELECT campaign_id FROM operation WHERE id = $2)
+WHERE c.id = CASE WHEN $1 > 0 THEN $1 WHEN $2 > 0 THEN coalesce((SELECT campaign_id FROM operation WHERE id = $2),
+        (SELECT campaign_id FROM input_listing WHERE id = $2))
     ELSE coalesce((SELECT campaign_id FROM endpoint WHERE name = $3), (SELECT campaign_id FROM filesystem WHERE token = $3),
         (SELECT campaign_id FROM attempt WHERE name = $3 LIMIT 1)) END;

@@ -662,6 +662,9 @@ def tokens(t, pg):
     t.ok(set(got.values()) == {404} and len(got) >= 15, f"of a campaign of another project it learns nothing ({len(got)} routes)", got)
     t.eq(a.get("/v1/campaigns/" + theirs, token=scoped)[0], 200, "its own it may read")
     t.eq(a.post(f"/v1/campaigns/{theirs}:pause", token=scoped)[0], 202, "and change")
+    listing = [a.sql(f"INSERT INTO input_listing (stage_id, campaign_id, uri, per_part, state) SELECT min(id), {c[2:]}, 's3://b/x', 1, 'done' FROM stage WHERE campaign_id = {c[2:]} RETURNING id") for c in (theirs, mine)]
+    t.eq([a.get(f"/v1/operations/op-{n}", token=scoped)[0] for n in listing], [200, 404], "the listing of its campaign's input it may read, too")
+    a.sql(f"DELETE FROM input_listing WHERE id IN ({', '.join(listing)})")
     t.eq([a.call("POST", "/v1/campaigns?dry_run=true", spec("n", top=top), yaml, token=scoped)[0] for top in ("", "project: laion")], [403, 200], "a file is for its project")
     t.eq([p["name"] for p in a.get("/v1/projects", token=scoped)[1]["projects"]], ["laion"], "it sees its project")
     t.eq([a.get(p, token=scoped)[0] for p in ("/v1/operations", "/v1/parked", "/metrics", "/v1/limits", "/v1/tokens")], [403] * 5, "what is about every project is refused")
