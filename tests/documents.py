@@ -51,6 +51,13 @@ def readmes(tap):
     tap.ok(used and used <= verbs, "the README's verbs exist", used - verbs)
 
 
+def events(tap):
+    """What the database tells of, a page listens to: without its kind a page changes with the slow poll only, and says that it is live."""
+    told = set(re.findall(r"'([a-z]+\.state)'", "".join(read(f) for f in run("git", "ls-files", "sql/queries").stdout.split())))
+    heard = set(re.findall(r"'([a-z.]+)'", re.search(r"KINDS = \[(.*)\]", read("orchestrator/web/stream.js"))[1]))
+    tap.ok(len(told) > 7 and told <= heard, "the dashboard hears every kind of event", told - heard)
+
+
 def verbs_there():
     return set(re.findall(r'^X\("([a-z]+)"', read("orchestrator/cli/commands.def"), re.M))
 
@@ -131,6 +138,7 @@ def main():
     tap = Tap()
     readmes(tap)
     commands(tap)
+    events(tap)
     notice(tap)
     searches(tap)
     man_pages(tap)

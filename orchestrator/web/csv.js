@@ -1,11 +1,11 @@
 // Tables as files: the figures of the API, not those that are shown.
 import { html } from './html.js';
 
-// A cell. A text that a spreadsheet would take for a formula gets an apostrophe.
+// A cell. A text that a spreadsheet would take for a formula, also behind blanks and in the wide forms of its signs, gets an apostrophe.
 function cell(v) {
   if (v == null) return '';
   if (typeof v === 'number' || typeof v === 'boolean') return String(v);
-  const text = /^[=+\-@\t\r]/.test(v) ? `'${v}` : String(v);
+  const text = /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r]/.test(v) ? `'${v}` : String(v);
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
@@ -16,15 +16,17 @@ export function csv(columns, rows) {
   return `${columns.map(name).join(',')}\n${rows.map((r) => columns.map((c) => cell(value(r, c))).join(',')).join('\n')}\n`;
 }
 
+// Offers a text as a file. The address is kept for a moment: a browser may begin to read it after the click.
+export function save(name, type, text) {
+  const a = document.createElement('a');
+  a.href = URL.createObjectURL(new Blob([text], { type }));
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+}
+
 // A button that saves rows as FILE.csv. rows: a list, or a function that makes it when it is pressed.
 export function Csv({ file, columns, rows }) {
-  const save = () => {
-    const url = URL.createObjectURL(new Blob([csv(columns, typeof rows === 'function' ? rows() : rows)], { type: 'text/csv' }));
-    const a = document.createElement('a');
-    a.href = url;
-    a.download = `${file}.csv`;
-    a.click();
-    setTimeout(() => URL.revokeObjectURL(url), 1000);
-  };
-  return html`<button class="tab right" data-csv=${file} onClick=${save} aria-label=${`${file} as CSV`}>CSV</button>`;
+  const go = () => save(`${file}.csv`, 'text/csv', csv(columns, typeof rows === 'function' ? rows() : rows));
+  return html`<button class="tab right" data-csv=${file} onClick=${go} aria-label=${`${file} as CSV`}>CSV</button>`;
 }

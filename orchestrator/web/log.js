@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
+import { save } from './csv.js';
 import { count } from './format.js';
 
 const LINES = 1000;
@@ -40,13 +41,7 @@ export function Log({ campaign, stage, seq, attempt }) {
     box.current.children[i]?.scrollIntoView({ block: 'center' });
   };
   const next = () => hits.length && jump(hits.find((i) => i > place) ?? hits[0]);
-  const download = () => {
-    const a = document.createElement('a');
-    a.href = URL.createObjectURL(new Blob([lines.map((l) => `${l.time || ''} ${l.host} ${l.text}\n`).join('')], { type: 'text/plain' }));
-    a.download = `${page.job_name}.log`;
-    a.click();
-    URL.revokeObjectURL(a.href);
-  };
+  const download = () => save(`${page.job_name}.log`, 'text/plain', lines.map((l) => `${l.time || ''} ${l.host} ${l.text}\n`).join(''));
   return html`<h3>Log of try ${attempt} <span class="muted">${lines.length === LINES ? `newest ${count(LINES)} lines` : `${count(lines.length)} ${lines.length === 1 ? 'line' : 'lines'}`}</span></h3>
     <div class="row log-tools">
       <input type="search" placeholder="Find" aria-label="find in the log" value=${find} onInput=${(e) => { setFind(e.target.value); setPlace(-1); }} onKeyDown=${(e) => e.key === 'Enter' && next()}/>

@@ -4,7 +4,7 @@
 
 import { hear } from './api.js';
 
-const KINDS = ['part.state', 'attempt.state', 'campaign.state', 'stage.state', 'operation.state', 'alert', 'resync'];
+const KINDS = ['part.state', 'attempt.state', 'campaign.state', 'stage.state', 'operation.state', 'pool.state', 'endpoint.state', 'filesystem.state', 'alert', 'resync'];
 const REOPEN_MS = 2000; // after an HTTP error a browser does not reopen a stream itself
 const AT_ONCE_MS = 300; // a lock that came later was another page's before
 

@@ -246,6 +246,12 @@ async function quotas(page) {
   equal((await saved(page, 'quotas')).slice(1).map((r) => `${r[0]} ${r[1]} ${r[2]}`).sort(), rows.map((q) => `${q.instance_type} ${q.market} ${q.limit ?? ''}`).sort(), 'quotas are those of the API');
   ok((await page.textContent('#quotas')).includes('drover quotas request ml.m5.large --value N'), 'where nothing is free, the page says how more is asked for', await page.textContent('#quotas'));
   await axe(page, 'the quotas');
+  const formulas = ['=1+1', ' =1+1', '\u3000-1', '\uff1d1+1', '\uff201'];
+  await page.route('**/v1/quotas', (route) => route.fulfill({ json: { quotas: formulas.map((instance_type) => ({ ...rows[0], instance_type })) } }));
+  await page.goto(`${URL_}/quotas`);
+  await page.waitForSelector('#quotas table');
+  equal((await saved(page, 'quotas')).slice(1).map((r) => r[0]).sort(), formulas.map((f) => `'${f}`).sort(), 'what a spreadsheet would calculate is a text, also behind blanks and in wide signs');
+  await page.unrouteAll({ behavior: 'wait' });
   const told = async (...list) => {
     await page.route('**/v1/quotas', (route) => route.fulfill({ json: { quotas: list.map(([instance_type, market, limit, held, foreign]) => ({ instance_type, market, limit, held, foreign, free: limit - held - foreign,
       price_micro_usd_per_hour: 3060000, source: 'service_quotas', read_at: new Date().toISOString() })) } }));
