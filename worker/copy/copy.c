@@ -357,7 +357,7 @@ static bool can_be_checked(const struct copy *x, struct err *err)
     int64_t bytes = 0;
     own_of(x, &own);
     for (size_t i = 0; i < own.n; i++) {
-        bytes += (int64_t)strlen(own.at[i]);
+        bytes += (int64_t)strlen(own.at[i].name);
     }
     free(own.at);
     return manifest_can_be_checked(x->attempt, (int64_t)own.n, bytes, err);

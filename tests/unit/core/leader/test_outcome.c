@@ -246,8 +246,7 @@ static void test_outcome__a_part_ends_at_its_own_cap(void **state UNUSED)
     assert_int_equal(n.spent_musd, 3600000);
     w.ls->row.per_task_musd++; /* what earlier attempts cost counts too */
     leader_state_change(&w.s, 1001, true)->spent_musd = 1;
-    p = plan(&w, a, &e, &n);
-    assert_int_equal(p.r.task_to, TASK_FAILED);
+    assert_int_equal(plan(&w, a, &e, &n).r.task_to, TASK_FAILED);
     e = ended_as(CAUSE_OOM); /* the next rung costs ten times as much */
     w.ls->row.per_task_musd = 3600001 + least;
     p = plan(&w, a, &e, &n);
@@ -257,8 +256,7 @@ static void test_outcome__a_part_ends_at_its_own_cap(void **state UNUSED)
     assert_int_equal(p.r.task_to, TASK_WAITING);
     assert_int_equal(p.change.instance_type_i, 1);
     leader_state_slots(&w.s, w.spec.instance_type[1], MARKET_ON_DEMAND)->s.quota = 0;
-    p = plan(&w, a, &e, &n); /* nothing ever starts there: it stays where it is */
-    assert_int_equal(p.change.instance_type_i, 0);
+    assert_int_equal(plan(&w, a, &e, &n).change.instance_type_i, 0); /* nothing starts there */
     leader_world_done(&w);
 }
 
@@ -528,8 +526,7 @@ static void test_outcome__an_alert_names_the_job(void **state UNUSED)
     leader_alert_text(&w.s, &p, text, sizeof text);
     assert_string_equal(
         text, "part 1: job d-7-shards-1-a1-00000000 is conflict and needs a person: taken");
-    struct attempt_record row = leader_record_row(&p);
-    assert_string_equal(row.reason, "taken");
+    assert_string_equal(leader_record_row(&p).reason, "taken");
     leader_world_done(&w);
 }
 
