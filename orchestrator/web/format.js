@@ -36,6 +36,9 @@ export function ago(iso, now = Date.now()) {
   return `${duration((now - Date.parse(iso)) / 1000)} ago`;
 }
 
+// The zone of the times that pages show.
+export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 // 14:03:07, in the browser's time zone.
 export const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
 

@@ -100,7 +100,7 @@ export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
   const [resume, setResume] = useState(heldByBudget(first));
   // A field in which a browser sees no number or time has '' as its value, like an empty one: it alone knows, and says so when the form is sent.
   const [valid, setValid] = useState(true);
-  useLayoutEffect(() => setValid(ref.current.querySelector('form').checkValidity()));
+  useLayoutEffect(() => setValid(ref.current.querySelector('form').checkValidity()), [form]);
   const set = (name) => (e) => { setForm({ ...form, [name]: e.target.type === 'checkbox' ? e.target.checked : e.target.value }); key.current = newKey(); };
   useEffect(() => {
     ref.current.showModal();
@@ -115,8 +115,8 @@ export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
       (e) => !stale && setProblem(e)), LOOK_AFTER_MS);
     return () => { stale = true; clearTimeout(timer); };
   }, [first, asked]);
-  const go = async (e) => {
-    e.preventDefault();
+  const go = async (event) => {
+    event.preventDefault();
     setBusy(true);
     setProblem(null);
     try {

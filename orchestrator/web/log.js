@@ -4,11 +4,11 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
 import { save } from './csv.js';
-import { count } from './format.js';
+import { clock, count, zone } from './format.js';
 
 const LINES = 1000;
 
-const textOf = (l) => `${(l.time || '').slice(11, 19)} ${l.host} ${l.shown || l.text}`;
+const textOf = (l) => `${l.time ? clock(Date.parse(l.time)) : ''} ${l.host} ${l.shown || l.text}`;
 
 // The text with what was looked for marked in it.
 function Marked({ text, find }) {
@@ -42,7 +42,7 @@ export function Log({ campaign, stage, seq, attempt }) {
   };
   const next = () => hits.length && jump(hits.find((i) => i > place) ?? hits[0]);
   const download = () => save(`${page.job_name}.log`, 'text/plain', lines.map((l) => `${l.time || ''} ${l.host} ${l.text}\n`).join(''));
-  return html`<h3>Log of try ${attempt} <span class="muted">${lines.length === LINES ? `newest ${count(LINES)} lines` : `${count(lines.length)} ${lines.length === 1 ? 'line' : 'lines'}`}</span></h3>
+  return html`<h3>Log of try ${attempt} <span class="muted">${lines.length === LINES ? `newest ${count(LINES)} lines` : `${count(lines.length)} ${lines.length === 1 ? 'line' : 'lines'}`}, times in ${zone}</span></h3>
     <div class="row log-tools">
       <input type="search" placeholder="Find" aria-label="find in the log" value=${find} onInput=${(e) => { setFind(e.target.value); setPlace(-1); }} onKeyDown=${(e) => e.key === 'Enter' && next()}/>
       ${find && html`<span class="muted" role="status">${count(hits.length)} found</span>`}

@@ -60,12 +60,12 @@ CROSS JOIN LATERAL (
     WHERE g.campaign_id = c.id) s
 WHERE c.id = $1;
 
--- Which versions of their rows a campaign's counters, money and archive have, as text: every change of a part or an
--- attempt is written with one of them. Relies on stage_run_campaign and the primary keys of the others.
+-- Which versions of their rows a campaign's counters, money and archive have, as text, how many parts it has, and how many
+-- are active: every change of a part, and every end of an attempt, is written with one of them. Relies on stage_run_campaign and the primary keys of the others.
 -- name: api_campaign_rows
 -- $1 campaign bigint
 SELECT coalesce(string_agg(concat_ws(' ', n.stage_id, n.xmin, s.xmin, c.xmin, a.xmin), ',' ORDER BY n.stage_id), ''),
-    coalesce(sum(n.taken), 0)::bigint
+    coalesce(sum(n.taken), 0)::bigint, coalesce(sum(n.active), 0)::bigint
 FROM stage_run n
 LEFT JOIN archive a ON a.campaign_id = n.campaign_id
 LEFT JOIN money s ON s.level = 'stage' AND s.ref_id = n.stage_id
@@ -258,11 +258,11 @@ SELECT limit_musd, at_limit FROM cap WHERE level = $1 AND ref_id = $2;
 -- $1 campaign bigint, $2 stage name text, $3 change the total? boolean, $4 limit bigint or NULL, $5 change that of a part?
 -- boolean, $6 per task bigint or NULL
 INSERT INTO cap (level, ref_id, limit_musd, per_task_musd, at_limit, warn_at_ppm)
-SELECT 'stage', g.id, CASE WHEN $3 THEN $4 END, CASE WHEN $5 THEN $6 END, coalesce(k.at_limit, 'drain'), k.warn_at_ppm
+SELECT 'stage', g.id, CASE WHEN $3 THEN $4::bigint END, CASE WHEN $5 THEN $6::bigint END, coalesce(k.at_limit, 'drain'), k.warn_at_ppm
 FROM stage g LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = g.campaign_id
 WHERE g.campaign_id = $1 AND g.name = $2
-ON CONFLICT (level, ref_id) DO UPDATE SET limit_musd = CASE WHEN $3 THEN $4 ELSE cap.limit_musd END,
-    per_task_musd = CASE WHEN $5 THEN $6 ELSE cap.per_task_musd END;
+ON CONFLICT (level, ref_id) DO UPDATE SET limit_musd = CASE WHEN $3 THEN $4::bigint ELSE cap.limit_musd END,
+    per_task_musd = CASE WHEN $5 THEN $6::bigint ELSE cap.per_task_musd END;
 
 -- name: api_notify_wanted
 SELECT pg_notify('drover_wanted', '');

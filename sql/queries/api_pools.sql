@@ -26,12 +26,17 @@ asked AS (
     RETURNING pool.id)
 SELECT state, taken, (SELECT count(*) FROM asked) FROM open;
 
--- Result of warm pools: starts on kept instances, and the cost of idling. Relies on pool_campaign.
+-- Result of warm pools: starts on kept instances, and the cost of idling, which stays when a campaign is archived. Relies
+-- on pool_campaign and the primary key of money.
 -- name: api_pools_sum
 -- $1 campaign bigint or 0, $2 projects by commas text, '' for all
+WITH idle AS (
+    SELECT coalesce(sum(m.warm_seconds), 0)::bigint AS seconds, coalesce(sum(m.warm_musd), 0)::bigint AS musd FROM money m
+    WHERE CASE WHEN $1 <> 0 THEN m.level = 'campaign' AND m.ref_id = $1
+               WHEN $2::text <> '' THEN m.level = 'project' AND m.ref_id IN (SELECT id FROM project WHERE name = ANY (string_to_array($2::text, ',')))
+               ELSE m.level = 'global' END)
 SELECT json_build_object('pools', count(*), 'reused', count(*) FILTER (WHERE state = 'reused'),
     'open', count(*) FILTER (WHERE ended_at IS NULL),
-    'idle_seconds', coalesce(sum(retained_s * instances), 0)::bigint,
-    'idle_micro_usd', coalesce(sum(musd), 0)::bigint)::text
+    'idle_seconds', (SELECT seconds FROM idle), 'idle_micro_usd', (SELECT musd FROM idle))::text
 FROM pool x WHERE ($1 = 0 OR campaign_id = $1)
     AND ($2::text = '' OR EXISTS (SELECT FROM campaign c JOIN project o ON o.id = c.project_id WHERE c.id = x.campaign_id AND o.name = ANY (string_to_array($2::text, ','))));

@@ -11,13 +11,15 @@ static bool version_read(struct api_req *r, int64_t campaign_id, struct response
                          struct err *err)
 {
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    int64_t parts = 0;
-    if (!req_db(r, err) || !apidb_campaign_rows(r->db, campaign_id, &rows, &parts, err)) {
+    int64_t parts = 0, active = 0;
+    if (!req_db(r, err) ||
+        !apidb_campaign_rows(r->db, campaign_id, &rows, &parts, &active, err)) {
         return false;
     }
     ask->strict = ask->strict && parts < MANY_PARTS;
     ask->version = response_cache_version(rows.p, rows.n);
-    ask->same_us = SAME_ROWS_US;
+    /* Curves show how far attempts are, which no row of these tells until they end. */
+    ask->same_us = ask->fresh_us > 0 && active > 0 ? ask->fresh_us : SAME_ROWS_US;
     return true;
 }
 

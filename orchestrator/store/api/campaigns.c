@@ -233,7 +233,7 @@ bool apidb_campaign_list(struct store *s, const struct apidb_campaign_query *q, 
 }
 
 bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, int64_t *ret_parts,
-                         struct err *err)
+                         int64_t *ret_active, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     AUTO_RESULT PGresult *res = NULL;
@@ -243,6 +243,7 @@ bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, int64_t *
     }
     buf_add_cstr(ret, row_text(res, 0, 0));
     *ret_parts = row_i64(res, 0, 1);
+    *ret_active = row_i64(res, 0, 2);
     return true;
 }
 

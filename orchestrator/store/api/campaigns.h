@@ -57,10 +57,11 @@ bool apidb_campaign_guidance(struct store *s, int64_t id, apidb_guide guide, str
 /* The campaign with its stages, counters and guidance, as JSON. guide NULL: no guidance. */
 bool apidb_campaign_get(struct store *s, int64_t id, apidb_guide guide, int64_t *ret_version,
                         struct buf *ret_json, struct err *err) MUST_CHECK;
-/* Append a text that differs from an earlier one when a part or an attempt of the campaign has
- * changed in between; of a campaign that is not there it is empty. *ret_parts: how many it has. */
+/* Append a text that differs from an earlier one when a part of the campaign has changed in between
+ * or an attempt has ended; of a campaign that is not there it is empty. *ret_parts: how many it
+ * has; *ret_active: those with an attempt that has not ended. */
 bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, int64_t *ret_parts,
-                         struct err *err) MUST_CHECK;
+                         int64_t *ret_active, struct err *err) MUST_CHECK;
 struct apidb_campaign_query {
     usec_t after_us;
     int64_t after_id;

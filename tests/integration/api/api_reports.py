@@ -11,6 +11,7 @@ import time
 from datetime import datetime, timedelta, timezone
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from kit import wait_for
 from kit.api import Api, leader_takes, main, spec
 
 BEGAN = datetime(2026, 10, 31, 22, 0, tzinfo=timezone.utc)
@@ -88,6 +89,16 @@ def check_timeline(t, a, rows):
     t.eq((len(few["attempts"]), few["more"], b["more"]), (7, True, False), "at most as many as asked for, and it says when there may be more")
     for q in ("limit=0", "limit=10001", "limit=x"):
         t.eq(a.get(f"/v1/campaigns/c-1/timeline?{q}")[0], 400, f"?{q} is refused")
+    # A job that goes on changes no counter: nothing but its own row tells it.
+    a.sql("UPDATE stage_run SET waiting = waiting - 1, active = active + 1 WHERE campaign_id = 1")
+    uploading = a.get("/v1/campaigns/c-1/timeline")[1]["states"].index("uploading")
+
+    def shown():
+        return sum(x[3] == uploading for x in a.get("/v1/campaigns/c-1/timeline")[1]["attempts"])
+    before = shown()
+    a.sql("UPDATE attempt SET state = 5 WHERE campaign_id = 1 AND state = 4")
+    t.ok(before == 0 and wait_for(shown, 30, "they upload"), "how far the jobs are that have not ended is seen within seconds")
+    a.sql("UPDATE attempt SET state = 4 WHERE campaign_id = 1 AND state = 5; UPDATE stage_run SET waiting = waiting + 1, active = active - 1 WHERE campaign_id = 1")
 
 
 def check_throughput(t, a, rows):
@@ -238,6 +249,17 @@ def check_billable(t, a):
     t.eq((b["micro_usd_per_hour"], b["total"], len(b["billable"])), (338158, 7, 1), "of which a page may be asked")
 
 
+def check_pools(t, a):
+    """What idling has cost is kept where money is, so that it stays when a campaign's pools go with its archive."""
+    other = a.post("/v1/tokens", {"name": "pools", "role": "viewer", "projects": ["other"]})[1]["token"]
+    a.sql("""INSERT INTO money (level, ref_id, spent_musd, warm_musd, warm_seconds) SELECT v.level, coalesce(v.id, p.id), 90000, v.musd, v.seconds
+            FROM (VALUES ('global', 0, 812, 600), ('project', NULL, 30, 7), ('campaign', 1, 500, 300)) v (level, id, musd, seconds)
+            LEFT JOIN project p ON p.name = 'other'
+        ON CONFLICT (level, ref_id) DO UPDATE SET spent_musd = 90000, warm_musd = excluded.warm_musd, warm_seconds = excluded.warm_seconds""")
+    got = [a.get(f"/v1/pools{q}", token=who)[1]["sum"] for q, who in (("", True), ("?campaign=c-1", True), ("", other))]
+    t.eq([(s["idle_micro_usd"], s["idle_seconds"]) for s in got], [(812, 600), (500, 300), (30, 7)], "the cost of idling, of all, of a campaign and of a project")
+
+
 def check_large(t, a):
     """Of a stage of 9,000 parts one in three manifests is read."""
     a.submit(spec("large", "{from: api}"))
@@ -277,6 +299,7 @@ def run(t, pg):
         check_yield(t, a, rows)
         check_types(t, a, rows)
         check_bill(t, a, check_burn(t, a, rng))
+        check_pools(t, a)
         check_large(t, a)
         check_billable(t, a)
         for path in ("timeline", "throughput", "yield", "burn"):

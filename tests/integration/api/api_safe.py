@@ -685,7 +685,7 @@ def tokens(t, pg):
     hook = a.post("/v1/webhooks", {"name": "both", "url": "https://hooks.example.com/both"})[1]["id"]
     new_token = lambda: (lambda made: ("/v1/tokens/" + made[1]["id"], made[2]["etag"]))(a.post("/v1/tokens", {"name": "both", "role": "viewer", "expires_in": "1h"}))  # noqa: E731
     for what, tagged, table, body in (("limits", lambda: ("/v1/limits", a.get("/v1/limits")[2]["etag"]), "setting", {"parts": 9}),
-                                      ("a project", lambda: ("/v1/projects/laion", a.get("/v1/projects")[2]["etag"]), "project", {"parts": 8}),
+                                      ("a project", lambda: ("/v1/projects/laion", a.get("/v1/projects")[2]["etag"]), "project", {"parts": 6}),
                                       ("a webhook", lambda: (f"/v1/webhooks/{hook}", a.get(f"/v1/webhooks/{hook}")[2]["etag"]), "webhook", {"name": "other"}),
                                       ("a token", new_token, "token", {"expires_in": "2h"})):
         t.eq(at_once(a, tagged, table, body), [200, 412], f"of two changes of {what} at once with one ETag one is refused")
@@ -702,7 +702,7 @@ def tokens(t, pg):
     t.ok(r.returncode == 0 and "revoked" in r.stdout and a.get("/v1/session", token=one["token"])[0] == 401, "drover token revoke -y", r.stderr)
     for args in (("new",), ("revoke",), ("expire", "x"), ("bogus", "x")):
         t.eq(a.drover("token", *args).returncode, 2, f"drover token {' '.join(args)}: usage")
-    t.ok(a.sql("SELECT count(*) FROM audit WHERE action IN ('token.make', 'token.revoke', 'token.expire')") >= "8" and one["token"].split(".")[1] not in a.sql("SELECT string_agg(x::text, ' ') FROM audit x"),
+    t.ok(int(a.sql("SELECT count(*) FROM audit WHERE action IN ('token.make', 'token.revoke', 'token.expire')")) >= 8 and one["token"].split(".")[1] not in a.sql("SELECT string_agg(x::text, ' ') FROM audit x"),
          "all of it is audited, without secrets")
     code, log = a.close()
     t.ok(code == 0, "the server ends cleanly", log[-2000:])

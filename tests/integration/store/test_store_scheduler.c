@@ -394,6 +394,7 @@ static void test_scheduler__ended_attempts_tell_durations_and_the_breaker(void *
     struct attempt_record r = pg_record(&in[0], ATTEMPT_INTENDED, ATTEMPT_FAILED);
     r.reason = "AlgorithmError: boom";
     r.cause = CAUSE_USER_CODE;
+    r.signature = "boom";
     r.task_moves = true;
     r.task_to = TASK_FAILED;
     pg_book(&r);

@@ -174,7 +174,7 @@ static void carry_out(struct world *w, int v, int c, int cancel, int s)
 /* What the rows of a cell are by the table, as READ_CELLS tells them. */
 static void want_row(int v, int c, int cancel, int s, struct buf *b)
 {
-    bool cancelling = cancel && c != CAMPAIGN_CANCELLED;
+    bool cancelling = cancel && !campaign_state_terminal((enum campaign_state)c);
     enum verb_answer a = answers[verbs[v].verb][cancelling ? CAMPAIGN_CANCELLING : c][s];
     bool refused = a != VERB_CARRIED_OUT && a != VERB_REOPENS;
     /* A skipped stage waits for what it needs, so its own step of life reopens it. */

@@ -32,9 +32,11 @@ static bool write_move(struct world *w, struct live_campaign *lc, struct campaig
     if (m->stage_id == 0) {
         bool budget = strcmp(m->reason, "budget") == 0;
         judge_campaign_moves(w, lc, (enum campaign_state)m->to, budget);
-        judge_own_budget(w, lc, strncmp(m->reason, "budget ", 7) == 0);
+        bool own_cap = strncmp(m->reason, "budget ", 7) == 0;
+        judge_own_budget(w, lc, own_cap);
         w->cover->sites[SITE_BUDGET_HELD] += budget;
         struct db_campaign *d = db_touch(w, T_CAMPAIGN, (size_t)campaign);
+        d->own_cap_held = own_cap;
         d->taken_version = MAX(d->taken_version, lc->row.version);
         return (int)d->state == m->from &&
                rows_campaign_state(w, campaign, (enum campaign_state)m->to);

@@ -147,7 +147,7 @@ void judge_campaign_moves(struct world *w, const struct live_campaign *lc, enum 
     }
     bool asked = lc->row.version > dc->taken_version; /* a person has said something since */
     if (dc->state == CAMPAIGN_HELD && to == CAMPAIGN_RUNNING && !asked &&
-        dc->at_limit != AT_LIMIT_DRAIN) {
+        dc->at_limit != AT_LIMIT_DRAIN && !dc->own_cap_held) {
         wrong(w, "I5", "campaign %d was held and goes on by itself", campaign);
     }
     if (to == CAMPAIGN_HELD && budget) {

@@ -20,6 +20,7 @@ static const struct edge task_unused[] = {{TASK_WAITING, TASK_HELD},
                                           {TASK_WAITING, TASK_SKIPPED},
                                           {TASK_ACTIVE, TASK_SKIPPED},
                                           {TASK_HELD, TASK_WAITING},
+                                          {TASK_HELD, TASK_FAILED},
                                           {TASK_HELD, TASK_SKIPPED},
                                           {TASK_HELD, TASK_CANCELLED},
                                           /* its file system is gone: the deep simulation's */

@@ -14,6 +14,7 @@ struct db_campaign {
     musd_t idle_musd;               /* spent on warm pools */
     int64_t submitted_us, ended_us; /* instants of the world; 0: not ended */
     enum at_limit at_limit;
+    bool own_cap_held; /* for the budget of a stage, which has no at_limit */
 };
 struct db_stage {
     int campaign, task0, tasks_n;

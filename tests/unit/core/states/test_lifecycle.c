@@ -57,7 +57,7 @@ static const char *const attempt_list[] = {
 static const char *const task_list[] = {
     "waiting > active held failed skipped cancelled",
     "active > waiting done failed skipped cancelled",
-    "held > waiting skipped cancelled",
+    "held > waiting failed skipped cancelled",
     "failed > waiting skipped",
     NULL,
 };
