@@ -12,8 +12,7 @@ static bool version_read(struct api_req *r, int64_t campaign_id, struct response
 {
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
     int64_t parts = 0, active = 0;
-    if (!req_db(r, err) ||
-        !apidb_campaign_rows(r->db, campaign_id, &rows, &parts, &active, err)) {
+    if (!req_db(r, err) || !apidb_campaign_rows(r->db, campaign_id, &rows, &parts, &active, err)) {
         return false;
     }
     ask->strict = ask->strict && parts < MANY_PARTS;
