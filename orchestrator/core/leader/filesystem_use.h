@@ -11,7 +11,8 @@ enum filesystem_use {
 };
 enum filesystem_use leader_filesystem_use(const struct leader_state *s,
                                           const struct filesystem_row *r);
-/* Has its row to say that it is kept, until when and how it is ended, or not any more? */
+/* Writes into r->reason that it is kept, until when and what ends it, or takes that back. True: the
+ * reason has changed. */
 bool leader_filesystem_say_kept(const struct leader_state *s, struct filesystem_row *r);
 bool leader_filesystem_says_kept(const struct filesystem_row *r);
 /* The stage whose file system a stage of jobs names, though it was there and will not be there

@@ -4,7 +4,8 @@
 #pragma once
 #include "leader_state.h"
 
-/* Is no create of it sent? lc is NULL when its campaign is not in memory: nobody knows. */
+/* True: nothing of this campaign is created now. lc is NULL when it is not in memory: true, too. */
 bool held_back(const struct live_campaign *lc);
-/* Of what is intended: has the reason why it waits to be said, or taken back? */
+/* Writes into the reason of what is intended that it waits for its campaign, or takes that back.
+ * True: the reason has changed. */
 bool held_back_say(const struct live_campaign *lc, char reason[static 512]);
