@@ -157,7 +157,7 @@ gen: $(GEN)/queries.h $(GEN)/migrations.S $(GEN)/assets.S
 $(GEN)/queries.h: sql/queries.awk $(wildcard sql/queries/*.sql)
 	@mkdir -p $(GEN)
 	$(Q)awk -f sql/queries.awk $(sort $(wildcard sql/queries/*.sql)) > $@.tmp && mv $@.tmp $@
-$(GEN)/migrations.S: sql/migrations.awk $(wildcard sql/migrations/*.sql)
+$(GEN)/migrations.S: sql/migrations.awk sql/migrations $(wildcard sql/migrations/*.sql) # the folder: a file was renamed
 	@mkdir -p $(GEN)
 	$(Q)awk -f sql/migrations.awk $(sort $(wildcard sql/migrations/*.sql)) > $@.tmp && mv $@.tmp $@
 WEB_SRC := $(wildcard orchestrator/web/*.js orchestrator/web/*.css orchestrator/web/*.html orchestrator/web/*.svg orchestrator/web/*.mjs orchestrator/web/package*.json)

@@ -419,6 +419,7 @@ struct filesystem_row { /* one try of a stage of kind lustre */
     int64_t size_gib;
     int64_t ttl_s;          /* from its creation */
     bool keep;              /* for its whole ttl, used or not */
+    bool kept_for_retry;    /* while available: until its ttl, since a retry may need it */
     bool exports;           /* what jobs wrote goes to S3 before it is deleted */
     char import_from[1025]; /* s3://bucket/prefix/; "": it begins empty */
     bool ready;             /* it could be used, and was filled from S3 */

@@ -130,7 +130,7 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
     'parked_since', to_char(x.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'parts_held', s.parts_held, 'kept', (SELECT json_build_object('name', f.token,
             'until', to_char(f.delete_after AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-        FROM filesystem f WHERE f.campaign_id = c.id AND f.state = 'available' AND f.reason LIKE 'kept for a retry%'
+        FROM filesystem f WHERE f.campaign_id = c.id AND f.state = 'available' AND f.kept_for_retry
         ORDER BY f.id DESC LIMIT 1),
     'stages', (SELECT json_agg(json_build_object('name', g.name, 'state', n.state, 'reason', n.reason,
             'wait_reason', n.wait_reason, 'wait_detail', n.wait_detail, 'waiting', i.tasks - n.taken + n.waiting, 'active', n.active, 'failed', n.failed,
@@ -165,7 +165,7 @@ CROSS JOIN LATERAL (SELECT count(*) AS n, min(p.since) AS since,
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
 WHERE c.id = ANY ($1) AND (r.state = 'failed' AND EXISTS (SELECT FROM filesystem f
-        WHERE f.campaign_id = c.id AND f.state = 'available' AND f.reason LIKE 'kept for a retry%')
+        WHERE f.campaign_id = c.id AND f.state = 'available' AND f.kept_for_retry)
     OR r.state NOT IN ('succeeded', 'failed', 'cancelled') AND (x.n > 0 OR s.parts_held > 0 OR c.deadline < clock_timestamp() OR r.state IN ('held', 'paused', 'draining') OR s.held OR (s.active = 0 AND s.waits)
         OR (r.state = 'planned' AND c.created_at < clock_timestamp() - interval '10 min' AND input_listing_told(c.id) IS NULL)));
 

@@ -5,7 +5,7 @@
 SELECT f.id, c.project_id, f.campaign_id, f.stage_id, f.n, f.state, f.token, f.aws_id, f.mount, f.link_id, f.deployment,
     f.size_gib, f.ttl_s, f.keep, f.exports, f.import_from, f.ready, f.delete_asked, f.failed, f.cause,
     f.price_musd_per_gb_month, f.reserved_musd, f.intended_at, f.created_at, f.available_at, f.ending_at, f.off_at,
-    f.ended_at, f.reason
+    f.ended_at, f.reason, f.kept_for_retry
 FROM filesystem f JOIN campaign c ON c.id = f.campaign_id LEFT JOIN stage_run s ON s.stage_id = f.stage_id
 WHERE f.state NOT IN ('deleted', 'failed') OR coalesce(s.state, '') NOT IN ('succeeded', 'failed', 'skipped', 'cancelled')
 ORDER BY f.id
@@ -68,8 +68,8 @@ WITH old AS MATERIALIZED (
 moved AS (
     UPDATE filesystem f SET state = :to::text, aws_id = :aws_id::text, mount = :mount::text, link_id = :link::text,
         ready = :ready::boolean, failed = :failed::boolean, cause = :cause::smallint, reason = :reason::text,
-        created_at = :created::timestamptz, available_at = :available::timestamptz, ending_at = :ending::timestamptz,
-        off_at = :off::timestamptz, delete_after = :until::timestamptz, updated_at = clock_timestamp()
+        kept_for_retry = :kept::boolean, created_at = :created::timestamptz, available_at = :available::timestamptz,
+        ending_at = :ending::timestamptz, off_at = :off::timestamptz, delete_after = :until::timestamptz, updated_at = clock_timestamp()
     FROM old WHERE f.id = old.id),
 new_event AS (
     INSERT INTO event (campaign_id, kind, detail)

@@ -130,7 +130,7 @@ SELECT n.id, n.kind, n.campaign_id, (n.facts || CASE WHEN c.id IS NULL THEN '{}'
                   AND e.kind = 'part.state' AND e.detail->>'to' = 'failed' AND NOT e.detail ? 'undone' GROUP BY 1) f)
         WHEN 'done' THEN jsonb_build_object('kept', (SELECT jsonb_agg(jsonb_build_object('name', f.token,
                 'until', to_char(f.delete_after AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) ORDER BY f.id)
-            FROM filesystem f WHERE f.campaign_id = n.campaign_id AND f.state = 'available' AND f.reason LIKE 'kept for a retry%'))
+            FROM filesystem f WHERE f.campaign_id = n.campaign_id AND f.state = 'available' AND f.kept_for_retry))
         WHEN 'lost' THEN (SELECT jsonb_build_object('lost', count(*), 'texts', coalesce((array_agg(e.detail->'text' ORDER BY e.id))[1:3], '{}'))
             FROM event e WHERE e.campaign_id = n.campaign_id AND e.id BETWEEN n.first_event AND $1::bigint
               AND e.kind = 'alert' AND e.detail->>'about' = 'stray')

@@ -45,7 +45,8 @@ static void mark(const struct leader_state *s, struct live_stage *ls)
     }
     ls->endpoint = ENDPOINT_NOT_YET;
     ls->endpoint_there = f != NULL && !filesystem_state_terminal(f->row.state);
-    ls->filesystem_kept = f != NULL && leader_filesystem_says_kept(&f->row);
+    ls->filesystem_kept =
+        f != NULL && f->row.state == FILESYSTEM_AVAILABLE && f->row.kept_for_retry;
     if (f != NULL && f->row.ready) {
         ls->endpoint = ENDPOINT_SERVES;
     } else if (f != NULL && !ls->endpoint_there && !again(ls, &f->row, &from_us)) {

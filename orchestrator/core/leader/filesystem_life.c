@@ -441,7 +441,7 @@ static bool differs(const struct filesystem_row *a, const struct filesystem_row 
            a->created_us != b->created_us || a->available_us != b->available_us ||
            a->off_us != b->off_us || strcmp(a->aws_id, b->aws_id) != 0 ||
            strcmp(a->mount, b->mount) != 0 || strcmp(a->link_id, b->link_id) != 0 ||
-           strcmp(a->reason, b->reason) != 0;
+           a->kept_for_retry != b->kept_for_retry || strcmp(a->reason, b->reason) != 0;
 }
 
 static void pause_after(struct live_filesystem *f, const struct filesystem_fact *fact,

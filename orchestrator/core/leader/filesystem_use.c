@@ -2,8 +2,6 @@
 #include "filesystem_use.h"
 #include <stdio.h>
 
-static const char kept[] = "kept for a retry"; /* people and queries read it in its reason */
-
 /* Does a channel of the stage name that file system? */
 static bool names(const struct spec_stage *sp, const char *stage)
 {
@@ -66,25 +64,20 @@ enum filesystem_use leader_filesystem_use(const struct leader_state *s,
     return awaits_retry(lc, own->spec->name) ? FILESYSTEM_KEPT : FILESYSTEM_UNUSED;
 }
 
-bool leader_filesystem_says_kept(const struct filesystem_row *r)
-{
-    return r->state == FILESYSTEM_AVAILABLE && strncmp(r->reason, kept, sizeof kept - 1) == 0;
-}
-
 bool leader_filesystem_say_kept(const struct leader_state *s, struct filesystem_row *r)
 {
-    bool said = leader_filesystem_says_kept(r);
     bool is = !r->keep && leader_filesystem_use(s, r) == FILESYSTEM_KEPT;
-    if (r->state != FILESYSTEM_AVAILABLE || said == is ||
+    if (r->state != FILESYSTEM_AVAILABLE || r->kept_for_retry == is ||
         leader_state_campaign(s, r->campaign_id) == NULL) {
         return false;
     }
+    r->kept_for_retry = is;
     r->reason[0] = '\0';
     if (is) {
         (void)snprintf(r->reason, sizeof r->reason,
-                       "%s until its ttl is over: drover retry c-%lld, or drover filesystems "
-                       "delete %s",
-                       kept, (long long)r->campaign_id, r->token.s);
+                       "kept for a retry until its ttl is over: drover retry c-%lld, or drover "
+                       "filesystems delete %s",
+                       (long long)r->campaign_id, r->token.s);
     }
     return true;
 }

@@ -11,10 +11,9 @@ enum filesystem_use {
 };
 enum filesystem_use leader_filesystem_use(const struct leader_state *s,
                                           const struct filesystem_row *r);
-/* Writes into r->reason that it is kept, until when and what ends it, or takes that back. True: the
- * reason has changed. */
+/* Notes in r that it is kept for a retry, and in its reason until when and what ends it, or takes
+ * that back. True: r has changed. */
 bool leader_filesystem_say_kept(const struct leader_state *s, struct filesystem_row *r);
-bool leader_filesystem_says_kept(const struct filesystem_row *r);
 /* The stage whose file system a stage of jobs names, though it was there and will not be there
  * again: its time was over, or somebody deleted it. NULL: none. */
 const struct live_stage *leader_filesystem_lost(const struct leader_state *s,

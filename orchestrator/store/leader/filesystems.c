@@ -44,6 +44,7 @@ static bool read_row(const PGresult *r, int i, struct filesystem_row *f, struct 
     f->reserved_musd = row_i64(r, i, 21);
     read_times(r, i, f);
     row_text_into(r, i, 28, f->reason, sizeof f->reason);
+    f->kept_for_retry = row_bool(r, i, 29);
     return f->state < FILESYSTEM_STATE_COUNT ||
            err_set(err, ERR_DATABASE, "file system state '%s' is not known to this droverd",
                    row_text(r, i, 5));
@@ -128,6 +129,7 @@ bool store_filesystem_move(struct store *s, const struct filesystem_row *row,
     param_bool(PARAM(&p, FILESYSTEM_MOVE, FAILED), row->failed);
     param_i16(PARAM(&p, FILESYSTEM_MOVE, CAUSE), (int16_t)row->cause);
     param_outside_text(PARAM(&p, FILESYSTEM_MOVE, REASON), row->reason, REASON_CHARS_MAX);
+    param_bool(PARAM(&p, FILESYSTEM_MOVE, KEPT), row->kept_for_retry);
     param_time(PARAM(&p, FILESYSTEM_MOVE, CREATED), row->created_us);
     param_time(PARAM(&p, FILESYSTEM_MOVE, AVAILABLE), row->available_us);
     param_time(PARAM(&p, FILESYSTEM_MOVE, ENDING), row->ending_us);

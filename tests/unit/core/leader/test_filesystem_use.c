@@ -87,6 +87,7 @@ static void test_filesystem_use__one_that_a_retry_needs_is_kept(void **state UNU
     leader_plan_filesystem_end(&l.w.s, f, 200, &w);
     assert_int_equal(w.news, FILESYSTEM_MOVED);
     assert_int_equal(w.row.state, FILESYSTEM_AVAILABLE);
+    assert_true(w.row.kept_for_retry);
     assert_string_equal(w.row.reason,
                         "kept for a retry until its ttl is over: drover retry c-9, or "
                         "drover filesystems delete d-9-s0");
@@ -109,6 +110,7 @@ static void test_filesystem_use__one_that_a_retry_needs_is_kept(void **state UNU
     leader_plan_filesystem_end(&l.w.s, f, 200, &w);
     assert_int_equal(w.news, FILESYSTEM_MOVED);
     assert_string_equal(w.row.reason, "");
+    assert_false(w.row.kept_for_retry);
     l.st[2].row.state = STAGE_SKIPPED; /* or another one failed for which it was skipped */
     assert_int_equal(leader_filesystem_use(&l.w.s, &row), FILESYSTEM_UNUSED);
     l.st[1].row.state = STAGE_FAILED;
