@@ -20,6 +20,8 @@ WHO = ("droverd", "worker", "pg")
 
 
 class Clocks(Stack):
+    migrated = False  # its own clock stamps what is migrated
+
     def __init__(self):
         self.folder = new_folder()
         self.clocks = {who: Clock(self.folder, who) for who in WHO}

@@ -13,7 +13,7 @@ import botocore.config
 import botocore.session
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from kit import TOP, VARIANT, Tap, wait_for
+from kit import TOP, VARIANT, Tap, cases, wait_for
 from kit.stack import DROVERD_KEY, DROVERD_SECRET, KEY, SECRET, Stack
 
 tap = Tap()
@@ -368,7 +368,7 @@ def case_prices_unreadable(s):
         tap.ok(f'"event":"{event}"' in open(s.dir + "/droverd0.log").read(), f"{s.what}the log says {event}")
 
 
-CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+CASES = cases(globals())
 with Stack("controller-faults", parts=ALL, rows=4, lease_us=4000000, local={"cold_start_seconds": 0.4, "signature_window_seconds": 20,
                   "account_quotas": {"Size of EBS volume for a training job instance": 16384}},
            env={"DROVER_SIGNATURE_WINDOW_US": "12000000", "DROVER_QUOTA_INTERVAL_US": "1000000"}) as stack:

@@ -162,6 +162,7 @@ def case(s, name, action, tries=3):
 subprocess.run(["make", "--no-print-directory", "-s", "VARIANT=failpoints", "build/failpoints/bin/droverd"], cwd=TOP, check=True, stdout=subprocess.DEVNULL)
 with Stack("failpoints", variant="failpoints", parts=2, rows=8, observe_us=100000, lease_us=2000000,
            local={"warm_quotas": {"ml.c5.xlarge": 2}, "credentials": {"AKIATESTSTACK": "secret-of-the-test-stack", "AKIAFAIL0": "secret-0"}}) as s:
+    s.migrated = False
     s.start_pg()
     s.start_local()
     cases = [(n, a) for a in ("kill", "pause", "error") for n in names() if mode == "long" or a == turn(n)]

@@ -28,7 +28,7 @@ class Pg:
         self.dir = postgres.new_folder("drover-api-test-")
         self.n = 0
         self.sessions, self.lock = {}, threading.Lock()
-        postgres.make_data(self.dir)
+        postgres.make_data(self.dir, migrated=True)
         self.start()
 
     def start(self):
@@ -62,7 +62,7 @@ class Pg:
 
     def database(self):
         self.n += 1
-        self.sql("postgres", f"CREATE DATABASE t{self.n}")
+        self.sql("postgres", f"CREATE DATABASE t{self.n} TEMPLATE migrated STRATEGY FILE_COPY")
         return f"t{self.n}"
 
     def conninfo(self, db):

@@ -26,6 +26,8 @@ ROLE = "arn:aws:iam::111122223333:role/test"  # of jobs, bound by deploy/iam/job
 
 
 class Stack:
+    migrated = True  # its database has its tables before the first droverd starts
+
     def __init__(self, name, variant=VARIANT, quotas=None, lease_us=1000000, parts=8, rows=12, local=None, env=None,
                  observe_us=200000, images=None, disk=False):
         self.dir = self.own_folder(name if variant == "release" else f"{name}-{variant}")
@@ -109,7 +111,7 @@ class Stack:
 
     def start_pg(self, options=""):
         if not os.path.exists(self.sock + "/data"):
-            postgres.make_data(self.sock)
+            postgres.make_data(self.sock, self.migrated)
         postgres.start(self.sock, f"-c max_connections=200 {options}")
 
     def stop_pg(self, mode="immediate"):

@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, wait_for
+from kit import Tap, cases, wait_for
 from kit.stack import DROVERD_KEY, KEY, SECRET, Stack
 
 tap = Tap()
@@ -109,7 +109,7 @@ def case_every_source(s):
         tap.ok(keys == {"ASIA"}, f"{s.what}{name}: droverd's requests carry temporary keys", keys)
 
 
-CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+CASES = cases(globals())
 with Stack("controller-credentials", parts=ALL, rows=4, lease_us=4000000,
            local={"cold_start_seconds": 0.2, "credential_seconds": 1, "containers": {"droverd": ROLE}, "instance_role": ROLE, "web_identities": {"web-token": ROLE},
                   "roles": [ROLE, "arn:aws:iam::111122223333:role/test"], "signature_window_seconds": 20}) as stack:

@@ -16,7 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import PROGRAMS, Tap, wait_for
+from kit import PROGRAMS, Tap, cases, wait_for
 from kit.stack import Stack
 
 tap = Tap()
@@ -450,7 +450,7 @@ def case_jobs_whose_rows_were_lost_are_taken_in(s):
     s.check_invoice(tap, s.what)
 
 
-CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+CASES = cases(globals())
 with Stack("controller-scheduler", parts=8, rows=30, lease_us=3000000,
            images={"drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]},
            local={"warm_quotas": {"ml.c5.xlarge": 4}, "spot_quotas": {"ml.c5.xlarge": 3}, "warm_start_seconds": 0.05, "warm_newest_first": True, "cold_start_seconds": 0.4},

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import PROGRAMS, Tap, patience, postgres, wait_for
+from kit import PROGRAMS, Tap, cases, patience, postgres, wait_for
 from kit.local import sign
 from kit.stack import KEY, SECRET, Restored, Stack
 
@@ -277,7 +277,7 @@ def case_others_jobs(s):
     tap.ok(len(asked) <= leaders * 30, f"{s.what}whose they are was asked once a leader ({len(asked)} times by {leaders}, 30 read like ours)")
 
 
-CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+CASES = cases(globals())
 with Stack("controller-strays", parts=PARTS, rows=10, quotas={"ml.c5.xlarge": PARTS + 2, "ml.m5.large": 100}, images={"drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]},
            env={"DROVER_QUOTA_INTERVAL_US": "1000000"}) as stack:
     stack.start()

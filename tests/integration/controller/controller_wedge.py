@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-from kit import Tap, bin_of, patience, postgres, wait_for
+from kit import Tap, bin_of, cases, patience, postgres, wait_for
 from kit.stack import Stack
 
 tap = Tap()
@@ -423,7 +423,7 @@ for f in %s/aws/s3/drover-test/poison-*/*/_manifest.json; do
 done
 exit $rc
 """
-CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+CASES = cases(globals())
 with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=9000000, quotas={"ml.c5.xlarge": 4, "ml.c5.large": 1}, local={"signature_window_seconds": 20},
            env={"DROVER_SIGNATURE_WINDOW_US": "12000000"}) as stack:
     with open(stack.dir + "/prices.json", "w") as f:

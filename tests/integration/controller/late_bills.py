@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import PROGRAMS, Tap, wait_for
+from kit import PROGRAMS, Tap, cases, wait_for
 from kit.stack import Stack
 
 tap = Tap()
@@ -121,7 +121,7 @@ def case_what_never_started_is_free(s):
     all_is_booked(s)
 
 
-CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+CASES = cases(globals())
 with Stack("controller-bills", parts=PARTS, rows=10, quotas={TYPE: PARTS}, local={"spot_quotas": {TYPE: PARTS}, "spot_billed_percent": 30},
            images={"drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]}) as stack:
     stack.start()

@@ -231,6 +231,7 @@ def rolling(s, old, folder):
     s.check_invoice(tap)
 
 
+Stack.migrated = False
 if len(sys.argv) > 1 and sys.argv[1] == "previous":
     commit = sys.argv[2] if len(sys.argv) > 2 else previous_commit()
     print(f"# the earlier droverd is that of {commit}", flush=True)
