@@ -86,8 +86,7 @@ static void test_filesystem_use__one_that_a_retry_needs_is_kept(void **state UNU
     assert_int_equal(life.n, 0); /* its campaign waits until that is said */
     leader_plan_filesystem_end(&l.w.s, f, 200, &w);
     assert_int_equal(w.news, FILESYSTEM_MOVED);
-    assert_int_equal(w.row.state, FILESYSTEM_AVAILABLE);
-    assert_true(w.row.kept_for_retry);
+    assert_true(w.row.state == FILESYSTEM_AVAILABLE && w.row.kept_for_retry);
     assert_string_equal(w.row.reason,
                         "kept for a retry until its ttl is over: drover retry c-9, or "
                         "drover filesystems delete d-9-s0");
