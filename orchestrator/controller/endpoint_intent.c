@@ -4,15 +4,13 @@
 #include "common/log.h"
 #include "core/leader/budget_state.h"
 #include "core/leader/endpoint_intent.h"
+#include "core/leader/resource_pace.h"
 #include "endpoint_life.h"
 #include "endpoint_model.h"
 #include "lease.h"
 #include "parking.h"
 #include "store/leader/endpoints.h"
 #include <stdio.h>
-
-#define AGAIN_US     (2 * USEC_PER_SEC)   /* after a refusal */
-#define NOT_BUILT_US (300 * USEC_PER_SEC) /* no request can be made of the stage */
 
 struct intend_arg {
     struct live_campaign *campaign;
@@ -59,9 +57,7 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
                                err)) {
         return false;
     }
-    a->made = refused[0] == '\0' && a->why == WAIT_NONE;
-    a->why = strcmp(refused, "money") == 0 ? budget_state_refused(a->stage, a->row.reserved_musd)
-                                           : a->why;
+    a->made = budget_state_takes(a->stage, refused, a->row.reserved_musd, &a->why);
     return write_reason(c, a, err);
 }
 
@@ -78,7 +74,7 @@ static void wait_for_model(struct controller *c, struct intend_arg *a)
 static void tell_waits(struct live_stage *ls, const struct intend_arg *a)
 {
     if (a->refused.code != ERR_NONE) {
-        ls->endpoint_next_us = clock_boot_us() + NOT_BUILT_US;
+        resource_pace_not_built(ls, clock_boot_us());
         log_event(LOG_ERROR, "request_not_built", LF_I("stage", ls->row.id), LF_ERR(&a->refused));
     } else if (ls->reason != a->why) {
         log_event(LOG_INFO, "endpoint_waits", LF_I("stage", ls->row.id),
@@ -97,7 +93,7 @@ static void intend(struct controller *c, struct live_campaign *lc, struct live_s
         wait_for_model(c, &a);
         return;
     }
-    ls->endpoint_next_us = clock_boot_us() + AGAIN_US;
+    resource_pace_tried(ls, clock_boot_us());
     if (!parking_tx(c, PARKING_CAMPAIGN(lc->row.id), write_intent, &a)) {
         return;
     }
@@ -118,7 +114,7 @@ static void intend_all(struct controller *c)
             int n;
             struct live_stage *ls = &lc->stages[k];
             if (leader_endpoint_due(&c->state, lc, ls, clock_wall_us(), &n) &&
-                clock_boot_us() >= ls->endpoint_next_us &&
+                resource_pace_due(ls, clock_boot_us()) &&
                 parking_due(c, PARKING_CAMPAIGN(lc->row.id))) {
                 intend(c, lc, ls, n);
             }

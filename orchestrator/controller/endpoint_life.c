@@ -6,6 +6,8 @@
 #include "common/log.h"
 #include "core/leader/endpoint_extend.h"
 #include "core/leader/endpoint_life.h"
+#include "core/leader/resource_answer.h"
+#include "core/leader/resource_pace.h"
 #include "core/leader/rows_read.h"
 #include "endpoint_payloads.h"
 #include "endpoint_use.h"
@@ -15,10 +17,7 @@
 #include "store/leader/endpoints.h"
 #include <stdio.h>
 
-#define CALLS_AT_ONCE     8
 #define REQUEST_BYTES_MAX (1024 * 1024)
-#define POLL_MIN_US       (100 * USEC_PER_MSEC)
-#define POLL_MAX_US       (10 * USEC_PER_SEC)
 
 struct endpoint_io { /* the one call about an endpoint that is under way, and its answer */
     struct controller *c;
@@ -101,9 +100,7 @@ static struct endpoint_fact *note(struct endpoint_io *io, enum endpoint_word sai
     if (f != NULL) {
         io->failure = *f;
         io->fact.failure = &io->failure;
-        bool clean = f->outcome == AWS_REFUSED || f->outcome == AWS_THROTTLED ||
-                     f->outcome == AWS_CREDENTIALS;
-        io->fact.said = clean ? ENDPOINT_SAID_NO : ENDPOINT_SAID_NOTHING;
+        io->fact.said = resource_answer_refused(f) ? ENDPOINT_SAID_NO : ENDPOINT_SAID_NOTHING;
     }
     return &io->fact;
 }
@@ -355,7 +352,7 @@ static void extend(struct controller *c, struct live_endpoint *e)
 static void act(struct controller *c, struct live_endpoint *e, int64_t *wake_us)
 {
     struct endpoint_writes w;
-    int64_t poll_us = MIN(MAX(c->cfg.observe_interval_us, POLL_MIN_US), POLL_MAX_US);
+    int64_t poll_us = resource_pace_poll_us(c->cfg.observe_interval_us);
     if (leader_endpoint_end_due(e, clock_boot_us())) {
         extend(c, e);
     }
@@ -376,12 +373,12 @@ static void act(struct controller *c, struct live_endpoint *e, int64_t *wake_us)
 
 void endpoints_tick(struct controller *c, int64_t *wake_us)
 {
-    int calls = 0;
+    size_t calls = 0;
     for (size_t i = 0; i < c->state.endpoints_n; i++) {
         const struct endpoint_io *io = c->state.endpoints[i]->io;
         calls += io != NULL && calling(io);
     }
-    for (size_t i = 0; i < c->state.endpoints_n && c->leading && calls < CALLS_AT_ONCE; i++) {
+    for (size_t i = 0; i < c->state.endpoints_n && c->leading && call_pace_room(calls); i++) {
         struct live_endpoint *e = c->state.endpoints[i];
         if (e->io == NULL || calling(e->io)) {
             continue;

@@ -9,9 +9,8 @@
 #include "store/leader/endpoints.h"
 #include <stdio.h>
 
-#define AGAIN_US      (2 * USEC_PER_SEC) /* after an answer that is none */
-#define AGAIN_MAX_US  (60 * USEC_PER_SEC)
-#define CALLS_AT_ONCE 8
+#define AGAIN_US     (2 * USEC_PER_SEC) /* after an answer that is none */
+#define AGAIN_MAX_US (60 * USEC_PER_SEC)
 
 struct model_look { /* one for each stage that waits */
     struct model_look *next;
@@ -108,9 +107,9 @@ static bool read_job(struct controller *c, void *arg, struct err *err)
     return view_endpoint_model_job(c->store, look->made_by, &look->job, err);
 }
 
-static int calls_under_way(const struct controller *c)
+static size_t calls_under_way(const struct controller *c)
 {
-    int n = 0;
+    size_t n = 0;
     for (const struct model_look *look = c->model_looks; look != NULL; look = look->next) {
         n += look->call != NULL;
     }
@@ -130,7 +129,7 @@ bool endpoint_model_known(struct controller *c, struct live_campaign *lc, struct
         return true;
     }
     if (look->call != NULL || clock_boot_us() < look->next_us ||
-        calls_under_way(c) >= CALLS_AT_ONCE) {
+        !call_pace_room(calls_under_way(c))) {
         return false;
     }
     if (!leader_tx(c, read_job, look)) {

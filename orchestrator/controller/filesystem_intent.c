@@ -5,14 +5,13 @@
 #include "core/leader/budget_state.h"
 #include "core/leader/filesystem_intent.h"
 #include "core/leader/filesystem_time.h"
+#include "core/leader/resource_pace.h"
 #include "filesystem_life.h"
 #include "lease.h"
 #include "parking.h"
 #include "store/leader/filesystems.h"
 #include <stdio.h>
 
-#define AGAIN_US          (2 * USEC_PER_SEC)   /* after a refusal */
-#define NOT_BUILT_US      (300 * USEC_PER_SEC) /* no request can be made of the stage */
 #define REQUEST_BYTES_MAX (64 * 1024)
 
 struct filesystem_intend_arg {
@@ -54,9 +53,7 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
                                  buf_str(a->request), refused, err)) {
         return false;
     }
-    a->made = refused[0] == '\0' && a->why == WAIT_NONE;
-    a->why = strcmp(refused, "money") == 0 ? budget_state_refused(a->stage, a->row.reserved_musd)
-                                           : a->why;
+    a->made = budget_state_takes(a->stage, refused, a->row.reserved_musd, &a->why);
     return write_reason(c, a, err);
 }
 
@@ -64,7 +61,7 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
 static void tell_waits(struct live_stage *ls, const struct filesystem_intend_arg *a)
 {
     if (a->refused.code != ERR_NONE) {
-        ls->endpoint_next_us = clock_boot_us() + NOT_BUILT_US;
+        resource_pace_not_built(ls, clock_boot_us());
         log_event(LOG_ERROR, "request_not_built", LF_I("stage", ls->row.id), LF_ERR(&a->refused));
     } else if (ls->reason != a->why) {
         log_event(LOG_INFO, "filesystem_waits", LF_I("stage", ls->row.id),
@@ -77,7 +74,7 @@ static void intend(struct controller *c, struct live_campaign *lc, struct live_s
 {
     AUTO_BUF struct buf request = BUF_INIT(REQUEST_BYTES_MAX);
     struct filesystem_intend_arg a = {.campaign = lc, .stage = ls, .n = n, .request = &request};
-    ls->endpoint_next_us = clock_boot_us() + AGAIN_US;
+    resource_pace_tried(ls, clock_boot_us());
     if (!parking_tx(c, PARKING_CAMPAIGN(lc->row.id), write_intent, &a)) {
         return;
     }
@@ -98,7 +95,7 @@ bool filesystem_intents_tick(struct controller *c)
             int n;
             struct live_stage *ls = &lc->stages[k];
             if (leader_filesystem_due(&c->state, lc, ls, clock_wall_us(), &n) &&
-                clock_boot_us() >= ls->endpoint_next_us &&
+                resource_pace_due(ls, clock_boot_us()) &&
                 parking_due(c, PARKING_CAMPAIGN(lc->row.id))) {
                 intend(c, lc, ls, n);
             }

@@ -7,6 +7,8 @@
 #include "core/leader/filesystem_life.h"
 #include "core/leader/filesystem_time.h"
 #include "core/leader/filesystem_use.h"
+#include "core/leader/resource_answer.h"
+#include "core/leader/resource_pace.h"
 #include "core/leader/rows_read.h"
 #include "core/lowering/filesystem_request.h"
 #include "lease.h"
@@ -15,10 +17,7 @@
 #include "store/leader/filesystems.h"
 #include <stdio.h>
 
-#define CALLS_AT_ONCE     8
 #define REQUEST_BYTES_MAX (64 * 1024)
-#define POLL_MIN_US       (100 * USEC_PER_MSEC)
-#define POLL_MAX_US       (10 * USEC_PER_SEC)
 
 struct filesystem_io { /* the one call about a file system that is under way, and its answer */
     struct controller *c;
@@ -28,7 +27,7 @@ struct filesystem_io { /* the one call about a file system that is under way, an
     struct filesystem_fact fact;
     union fsx_row seen;
     struct aws_failure failure;
-    char why[400];
+    struct filesystem_tasks_seen tasks;
     struct job_name token;
 };
 
@@ -84,12 +83,6 @@ bool filesystems_read(struct controller *c, struct err *err)
     return true;
 }
 
-static bool clean(const struct aws_failure *f)
-{
-    return f->outcome == AWS_REFUSED || f->outcome == AWS_THROTTLED ||
-           f->outcome == AWS_CREDENTIALS;
-}
-
 /* What is no failure of the call itself, in words. */
 static void note_answer(struct filesystem_io *io, enum fsx_answer answer)
 {
@@ -125,7 +118,7 @@ static void note(struct filesystem_io *io, enum fsx_answer answer, const struct 
     case FSX_FAILED:
         io->failure = *f;
         io->fact.failure = &io->failure;
-        io->fact.said = clean(f) ? FILESYSTEM_SAID_NO : FILESYSTEM_SAID_NOTHING;
+        io->fact.said = resource_answer_refused(f) ? FILESYSTEM_SAID_NO : FILESYSTEM_SAID_NOTHING;
         break;
     }
 }
@@ -162,7 +155,7 @@ static void on_list(void *ctx, enum fsx_answer answer, const union fsx_row *rows
     io->fact.said = answer == FSX_DONE ? FILESYSTEM_SAID_ABSENT : io->fact.said;
     for (size_t i = 0; answer == FSX_DONE && i < n; i++) {
         const struct filesystem_description *d = &rows[i].filesystem;
-        if (strcmp(d->token, io->token.s) == 0 && strcmp(d->owner, io->c->state.install_id) == 0) {
+        if (resource_answer_is(d, io->c->state.install_id, io->token.s)) {
             io->seen = rows[i];
             io->fact.seen = &io->seen.filesystem;
             io->fact.said = FILESYSTEM_SAID_YES;
@@ -170,37 +163,17 @@ static void on_list(void *ctx, enum fsx_answer answer, const union fsx_row *rows
     }
 }
 
-static bool is_over(const char *lifecycle)
-{
-    return strcmp(lifecycle, "FAILED") == 0 || strcmp(lifecycle, "CANCELED") == 0;
-}
-
-/* Nobody else exports from a file system of ours. */
 static void on_tasks(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
                      const struct aws_failure *f)
 {
     struct filesystem_io *io = ctx;
-    struct filesystem_tasks *t = &io->fact.tasks;
-    usec_t last = 0;
     note(io, answer, f);
-    *t = (struct filesystem_tasks){.why = io->why};
-    io->why[0] = '\0';
+    io->tasks = (struct filesystem_tasks_seen){.why_us = 0};
     for (size_t i = 0; answer == FSX_DONE && i < n; i++) {
-        const struct fsx_task_description *d = &rows[i].task;
-        bool good = strcmp(d->lifecycle, "SUCCEEDED") == 0;
-        bool over = is_over(d->lifecycle);
-        t->runs |= !good && !over; /* of any kind: they come one after the other */
-        if (strcmp(d->type, "EXPORT_TO_REPOSITORY") != 0) {
-            continue;
-        }
-        t->succeeded |= good;
-        t->failed += over;
-        if (over && d->created >= last) {
-            last = d->created;
-            (void)snprintf(io->why, sizeof io->why, "%lld of %lld files failed; %.300s",
-                           (long long)d->failed, (long long)d->total, d->failure_reason);
-        }
+        resource_answer_task(&io->tasks, &rows[i].task);
     }
+    io->fact.tasks = io->tasks.tasks;
+    io->fact.tasks.why = io->tasks.why;
 }
 
 struct filesystem_write {
@@ -352,7 +325,7 @@ static void call(struct controller *c, struct live_filesystem *f, enum filesyste
 static void act(struct controller *c, struct live_filesystem *f, int64_t *wake_us)
 {
     struct filesystem_writes w;
-    int64_t poll_us = MIN(MAX(c->cfg.observe_interval_us, POLL_MIN_US), POLL_MAX_US);
+    int64_t poll_us = resource_pace_poll_us(c->cfg.observe_interval_us);
     if (leader_filesystem_end_due(f, clock_boot_us())) {
         leader_plan_filesystem_end(&c->state, f, clock_wall_us(), &w);
         carry(c, f, &w);
@@ -369,12 +342,12 @@ static void act(struct controller *c, struct live_filesystem *f, int64_t *wake_u
 
 void filesystems_tick(struct controller *c, int64_t *wake_us)
 {
-    int calls = 0;
+    size_t calls = 0;
     for (size_t i = 0; i < c->state.filesystems_n; i++) {
         const struct filesystem_io *io = c->state.filesystems[i]->io;
         calls += io != NULL && calling(io);
     }
-    for (size_t i = 0; i < c->state.filesystems_n && c->leading && calls < CALLS_AT_ONCE; i++) {
+    for (size_t i = 0; i < c->state.filesystems_n && c->leading && call_pace_room(calls); i++) {
         struct live_filesystem *f = c->state.filesystems[i];
         if (f->io == NULL || calling(f->io)) {
             continue;

@@ -11,8 +11,6 @@
 #include "output_check.h"
 #include "parking.h"
 
-#define CALLS_AT_ONCE 8
-
 static bool write_end(struct controller *c, void *arg, struct err *err)
 {
     const struct pool_writes *w = arg;
@@ -181,11 +179,11 @@ static bool calling(const struct live_pool *p)
 void pools_tick(struct controller *c, int64_t *wake_us)
 {
     int64_t boot_us = clock_boot_us();
-    int calls = 0;
+    size_t calls = 0;
     for (size_t i = 0; i < c->state.pools_n; i++) {
         calls += calling(c->state.pools[i]);
     }
-    for (size_t i = 0; i < c->state.pools_n && c->leading && calls < CALLS_AT_ONCE; i++) {
+    for (size_t i = 0; i < c->state.pools_n && c->leading && call_pace_room(calls); i++) {
         struct live_pool *p = c->state.pools[i];
         if (calling(p)) {
             continue; /* its answer is awaited */

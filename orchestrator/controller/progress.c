@@ -15,8 +15,6 @@
 #include "worker_protocol.h"
 #include <stdio.h>
 
-#define LOOKS_AT_ONCE 8
-
 struct hung_arg {
     const struct live_attempt *attempt;
     char text[160];
@@ -92,7 +90,7 @@ void progress_tick(struct controller *c, int64_t *wake_us)
         if (a->io->progress != NULL || !leader_progress_watched(a)) {
             continue;
         }
-        if (c->progress_n >= LOOKS_AT_ONCE) {
+        if (!call_pace_room(c->progress_n)) {
             return; /* the answer causes the next look */
         }
         if (leader_progress_due(a, now_us, c->cfg.progress_interval_us)) {

@@ -72,11 +72,15 @@ void budget_state_freed(struct leader_state *s, const struct live_campaign *lc)
     }
 }
 
-enum wait_reason budget_state_refused(const struct live_stage *ls, musd_t musd)
+bool budget_state_takes(const struct live_stage *ls, const char *refused, musd_t musd,
+                        enum wait_reason *why)
 {
     const struct stage_row *r = &ls->row;
-    musd_t left = budget_state_left(r->cap_musd, r->reserved_musd, r->spent_musd);
-    return musd > left ? WAIT_STAGE_BUDGET : WAIT_BUDGET;
+    if (strcmp(refused, "money") == 0) {
+        musd_t left = budget_state_left(r->cap_musd, r->reserved_musd, r->spent_musd);
+        *why = musd > left ? WAIT_STAGE_BUDGET : WAIT_BUDGET;
+    }
+    return refused[0] == '\0' && *why == WAIT_NONE;
 }
 
 musd_t budget_state_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd)

@@ -15,9 +15,10 @@ void budget_state_move_of(struct leader_state *s, int64_t project_id, int64_t ca
 void budget_state_freed(struct leader_state *s, const struct live_campaign *lc);
 /* Its parts wait for money no longer, as far as is known. */
 void budget_state_not_short(struct live_campaign *lc);
-/* Why an intent of so much waits that the rows of money refused: the stage's own cap, or one above
- * it. */
-enum wait_reason budget_state_refused(const struct live_stage *ls, musd_t musd);
+/* What the transaction of an intent of so much has come to: `refused` is "" or what its rows refuse
+ * it for. Money short sets *why: the stage's own cap, or one above it. True: it is taken. */
+bool budget_state_takes(const struct live_stage *ls, const char *refused, musd_t musd,
+                        enum wait_reason *why);
 /* What a cap still allows; INT64_MAX without a cap (-1). */
 musd_t budget_state_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd);
 /* The sum that n entries move into reserved, and into spent (negative: out of it). */

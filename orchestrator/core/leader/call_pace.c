@@ -1,6 +1,7 @@
 /* See call_pace.h. */
 #include "call_pace.h"
 
+#define CALLS_AT_ONCE     8
 #define SEND_AHEAD_S      2 /* no more is intended than can be sent in this time */
 #define UNLIMITED_CREATES 1e6
 
@@ -39,6 +40,11 @@ int64_t call_pace_intents(const struct call_pace *p, int64_t unsent, int64_t mon
     }
     int64_t ahead = SEND_AHEAD_S * p->creates.rate_per_s_u / 1000000;
     return MAX(0, token_bucket_available(&p->creates, mono_us) + ahead - unsent);
+}
+
+bool call_pace_room(size_t under_way)
+{
+    return under_way < CALLS_AT_ONCE;
 }
 
 bool call_pace_take_create(struct call_pace *p, int64_t mono_us)

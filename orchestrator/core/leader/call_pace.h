@@ -23,6 +23,9 @@ int64_t call_pace_rate_u(const struct call_pace *p, double create_rate);
 void call_pace_rate_read(struct call_pace *p, double create_rate, int64_t mono_us);
 /* How many may be intended now: no more than can be sent soon, `unsent` of which wait already. */
 int64_t call_pace_intents(const struct call_pace *p, int64_t unsent, int64_t mono_us);
+/* One more call of its kind may be under way: about a pool, an endpoint, a file system, a model, or
+ * of a progress object. Its answer brings the next. */
+bool call_pace_room(size_t under_way);
 /* One Create is sent. False: the rate does not allow it. */
 bool call_pace_take_create(struct call_pace *p, int64_t mono_us);
 /* A first try of something else. */

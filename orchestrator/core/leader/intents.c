@@ -12,9 +12,7 @@
 
 #define PLAN_AGAIN_MIN_US (100 * USEC_PER_MSEC)
 #define PLAN_AT_ONCE_US   USEC_PER_SEC         /* more is left than one plan may try */
-#define PUT_BACK_US       (2 * USEC_PER_SEC)   /* a refused intent is proposed again after this */
-#define PUT_BACK_MAX_US   (120 * USEC_PER_SEC) /* or this, when it has been refused for as long */
-#define LOWER_FAILED_US   (300 * USEC_PER_SEC)
+#define PUT_BACK_MAX_US   (120 * USEC_PER_SEC) /* when it has been refused for as long */
 
 struct launch_facts leader_launch_facts(const struct leader_view *v, const struct sched_plan *plan,
                                         int i, struct task_input *task)
@@ -223,7 +221,7 @@ static int64_t refused_pause_us(struct live_stage *ls, usec_t now_us)
     if (now_us - ls->refused_until_us > PUT_BACK_MAX_US) {
         ls->refused_since_us = now_us;
     }
-    int64_t pause_us = MAX(now_us - ls->refused_since_us, PUT_BACK_US);
+    int64_t pause_us = MAX(now_us - ls->refused_since_us, INTENT_AGAIN_US);
     pause_us = MIN(pause_us, PUT_BACK_MAX_US);
     ls->refused_until_us = now_us + pause_us;
     return pause_us;
@@ -245,9 +243,9 @@ bool leader_put_back(struct leader_state *s, struct live_stage *ls,
     if (input->id != 0 && input->state != TASK_WAITING) {
         return false;
     }
-    int64_t least_us = fault == LAUNCH_NO_REQUEST ? LOWER_FAILED_US
+    int64_t least_us = fault == LAUNCH_NO_REQUEST ? INTENT_NOT_BUILT_US
                        : fault == LAUNCH_NOT_WRITTEN || fault == LAUNCH_PART_MONEY
-                           ? PUT_BACK_US
+                           ? INTENT_AGAIN_US
                            : refused_pause_us(ls, now_us);
     t.not_before_us = now_us + MAX(pause_us, least_us);
     if (fault == LAUNCH_NO_MONEY) {

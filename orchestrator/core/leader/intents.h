@@ -6,6 +6,8 @@
 #include "sched_view.h"
 
 #define INTENT_REQUEST_BYTES_MAX (1024 * 1024)
+#define INTENT_AGAIN_US          (2 * USEC_PER_SEC)   /* what was refused is proposed again then */
+#define INTENT_NOT_BUILT_US      (300 * USEC_PER_SEC) /* no request can be made of it */
 
 /* One launch of a plan with what its indexes stand for. Borrowed. */
 struct launch_facts {

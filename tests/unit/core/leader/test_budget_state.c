@@ -164,6 +164,32 @@ static void test_budget_state__a_cap_that_went_is_not_told(void **state)
     leader_world_done(&w);
 }
 
+static void test_budget_state__what_the_rows_of_money_say_to_an_intent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *refused;
+        musd_t cap_musd, musd;
+        enum wait_reason before, why;
+        bool takes;
+    } rows[] = {
+        {"", -1, 5, WAIT_NONE, WAIT_NONE, true},
+        {"", -1, 5, WAIT_PRICE_UNKNOWN, WAIT_PRICE_UNKNOWN, false}, /* it was not even tried */
+        {"money", -1, 5, WAIT_NONE, WAIT_BUDGET, false},
+        {"money", 9, 5, WAIT_NONE, WAIT_BUDGET, false}, /* five are left of its own cap */
+        {"money", 8, 5, WAIT_NONE, WAIT_STAGE_BUDGET, false},
+        {"state", 8, 5, WAIT_NONE, WAIT_NONE, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct live_stage ls = {
+            .row = {.cap_musd = rows[i].cap_musd, .reserved_musd = 3, .spent_musd = 1}};
+        enum wait_reason why = rows[i].before;
+        assert_int_equal(budget_state_takes(&ls, rows[i].refused, rows[i].musd, &why),
+                         rows[i].takes);
+        assert_int_equal(why, rows[i].why);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +199,7 @@ int main(void)
         cmocka_unit_test(test_budget_state__a_threshold_is_told_once),
         cmocka_unit_test(test_budget_state__every_level_warns),
         cmocka_unit_test(test_budget_state__a_cap_that_went_is_not_told),
+        cmocka_unit_test(test_budget_state__what_the_rows_of_money_say_to_an_intent),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,6 +142,15 @@ static void test_call_pace__pools_share_the_budget(void **state)
     leader_world_done(&w);
 }
 
+static void test_call_pace__eight_of_a_kind_at_once(void **state)
+{
+    (void)state;
+    assert_true(call_pace_room(0));
+    assert_true(call_pace_room(7));
+    assert_false(call_pace_room(8));
+    assert_false(call_pace_room(9));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +160,7 @@ int main(void)
         cmocka_unit_test(test_call_pace__retries_have_a_budget),
         cmocka_unit_test(test_call_pace__only_calls_cost),
         cmocka_unit_test(test_call_pace__pools_share_the_budget),
+        cmocka_unit_test(test_call_pace__eight_of_a_kind_at_once),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

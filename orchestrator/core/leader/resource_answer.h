@@ -1,0 +1,21 @@
+/* What AWS' answers about endpoints and file systems mean. Pure. */
+#pragma once
+#include "common/aws_outcome.h"
+#include "core/protocol/protocol.h"
+#include "filesystem_life.h"
+
+/* A clean refusal: the call did nothing. Otherwise nobody knows what it did. */
+bool resource_answer_refused(const struct aws_failure *f);
+/* It is the file system of the try `token` of this installation. */
+bool resource_answer_is(const struct filesystem_description *d, const char *install_id,
+                        const char *token);
+
+#define FILESYSTEM_TASK_WHY_SIZE 400
+struct filesystem_tasks_seen { /* all zero at first */
+    struct filesystem_tasks tasks;
+    char why[FILESYSTEM_TASK_WHY_SIZE]; /* of the newest export that failed; "" */
+    usec_t why_us;                      /* when that one was created */
+};
+/* One more task of a file system of ours, in any order. Nobody else exports from it, so each export
+ * is ours; a task of any kind that runs is waited for, since one comes after the other. */
+void resource_answer_task(struct filesystem_tasks_seen *s, const struct fsx_task_description *d);
