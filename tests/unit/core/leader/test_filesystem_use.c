@@ -103,7 +103,6 @@ static void test_filesystem_use__one_that_a_retry_needs_is_kept(void **state UNU
     leader_plan_filesystem_end(&l.w.s, f, 200, &w);
     assert_int_equal(w.news, FILESYSTEM_AS_BEFORE);
     l.w.s.campaigns_n = n;
-
     l.lc->row.state = CAMPAIGN_RUNNING; /* the retry */
     l.st[2].row.state = STAGE_RUNNING;
     leader_plan_filesystem_end(&l.w.s, f, 200, &w);
