@@ -11,6 +11,7 @@
 #define PRINTF(fmt_i, first_i) __attribute__((format(printf, fmt_i, first_i)))
 #define NORETURN               __attribute__((noreturn))
 #define UNUSED                 __attribute__((unused))
+#define ALWAYS_INLINE          static inline __attribute__((always_inline))
 #define CLEANUP(fn)            __attribute__((cleanup(fn)))
 #define ARRAY_LEN(a)           (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b)              ((a) < (b) ? (a) : (b))

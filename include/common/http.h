@@ -22,6 +22,7 @@ struct mail_server {
     const char *credentials; /* "USER:PASSWORD", said under TLS only; NULL: none */
     const char *ca_file;     /* certificates that may vouch for it; "": the system's */
 };
+#define HTTP_MAIL_LINE_MAX 200 /* bytes of what a mail server said that an error repeats */
 /* Everything is copied. */
 struct http_mail {
     const struct mail_server *server;

@@ -7,6 +7,7 @@ typedef int64_t musd_t; /* micro-USD */
 
 #define USEC_PER_SEC  INT64_C(1000000)
 #define USEC_PER_MSEC INT64_C(1000)
+#define USEC_PER_DAY  (INT64_C(86400) * USEC_PER_SEC)
 #define MUSD_PER_USD  INT64_C(1000000)
 #define USEC_NEVER    INT64_MAX
 

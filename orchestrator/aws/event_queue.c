@@ -6,7 +6,6 @@
 #define WAIT_S       20
 #define VISIBILITY_S 60
 #define BODY_MAX     ((size_t)1 << 20)
-#define REQUEST_MAX  32768 /* a receipt has up to 1,024 characters or so */
 
 struct event_queue_call {
     struct json_call *json;
@@ -143,7 +142,7 @@ struct event_queue_call *event_queue_receive(struct aws_client *c, struct aws_ga
                                              void *ctx)
 {
     const struct event_queue_call as = {.ctx = ctx, .on_messages = cb};
-    AUTO_BUF struct buf body = BUF_INIT(REQUEST_MAX);
+    AUTO_BUF struct buf body = BUF_INIT(AWS_REQUEST_BYTES_MAX);
     struct json_out w;
     begin(&w, &body, url);
     json_out_i64(&w, "MaxNumberOfMessages", most);
@@ -157,7 +156,8 @@ struct event_queue_call *event_queue_delete(struct aws_client *c, struct aws_gat
                                             event_queue_delete_cb cb, void *ctx)
 {
     const struct event_queue_call as = {.ctx = ctx, .on_deleted = cb};
-    AUTO_BUF struct buf body = BUF_INIT(EVENT_QUEUE_BATCH * EVENT_QUEUE_RECEIPT_MAX + REQUEST_MAX);
+    AUTO_BUF struct buf body =
+        BUF_INIT(EVENT_QUEUE_BATCH * EVENT_QUEUE_RECEIPT_MAX + AWS_REQUEST_BYTES_MAX);
     struct json_out w;
     char id[24];
     ASSERT(n > 0 && n <= EVENT_QUEUE_BATCH);
@@ -178,7 +178,7 @@ struct event_queue_call *event_queue_look(struct aws_client *c, struct aws_gate 
                                           const char *url, event_queue_look_cb cb, void *ctx)
 {
     const struct event_queue_call as = {.ctx = ctx, .on_look = cb};
-    AUTO_BUF struct buf body = BUF_INIT(REQUEST_MAX);
+    AUTO_BUF struct buf body = BUF_INIT(AWS_REQUEST_BYTES_MAX);
     struct json_out w;
     begin(&w, &body, url);
     json_out_array(&w, "AttributeNames");

@@ -4,8 +4,6 @@
 #include "common/xml.h"
 #include <stdio.h>
 
-#define ACCOUNT_DIGITS 12
-
 struct identity_call {
     identity_cb cb;
     void *ctx;
@@ -15,8 +13,9 @@ static bool read_answer(struct str xml, struct aws_identity *ret)
 {
     AUTO_BUF struct buf account = BUF_INIT(64);
     AUTO_BUF struct buf arn = BUF_INIT(2048);
-    if (!xml_find(xml, "Account", &account) || account.n != ACCOUNT_DIGITS ||
-        strspn(buf_cstr(&account), "0123456789") != ACCOUNT_DIGITS || !xml_find(xml, "Arn", &arn)) {
+    if (!xml_find(xml, "Account", &account) || account.n != IDENTITY_ACCOUNT_DIGITS ||
+        strspn(buf_cstr(&account), "0123456789") != IDENTITY_ACCOUNT_DIGITS ||
+        !xml_find(xml, "Arn", &arn)) {
         return false;
     }
     (void)snprintf(ret->account, sizeof ret->account, "%s", buf_cstr(&account));

@@ -3,8 +3,10 @@
 #pragma once
 #include "sagemaker.h"
 
+#define IDENTITY_ACCOUNT_DIGITS 12
+
 struct aws_identity { /* a value */
-    char account[16]; /* 12 digits */
+    char account[16]; /* IDENTITY_ACCOUNT_DIGITS of them */
     char arn[256];
 };
 /* cb runs once. On success failure is NULL. */

@@ -4,8 +4,6 @@
 #include "common/json.h"
 #include <stdio.h>
 
-#define REQUEST_MAX 4096
-
 struct image_call {
     image_digest_cb cb;
     void *ctx;
@@ -55,7 +53,7 @@ void image_digest(struct aws_client *c, const char *registry, const char *reposi
                                         "application/vnd.docker.distribution.manifest.list.v2+json",
                                         "application/vnd.oci.image.manifest.v1+json",
                                         "application/vnd.oci.image.index.v1+json"};
-    AUTO_BUF struct buf body = BUF_INIT(REQUEST_MAX);
+    AUTO_BUF struct buf body = BUF_INIT(AWS_REQUEST_BYTES_MAX);
     struct image_call *call = xcalloc(1, sizeof *call);
     struct json_out w;
     *call = (struct image_call){cb, ctx};

@@ -4,11 +4,9 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/secret_shape.h"
+#include "logs.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-#define LOG_GROUP  "/aws/sagemaker/TrainingJobs"
-#define STREAM_MAX 513
 
 struct job_log_call {
     struct aws_client *client;
@@ -16,7 +14,7 @@ struct job_log_call {
     struct aws_req *req;
     job_log_cb cb;
     void *ctx;
-    char streams[JOB_LOG_HOSTS_MAX][STREAM_MAX];
+    char streams[JOB_LOG_HOSTS_MAX][LOGS_STREAM_SIZE];
     int streams_n, next;
     struct log_line *lines; /* strings owned */
     size_t lines_n;
@@ -119,7 +117,7 @@ static void ask_next(struct job_log_call *call)
     }
     json_out_init(&w, &body);
     json_out_object(&w, NULL);
-    json_out_str(&w, "logGroupName", LOG_GROUP);
+    json_out_str(&w, "logGroupName", LOGS_GROUP);
     json_out_str(&w, "logStreamName", call->streams[call->next]);
     json_out_i64(&w, "limit", JOB_LOG_LINES);
     json_out_bool(&w, "startFromHead", false);
@@ -134,8 +132,8 @@ static void keep_stream(struct job_log_call *call, const char *name)
     if (at > 0 && str_eq(host_of(call->streams[at - 1]), host_of(name))) {
         at--;
     }
-    if (at < JOB_LOG_HOSTS_MAX && strlen(name) < STREAM_MAX) {
-        (void)snprintf(call->streams[at], STREAM_MAX, "%s", name);
+    if (at < JOB_LOG_HOSTS_MAX && strlen(name) < LOGS_STREAM_SIZE) {
+        (void)snprintf(call->streams[at], LOGS_STREAM_SIZE, "%s", name);
         call->streams_n = at + 1;
     }
 }
@@ -176,7 +174,7 @@ struct job_log_call *job_log_read(struct aws_client *c, struct aws_gate gate, co
     (void)snprintf(prefix, sizeof prefix, "%s/", job_name);
     json_out_init(&w, &body);
     json_out_object(&w, NULL);
-    json_out_str(&w, "logGroupName", LOG_GROUP);
+    json_out_str(&w, "logGroupName", LOGS_GROUP);
     json_out_str(&w, "logStreamNamePrefix", prefix);
     json_out_end_object(&w);
     send_logs(call, "Logs_20140328.DescribeLogStreams", &body, on_streams);

@@ -4,6 +4,8 @@
 #include "sagemaker.h"
 #include <jansson.h>
 
+#define JSON_CALL_PAGES_MAX 60 /* of one list that are read */
+
 enum aws_repeat { REPEAT_SAFE, REPEAT_NAMED, REPEAT_TOKEN, REPEAT_ONCE };
 enum aws_operation {
 #define X(OPERATION, SERVICE, TARGET, RATE, REPEAT) AWS_OP_##OPERATION,

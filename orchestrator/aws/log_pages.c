@@ -2,17 +2,15 @@
 #include "log_pages.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "logs.h"
 #include <stdio.h>
-
-#define LOG_GROUP  "/aws/sagemaker/TrainingJobs"
-#define STREAM_MAX 513
 
 struct log_pages_call {
     struct aws_req *req;
     log_stream_cb on_stream;
     log_page_cb on_page;
     void *ctx;
-    char after[STREAM_MAX];
+    char after[LOGS_STREAM_SIZE];
 };
 
 void log_pages_cancel(struct log_pages_call *call)
@@ -51,7 +49,7 @@ static void on_streams(void *ctx, const struct aws_reply *r)
     json_array_foreach(json_object_get(o, "logStreams"), i, s)
     {
         const char *name = json_string_value(json_object_get(s, "logStreamName"));
-        if (name != NULL && strlen(name) < STREAM_MAX && strcmp(name, call->after) > 0 &&
+        if (name != NULL && strlen(name) < LOGS_STREAM_SIZE && strcmp(name, call->after) > 0 &&
             (next[0] == '\0' || strcmp(name, next) < 0)) {
             next = name;
         }
@@ -73,7 +71,7 @@ struct log_pages_call *log_stream_after(struct aws_client *c, struct aws_gate ga
     (void)snprintf(prefix, sizeof prefix, "%s/algo-1-", job_name);
     json_out_init(&w, &body);
     json_out_object(&w, NULL);
-    json_out_str(&w, "logGroupName", LOG_GROUP);
+    json_out_str(&w, "logGroupName", LOGS_GROUP);
     json_out_str(&w, "logStreamNamePrefix", prefix);
     json_out_end_object(&w);
     send_logs(call, c, gate, "Logs_20140328.DescribeLogStreams", &body, on_streams);
@@ -117,7 +115,7 @@ struct log_pages_call *log_page_get(struct aws_client *c, struct aws_gate gate, 
     *call = (struct log_pages_call){.on_page = cb, .ctx = ctx};
     json_out_init(&w, &body);
     json_out_object(&w, NULL);
-    json_out_str(&w, "logGroupName", LOG_GROUP);
+    json_out_str(&w, "logGroupName", LOGS_GROUP);
     json_out_str(&w, "logStreamName", stream);
     json_out_i64(&w, "limit", LOG_PAGE_LINES);
     json_out_bool(&w, "startFromHead", true);

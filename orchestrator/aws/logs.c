@@ -5,8 +5,6 @@
 #include "common/secret_shape.h"
 #include <stdio.h>
 
-#define LOG_GROUP "/aws/sagemaker/TrainingJobs"
-
 struct logs_call {
     struct aws_client *client;
     logs_cb cb;
@@ -109,7 +107,7 @@ static void on_streams(void *ctx, const struct aws_reply *r)
     (void)snprintf(call->stream, sizeof call->stream, "%s", name);
     json_out_init(&w, &body);
     json_out_object(&w, NULL);
-    json_out_str(&w, "logGroupName", LOG_GROUP);
+    json_out_str(&w, "logGroupName", LOGS_GROUP);
     json_out_str(&w, "logStreamName", call->stream);
     json_out_i64(&w, "limit", call->limit);
     json_out_bool(&w, "startFromHead", call->token[0] != '\0');
@@ -135,7 +133,7 @@ void logs_tail(struct aws_client *c, const char *job_name, int limit, const char
     (void)snprintf(prefix, sizeof prefix, "%s/", job_name);
     json_out_init(&w, &body);
     json_out_object(&w, NULL);
-    json_out_str(&w, "logGroupName", LOG_GROUP);
+    json_out_str(&w, "logGroupName", LOGS_GROUP);
     json_out_str(&w, "logStreamNamePrefix", prefix);
     json_out_end_object(&w);
     send_logs(call, "DescribeLogStreams", buf_str(&body), on_streams);

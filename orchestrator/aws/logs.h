@@ -2,6 +2,9 @@
 #pragma once
 #include "sagemaker.h"
 
+#define LOGS_GROUP       "/aws/sagemaker/TrainingJobs"
+#define LOGS_STREAM_SIZE 513 /* a stream's name with its NUL */
+
 /* cb receives {"lines":[{"time","host","text"}],"next":"token"} as text, or a failure. A job
  * without a log yet has no lines. token: the page to read, "" = the newest page. */
 typedef void (*logs_cb)(void *ctx, struct str json, const struct aws_failure *failure);

@@ -5,8 +5,7 @@
 #include "price_list.h"
 #include <stdio.h>
 
-#define PAGES_MAX 60 /* of one kind */
-#define TOKEN_N   4097
+#define TOKEN_N 4097
 
 static const struct {
     const char *service;
@@ -156,7 +155,7 @@ static void on_page(void *ctx, const json_t *o, const struct aws_failure *f)
         fail_text(p, "unreadable answer to GetProducts: no PriceList");
         return;
     }
-    if (!keep_page(p, json_object_get(o, "PriceList")) || ++p->pages > PAGES_MAX ||
+    if (!keep_page(p, json_object_get(o, "PriceList")) || ++p->pages > JSON_CALL_PAGES_MAX ||
         strlen(token) >= sizeof p->token || (token[0] != '\0' && strcmp(token, p->token) == 0)) {
         fail_text(p, "AWS Pricing lists more products than one region can have");
         return;

@@ -6,8 +6,6 @@
 #include "quotas.h"
 #include <stdio.h>
 
-#define PAGES_MAX 60
-
 struct quota_request_call {
     struct aws_client *client;
     quota_request_cb cb;
@@ -78,7 +76,7 @@ static const char *code_of(const json_t *list, const char *name)
 static bool next_page(struct quota_request_call *q, const char *token)
 {
     if (token != NULL && token[0] != '\0' && strlen(token) < sizeof q->token &&
-        strcmp(token, q->token) != 0 && ++q->pages < PAGES_MAX) {
+        strcmp(token, q->token) != 0 && ++q->pages < JSON_CALL_PAGES_MAX) {
         (void)snprintf(q->token, sizeof q->token, "%s", token);
         return true;
     }

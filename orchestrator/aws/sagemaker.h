@@ -5,6 +5,8 @@
 #include "common/aws.h"
 #include "core/capacity/job_report.h"
 
+#define AWS_REQUEST_BYTES_MAX 32768 /* of a short request, lists of names and receipts in it */
+
 /* Called right before a request is signed and again before it is sent; false drops it. */
 struct aws_gate {
     bool (*may_send)(void *ctx);

@@ -4,8 +4,7 @@
 #include "common/xml.h"
 #include <stdio.h>
 
-#define REQUEST_MAX 8192
-#define ITEM_DEPTH  3 /* DescribeSubnetsResponse, subnetSet, item */
+#define ITEM_DEPTH 3 /* DescribeSubnetsResponse, subnetSet, item */
 
 struct subnets_call {
     subnets_cb cb;
@@ -80,7 +79,7 @@ static void on_answer(void *ctx, const struct aws_reply *r)
 void subnets_describe(struct aws_client *c, const char *ids, subnets_cb cb, void *ctx)
 {
     struct subnets_call *call = xcalloc(1, sizeof *call);
-    AUTO_BUF struct buf body = BUF_INIT(REQUEST_MAX);
+    AUTO_BUF struct buf body = BUF_INIT(AWS_REQUEST_BYTES_MAX);
     struct str rest = str_of(ids);
     call->cb = cb;
     call->ctx = ctx;

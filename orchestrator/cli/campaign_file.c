@@ -1,11 +1,10 @@
 /* See campaign_file.h. */
 #include "campaign_file.h"
+#include "core/spec/spec.h"
 #include "print.h"
 #include "table.h"
 #include <errno.h>
 #include <stdio.h>
-
-#define FILE_MAX (1024 * 1024)
 
 void campaign_file_done(struct campaign_file *f)
 {
@@ -26,7 +25,7 @@ bool campaign_file_read(const char *name, struct campaign_file *ret, int *ret_ex
     bool in = strcmp(name, "-") == 0;
     AUTO_FILE FILE *opened = in ? NULL : fopen(name, "re");
     FILE *f = in ? stdin : opened;
-    *ret = (struct campaign_file){.name = in ? "stdin" : name, .text = BUF_INIT(FILE_MAX)};
+    *ret = (struct campaign_file){.name = in ? "stdin" : name, .text = BUF_INIT(SPEC_TEXT_MAX)};
     if (f == NULL) {
         *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
                          "cannot open '%s': %s", name, strerror(errno));
@@ -37,7 +36,7 @@ bool campaign_file_read(const char *name, struct campaign_file *ret, int *ret_ex
                          "cannot read '%s'", name);
     } else if (ret->text.overflow) {
         *ret_exit = fail(EXIT_USAGE, "is it a campaign file?", "'%s' is larger than %d bytes", name,
-                         FILE_MAX);
+                         SPEC_TEXT_MAX);
     } else if (ret->text.n == 0) {
         *ret_exit = fail(EXIT_USAGE, "deploy/examples has campaign files", "'%s' is empty", name);
     } else {

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define SKEW_S_MAX 300
-
 struct doctor_check {
     const struct cli *cli;
     json_t *list;
@@ -64,7 +62,7 @@ static bool check_server(struct doctor_check *c, struct cli *cli)
         int64_t skew_s = (clock_wall_us() - now) / USEC_PER_SEC;
         AUTO_FREE char *skew =
             xasprintf("%lld s apart from the server's", (long long)llabs(skew_s));
-        note(c, llabs(skew_s) <= SKEW_S_MAX, "clock", skew,
+        note(c, llabs(skew_s) <= CLOCK_SKEW_S_MAX, "clock", skew,
              "set the clock: AWS rejects signatures that are 5 minutes off");
     }
     return r.status == 200;

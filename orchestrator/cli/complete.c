@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 #define SERVER_US (2 * USEC_PER_SEC) /* a shell waits for it */
-#define FILE_MAX  (1024 * 1024)
 
 struct completion {
     const struct commands *all;
@@ -124,7 +123,7 @@ static void offer_stages_of_file(const struct completion *c, const char *name)
 {
     struct spec *s;
     const struct spec_defaults none = {0};
-    AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
+    AUTO_BUF struct buf text = BUF_INIT(SPEC_TEXT_MAX);
     AUTO_FILE FILE *f = fopen(name, "re");
     if (f == NULL || !buf_add_file(&text, f)) {
         return;

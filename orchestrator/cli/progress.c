@@ -11,8 +11,8 @@
 #include "wait.h"
 #include <stdio.h>
 
-#define POLL_MS         500
-#define LINES_DRAWN_MAX 8
+#define PROGRESS_POLL_MS 500
+#define LINES_DRAWN_MAX  8
 
 char *progress_bar(const struct cli *cli, int64_t done, int64_t total, int width)
 {
@@ -322,7 +322,7 @@ static int follow(struct follow *f)
                         "%s is still %s after %s", f->campaign, jstr(r.json, "state"),
                         f->cli->opt.timeout);
         }
-        pause_ms(POLL_MS);
+        pause_ms(PROGRESS_POLL_MS);
     }
 }
 

@@ -7,7 +7,7 @@
 #include "print.h"
 #include <stdio.h>
 
-#define POLL_MS 300
+#define WAIT_POLL_MS 300
 
 bool timeout_read(const struct cli *cli, int64_t *ret_us)
 {
@@ -53,6 +53,6 @@ int wait_for(struct cli *cli, const char *path, bool (*done)(const json_t *v, co
                         "timed out after %s: %s is %s", cli->opt.timeout, jstr(r.json, "id"),
                         jstr(r.json, "state"));
         }
-        pause_ms(POLL_MS);
+        pause_ms(WAIT_POLL_MS);
     }
 }

@@ -4,9 +4,8 @@
 #include "common/base.h"
 #include "common/cleanup.h"
 
-#define QUIT_S        1L
-#define ASK_S         5L /* for each answer when nothing is sent */
-#define LINE_TEXT_MAX 200
+#define QUIT_S 1L
+#define ASK_S  5L /* for each answer when nothing is sent */
 
 /* The type is curl's. */
 static size_t on_read(char *p, size_t size, size_t n, void *ctx)
@@ -107,6 +106,6 @@ bool http_mail_error(const struct http_mail_state *s, int status, struct str lin
     }
     bool said = reason.n > 4;
     (void)err_set(ret, ERR_NETWORK, "answered %s%s%.*s", code, said ? ": " : "",
-                  said ? (int)MIN(reason.n - 4, LINE_TEXT_MAX) : 0, said ? reason.p + 4 : "");
+                  said ? (int)MIN(reason.n - 4, HTTP_MAIL_LINE_MAX) : 0, said ? reason.p + 4 : "");
     return true;
 }

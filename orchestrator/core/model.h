@@ -95,9 +95,10 @@ enum at_limit { AT_LIMIT_DRAIN, AT_LIMIT_STOP, AT_LIMIT_HOLD };
 #define JOB_NAME_MAX      63
 #define INSTANCE_TYPE_MAX 32
 #define HASH_HEX_N        65
-#define VOLUME_GB_MAX     16384 /* the largest volume SageMaker gives an instance */
-#define WARNS_MAX         8     /* thresholds of one cap that people are told of */
-#define PHASE_FIGURES_N   18    /* of an attempt, as stored: see cost_phase_store */
+#define REQUEST_BYTES_MAX (1024 * 1024) /* of a request: what SageMaker takes, and what we store */
+#define VOLUME_GB_MAX     16384         /* the largest volume SageMaker gives an instance */
+#define WARNS_MAX         8             /* thresholds of one cap that people are told of */
+#define PHASE_FIGURES_N   18            /* of an attempt, as stored: see cost_phase_store */
 
 struct job_name {
     char s[JOB_NAME_MAX + 1];

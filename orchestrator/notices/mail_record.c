@@ -1,9 +1,8 @@
 /* See mail_record.h. */
 #include "mail_record.h"
 #include "common/cleanup.h"
+#include "common/http.h"
 #include <stdlib.h>
-
-#define LINE_TEXT_MAX 200
 
 static void copy(struct mail_addresses *ret, const char *address)
 {
@@ -45,8 +44,8 @@ static char *words(struct str answer)
     if (answer.n < 5) {
         return xasprintf("answered %d", code_of(answer));
     }
-    return xasprintf("answered %d: %.*s", code_of(answer), (int)MIN(answer.n - 4, LINE_TEXT_MAX),
-                     answer.p + 4);
+    return xasprintf("answered %d: %.*s", code_of(answer),
+                     (int)MIN(answer.n - 4, HTTP_MAIL_LINE_MAX), answer.p + 4);
 }
 
 static void tell(struct buf *problem, const char *address, const char *why)

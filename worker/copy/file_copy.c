@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <poll.h>
 
-#define VERSION         1
+#define STATS_VERSION   1
 #define RANGE_BYTES_MIN ((size_t)64 << 10)
 #define ANEW_MAX        3 /* times a file is begun anew because its source changed */
 #define STATE_BYTES_MAX (SINK_PART_BYTES + ((size_t)2 << 20))
@@ -76,7 +76,7 @@ static bool save(struct run *r, struct err *err)
     sum_save(&r->sum, sum);
     json_out_init(&w, &out);
     json_out_object(&w, NULL);
-    json_out_i64(&w, "version", VERSION);
+    json_out_i64(&w, "version", STATS_VERSION);
     json_out_str(&w, "from", r->f->from);
     json_out_str(&w, "folder", r->f->folder);
     json_out_str(&w, "name", r->f->name);
@@ -114,7 +114,7 @@ static bool take_state(struct run *r, const json_t *o, struct str tail, struct e
     const char *sum;
     json_t *stream;
     int64_t v;
-    if (!json_get_i64(o, "version", VERSION, VERSION, JSON_ABSENT, &v, err) ||
+    if (!json_get_i64(o, "version", STATS_VERSION, STATS_VERSION, JSON_ABSENT, &v, err) ||
         !json_get_i64(o, "offset", 0, INT64_MAX / 2, JSON_ABSENT, &r->offset, err) ||
         !json_get_i64(o, "total", r->offset, INT64_MAX / 2, JSON_ABSENT, &r->total, err) ||
         !json_get_required_str(o, "source", &version, err) ||

@@ -7,15 +7,15 @@
 #include <poll.h>
 #include <strings.h>
 
-#define REDIRECTS_MAX   5
-#define URL_BYTES_MAX   ((size_t)8192)
-#define TRANSFER_US     (900 * USEC_PER_SEC)
-#define STREAM_US       (86400 * USEC_PER_SEC)
-#define POLL_US         (200 * USEC_PER_MSEC)
-#define LIST_TRIES      6
-#define TOLD_TRIES      4
-#define ERROR_BYTES_MAX ((size_t)64 << 10)
-#define USER_AGENT      "drover-worker/" DROVER_VERSION
+#define REDIRECTS_MAX        5
+#define REMOTE_URL_BYTES_MAX ((size_t)8192)
+#define TRANSFER_US          (900 * USEC_PER_SEC)
+#define STREAM_US            (86400 * USEC_PER_SEC)
+#define POLL_US              (200 * USEC_PER_MSEC)
+#define LIST_TRIES           6
+#define TOLD_TRIES           4
+#define ERROR_BYTES_MAX      ((size_t)64 << 10)
+#define USER_AGENT           "drover-worker/" DROVER_VERSION
 
 struct remote {
     struct remote_config c;
@@ -27,7 +27,7 @@ struct remote {
     struct remote_answer *out;
     const struct remote_ask *ask;
     bool s3;
-    char location[URL_BYTES_MAX];
+    char location[REMOTE_URL_BYTES_MAX];
     struct s3_result told;
     struct remote_names *names;
     bool list_passing;
@@ -277,9 +277,9 @@ static void answer_reset(struct remote *r)
 }
 
 /* The absolute URL a Location header names. False: none that may be followed. */
-static bool follow(const struct remote *r, char url[static URL_BYTES_MAX])
+static bool follow(const struct remote *r, char url[static REMOTE_URL_BYTES_MAX])
 {
-    char next[URL_BYTES_MAX];
+    char next[REMOTE_URL_BYTES_MAX];
     bool absolute =
         strncasecmp(r->location, "https://", 8) == 0 || strncasecmp(r->location, "http://", 7) == 0;
     struct str origin = origin_of(url);
@@ -303,7 +303,7 @@ static bool is_redirect(int status)
 
 static void get_http(struct remote *r)
 {
-    char url[URL_BYTES_MAX];
+    char url[REMOTE_URL_BYTES_MAX];
     (void)snprintf(url, sizeof url, "%s", r->ask->uri);
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
         answer_reset(r);

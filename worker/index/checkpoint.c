@@ -5,8 +5,8 @@
 #include "common/json.h"
 #include "common/log.h"
 
-#define VERSION      1
-#define CONTENT_TYPE "application/x-ndjson"
+#define CHECKPOINT_VERSION 1
+#define CONTENT_TYPE       "application/x-ndjson"
 
 void checkpoint_fingerprint(const struct scan_config *c, const char *prefix,
                             const struct shards *shards, char out[static 65])
@@ -15,8 +15,9 @@ void checkpoint_fingerprint(const struct scan_config *c, const char *prefix,
     AUTO_BUF struct buf b = BUF_INIT(1u << 20);
     uint8_t sum[32];
     sha256_init(&h);
-    buf_addf(&b, "%d %u %d %d %d %llu %lld %zu %s\n", VERSION, c->fields, c->need_txt, c->need_json,
-             c->sample, (unsigned long long)c->sample_below, (long long)c->rows, shards->n, prefix);
+    buf_addf(&b, "%d %u %d %d %d %llu %lld %zu %s\n", CHECKPOINT_VERSION, c->fields, c->need_txt,
+             c->need_json, c->sample, (unsigned long long)c->sample_below, (long long)c->rows,
+             shards->n, prefix);
     sha256_add(&h, b.p, b.n);
     for (size_t i = 0; i < shards->n; i++) {
         const struct shard_entry *e = &shards->at[i];
@@ -82,7 +83,7 @@ bool checkpoint_save(struct sink *s, const struct checkpoint *c, struct sink_str
     struct json_out w;
     json_out_init(&w, &out);
     json_out_object(&w, NULL);
-    json_out_i64(&w, "version", VERSION);
+    json_out_i64(&w, "version", CHECKPOINT_VERSION);
     json_out_str(&w, "fingerprint", c->fingerprint);
     numbers_of(&copy, numbers);
     for (size_t i = 0; i < NUMBER_COUNT; i++) {

@@ -9,6 +9,7 @@
 #include "common/json.h"
 #include "common/log_people.h"
 #include "index_options.h"
+#include "io/sink.h"
 #include "job/job_main.h"
 #include "job/last_words.h"
 #include "job/manifest.h"
@@ -21,7 +22,6 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#define S3_TRIES           6
 #define BAD_TARS_LOGGED    100
 #define THREADS_FOLDER_MIN 4
 #define THREADS_FOLDER_MAX 16

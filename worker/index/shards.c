@@ -2,13 +2,12 @@
 #include "shards.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "io/sink.h"
 #include "job/manifest.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-
-#define S3_TRIES 6
 
 void shards_done(struct shards *s)
 {

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 
 #define TMP_TRIES 16
-#define S3_TRIES  6
 
 struct sink_stream {
     struct sink *sink;

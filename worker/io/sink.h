@@ -11,6 +11,7 @@
 #define SINK_NAME_BYTES_MAX 200
 /* part size of a stream to S3; each stream holds one part in memory */
 #define SINK_PART_BYTES     ((size_t)8 << 20)
+#define S3_TRIES            6 /* of each call to S3 of a job */
 #define SINK_S3_PATIENCE_US (120 * USEC_PER_SEC)
 #define SINK_OBJECTS_MAX    2000000 /* maximum objects in an output folder */
 

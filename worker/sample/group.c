@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#define GROUP_POLL_MS  100
 #define MAGIC          UINT32_C(0x44525452)
-#define POLL_MS        100
 #define RETRY_MS       50
 #define HOST_BYTES_MAX 256
 #define CONFIG_BYTES   65536
@@ -151,7 +151,7 @@ static bool move(const struct hosts_group *g, int fd, void *p, size_t n, bool ou
         if (!may_wait(g, until_us, "another host of the job is silent", err)) {
             return false;
         }
-        if (poll(&pfd, 1, POLL_MS) <= 0) {
+        if (poll(&pfd, 1, GROUP_POLL_MS) <= 0) {
             continue;
         }
         ssize_t k = out ? send(fd, (char *)p + done, n - done, MSG_NOSIGNAL)
@@ -206,7 +206,7 @@ static bool accept_all(struct hosts_group *g, const char *run, struct err *err)
         if (!may_wait(g, until_us, "not all hosts of the job have come", err)) {
             return false;
         }
-        if (poll(&pfd, 1, POLL_MS) <= 0) {
+        if (poll(&pfd, 1, GROUP_POLL_MS) <= 0) {
             continue;
         }
         int one = accept4(fd, NULL, NULL, SOCK_CLOEXEC);

@@ -19,11 +19,11 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#define SERVE_POLL_MS  100
 #define HEAD_BYTES_MAX ((size_t)16 << 10)
 #define BODY_BYTES_MAX ((size_t)1 << 20)
 #define ITEMS_MAX      10000
 #define CLIENT_US      (10 * USEC_PER_SEC)
-#define POLL_MS        100
 
 struct serve_options {
     char *model;
@@ -75,7 +75,7 @@ static void answer(int fd, int status, struct str body)
     int64_t until_us = clock_mono_us() + CLIENT_US;
     while (done < out.n && clock_mono_us() < until_us) {
         struct pollfd p = {.fd = fd, .events = POLLOUT};
-        ssize_t k = poll(&p, 1, POLL_MS) > 0
+        ssize_t k = poll(&p, 1, SERVE_POLL_MS) > 0
                         ? send(fd, buf_cstr(&out) + done, out.n - done, MSG_NOSIGNAL)
                         : 0;
         if (k < 0 && errno != EAGAIN && errno != EINTR) {
@@ -171,7 +171,7 @@ static int request_read(struct serve *s, int fd, struct serve_request *q)
         if (clock_mono_us() > until_us || s->stop != 0) {
             return -1;
         }
-        if (poll(&p, 1, POLL_MS) <= 0) {
+        if (poll(&p, 1, SERVE_POLL_MS) <= 0) {
             continue;
         }
         ssize_t k = recv(fd, piece, sizeof piece, 0);
@@ -250,7 +250,7 @@ static enum job_main_end run(void *ctx, struct err *err)
     log_event(LOG_INFO, "serving", LF_I("port", s->o.port), LF_I("step", s->model.step));
     while (s->stop == 0) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        int one = poll(&p, 1, POLL_MS) > 0 ? accept4(fd, NULL, NULL, SOCK_CLOEXEC) : -1;
+        int one = poll(&p, 1, SERVE_POLL_MS) > 0 ? accept4(fd, NULL, NULL, SOCK_CLOEXEC) : -1;
         if (one >= 0) {
             serve_one(s, one);
             (void)close(one);

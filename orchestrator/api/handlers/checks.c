@@ -5,6 +5,7 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "core/catalog/image_ref.h"
 #include "default_bucket.h"
 #include "store/api/lease.h"
@@ -13,7 +14,6 @@
 #define CHECK_US        (10 * USEC_PER_SEC)
 #define MAIL_US         (10 * USEC_PER_SEC)
 #define MAIL_ANSWER_MAX 2048
-#define SKEW_S_MAX      300
 #define ACCOUNT_N       16
 
 struct checks {
@@ -41,8 +41,8 @@ static void note(struct checks *c, const char *what, bool good, const char *deta
 static void note_clock(struct checks *c, int64_t skew_s)
 {
     const char *detail = arena_printf(&c->r->arena, "%lld s apart from AWS", (long long)skew_s);
-    note(c, "aws clock", llabs(skew_s) <= SKEW_S_MAX, detail,
-         llabs(skew_s) <= SKEW_S_MAX ? NULL : "set the clock of droverd's machine");
+    note(c, "aws clock", llabs(skew_s) <= CLOCK_SKEW_S_MAX, detail,
+         llabs(skew_s) <= CLOCK_SKEW_S_MAX ? NULL : "set the clock of droverd's machine");
 }
 
 static void check_credentials(struct checks *c)

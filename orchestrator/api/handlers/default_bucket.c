@@ -1,9 +1,9 @@
 /* See default_bucket.h. */
 #include "default_bucket.h"
 #include "common/cleanup.h"
+#include "core/catalog/image_ref.h"
 
-#define IDENTITY_US    (10 * USEC_PER_SEC)
-#define ACCOUNT_DIGITS 12
+#define IDENTITY_US (10 * USEC_PER_SEC)
 
 static bool account_of(struct api_req *r, int64_t *ret, struct err *err)
 {

@@ -15,7 +15,6 @@
 #include <stdio.h>
 
 #define CENT_MUSD (MUSD_PER_USD / 100)
-#define ASK_US    BRIDGE_WAIT_US_MAX /* for a model's answer */
 
 static const char *name_of(struct api_req *r)
 {
@@ -34,13 +33,12 @@ bool endpoints_get(struct api_req *r, struct err *err)
 }
 
 /* An ETag begins with what people may change; the rest is of all that is shown, its cost too. */
-#define TAG_SIZE 16
-static void tag_of(const struct apidb_endpoint *e, char ret[static TAG_SIZE])
+static void tag_of(const struct apidb_endpoint *e, char ret[static ETAG_SIZE])
 {
     char text[128];
     (void)snprintf(text, sizeof text, "%d %lld %lld %d", (int)e->state, (long long)e->until_us,
                    (long long)e->extend_us, e->delete_asked);
-    (void)snprintf(ret, TAG_SIZE, "e%08x-", hash_crc32(text, strlen(text)));
+    (void)snprintf(ret, ETAG_SIZE, "e%08x-", hash_crc32(text, strlen(text)));
 }
 
 /* The endpoint as it is in this transaction. */
@@ -48,7 +46,7 @@ static bool answer(struct api_req *r, const char *name, int status, struct err *
 {
     AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
     struct apidb_endpoint e;
-    char tag[TAG_SIZE];
+    char tag[ETAG_SIZE];
     if (!apidb_endpoint_terms(r->db, name, &e, err) ||
         !apidb_endpoints(r->db, 1, name, "", &rows, err)) {
         return false;
@@ -69,7 +67,7 @@ bool endpoint_get(struct api_req *r, struct err *err)
 /* If-Match must be the ETag of now, up to its "-", or "*". */
 static bool if_match(const struct api_req *r, const struct apidb_endpoint *e, struct err *err)
 {
-    char tag[TAG_SIZE];
+    char tag[ETAG_SIZE];
     const char *match = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
     tag_of(e, tag);
     return strcmp(match, "*") == 0 ||
@@ -196,7 +194,7 @@ bool endpoint_ask(struct api_req *r, struct err *err)
         return false;
     }
     (void)snprintf(q.endpoint, sizeof q.endpoint, "%s", name);
-    if (!req_bridge(r, &q, ASK_US, &reply, err)) {
+    if (!req_bridge(r, &q, BRIDGE_WAIT_US_MAX, &reply, err)) {
         return false;
     }
     buf_add_str(&r->out, buf_str(&reply.json));

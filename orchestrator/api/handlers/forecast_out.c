@@ -1,8 +1,6 @@
 /* A forecast as JSON; see forecast_out.h. */
 #include "forecast_out.h"
 
-#define ADVICE_MAX 4
-
 static const char *const bindings[] = {[FORECAST_BINDS_NONE] = "none",
                                        [FORECAST_BINDS_SLOTS] = "slots",
                                        [FORECAST_BINDS_CONCURRENCY] = "concurrency",
@@ -100,11 +98,12 @@ void forecast_out_stages(struct json_out *w, struct forecast_facts *a, const str
 
 void forecast_out_advice(struct json_out *w, struct forecast_facts *a, const struct forecast *f)
 {
-    struct forecast_advice advice[ADVICE_MAX];
+    struct forecast_advice advice[FORECAST_ADVICE_SHOWN];
     int n = 0;
     struct err ignored = ERR_INIT;
     json_out_array(w, "advice");
-    if (f->known && forecast_advise(forecast_facts_input(a), f, advice, ADVICE_MAX, &n, &ignored)) {
+    if (f->known &&
+        forecast_advise(forecast_facts_input(a), f, advice, FORECAST_ADVICE_SHOWN, &n, &ignored)) {
         for (int i = 0; i < n; i++) {
             json_out_object(w, NULL);
             json_out_str(w, "instance_type",

@@ -2,6 +2,8 @@
 #pragma once
 #include "forecast_input.h"
 
+#define FORECAST_ADVICE_SHOWN 4 /* increases of a quota or limit that an answer lists */
+
 /* Write members of an open object: known, reason, end, ends_at, cost, fits_budget, binding,
  * runs. */
 void forecast_out(struct json_out *w, const struct forecast_facts *a, const struct forecast *f);

@@ -9,7 +9,7 @@
 #define TILES_SINGLE_MAX 4096
 #define TILES_SUMS_MAX   1536
 #define FRESH_US         (500 * USEC_PER_MSEC)
-#define SAME_COUNTS_US   (10 * USEC_PER_SEC)
+#define SAME_MAP_US      (10 * USEC_PER_SEC)
 
 struct tiles_key {
     int64_t campaign_id, stage_id, first, last, per_tile;
@@ -87,7 +87,7 @@ static bool tiles_answer(struct api_req *r, const struct apidb_stage_row *stage,
     const struct response_cache_ask ask = {
         .key = name,
         .version = response_cache_version(stage->counts, sizeof stage->counts),
-        .same_us = SAME_COUNTS_US,
+        .same_us = SAME_MAP_US,
         .fresh_us = FRESH_US};
     ASSERT(r->later == NULL);
     struct tiles_wanted of = {.db = r->db, .stage = *stage, .key = *key};

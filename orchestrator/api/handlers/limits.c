@@ -14,14 +14,13 @@
 typedef bool (*tag_query)(struct store *s, struct buf *ret_text, struct err *err);
 
 /* An ETag begins with what may be changed; the rest is of all that is shown, what is spent too. */
-#define TAG_SIZE 16
-static bool tag_of(struct api_req *r, tag_query query, char ret[static TAG_SIZE], struct err *err)
+static bool tag_of(struct api_req *r, tag_query query, char ret[static ETAG_SIZE], struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(API_ANSWER_MAX);
     if (!query(r->db, &text, err)) {
         return false;
     }
-    (void)snprintf(ret, TAG_SIZE, "l%08x-", hash_crc32(text.p, text.n));
+    (void)snprintf(ret, ETAG_SIZE, "l%08x-", hash_crc32(text.p, text.n));
     return true;
 }
 
@@ -29,7 +28,7 @@ static bool tag_of(struct api_req *r, tag_query query, char ret[static TAG_SIZE]
 static bool limits_out(struct api_req *r, tag_query query, const char *what, const struct buf *json,
                        struct err *err)
 {
-    char tag[TAG_SIZE];
+    char tag[ETAG_SIZE];
     if (!tag_of(r, query, tag, err)) {
         return false;
     }
@@ -46,7 +45,7 @@ static bool limits_out(struct api_req *r, tag_query query, const char *what, con
 /* If-Match must be the ETag of now, up to its "-", or "*". */
 static bool if_match(struct api_req *r, tag_query query, struct err *err)
 {
-    char tag[TAG_SIZE];
+    char tag[ETAG_SIZE];
     const char *match = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
     return tag_of(r, query, tag, err) &&
            (strcmp(match, "*") == 0 ||

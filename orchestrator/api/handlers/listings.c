@@ -11,7 +11,7 @@
 #include "store/pg/tx.h"
 #include <string.h>
 
-#define AGAIN_US         (5 * USEC_PER_SEC) /* until a listing that broke off begins again */
+#define LISTING_AGAIN_US (5 * USEC_PER_SEC) /* until a listing that broke off begins again */
 #define LISTINGS_AT_ONCE 4
 #define ROWS_MAX         64 /* looked at in a pass */
 
@@ -120,7 +120,7 @@ static bool write_or_end(struct listings *t, const struct apidb_input_listing *l
         forget(t, u);
         return end(t, l, "failed", why.message, err);
     }
-    u->again_us = clock_mono_us() + AGAIN_US;
+    u->again_us = clock_mono_us() + LISTING_AGAIN_US;
     *err = why;
     return false;
 }
@@ -136,7 +136,7 @@ static bool ask(struct listings *t, const struct apidb_input_listing *l, struct 
     memcpy(q.uri, l->uri, n);
     u->stage_id = l->stage_id;
     if (!bridge_begin(t->bridge, &q, &u->question, err)) {
-        u->again_us = clock_mono_us() + AGAIN_US;
+        u->again_us = clock_mono_us() + LISTING_AGAIN_US;
         return false;
     }
     u->shown = (struct bridge_progress){0};
@@ -186,7 +186,7 @@ static bool step(struct listings *t, const struct apidb_input_listing *l, struct
         forget(t, u);
         return end(t, l, "failed", problem, err);
     case INPUT_LISTING_AGAIN:
-        u->again_us = clock_mono_us() + AGAIN_US;
+        u->again_us = clock_mono_us() + LISTING_AGAIN_US;
         return apidb_input_listing_progress(t->store, l->stage_id, u->shown.pages, u->shown.objects,
                                             u->shown.refused, problem, err);
     case INPUT_LISTING_STOPS:

@@ -4,12 +4,12 @@
 #include "api/server/reply.h"
 #include "remembered_answer.h"
 
-#define RANGES_MAX   2048
-#define LOOKS_MAX    64    /* runs of ranges that a page looks at, */
-#define IDS_MAX      24000 /* and ids of all of them */
-#define SEEKS_MAX    4     /* without a map */
-#define DIGITS       3
-#define ATTEMPTS_MAX 15 /* the digit's; it stands for more, too */
+#define RANGES_MAX         2048
+#define LOOKS_MAX          64    /* runs of ranges that a page looks at, */
+#define IDS_MAX            24000 /* and ids of all of them */
+#define SEEKS_MAX          4     /* without a map */
+#define DIGITS             3
+#define ATTEMPTS_DIGIT_MAX 15 /* the digit's; it stands for more, too */
 
 struct parts_map {
     int64_t first_id, per_range, n;
@@ -39,7 +39,7 @@ static bool map_make(void *ctx, struct buf *out, struct err *err)
     }
     buf_addf(out, "%lld %lld ", (long long)first, (long long)per_range);
     for (int64_t i = 0; i < n; i++) {
-        buf_addf(out, "%02x%x", at[i].states, (unsigned)MIN(at[i].attempts, ATTEMPTS_MAX));
+        buf_addf(out, "%02x%x", at[i].states, (unsigned)MIN(at[i].attempts, ATTEMPTS_DIGIT_MAX));
     }
     return true;
 }
@@ -70,7 +70,7 @@ static bool may_have(const struct parts_map *m, const struct apidb_parts_query *
     unsigned states = digit(d[0]) * 16 + digit(d[1]), attempts = digit(d[2]);
     unsigned wanted = q->state >= 0 ? 1U << q->state : ~0U;
     return (states & wanted) != 0 &&
-           (attempts == ATTEMPTS_MAX || (int64_t)attempts >= q->attempts_min);
+           (attempts == ATTEMPTS_DIGIT_MAX || (int64_t)attempts >= q->attempts_min);
 }
 
 /* Moves the cursor to the next run of ranges that may have one. Returns how many ids that run has;

@@ -12,7 +12,7 @@
 #include "store/pg/tx.h"
 #include <stdio.h>
 
-#define SECRET_BYTES 32
+#define SIGNING_KEY_BYTES 32
 
 /* Without `kinds` all of them. */
 static const char *const all_kinds[] = {"held", "budget", "failed", "done", "stuck", "lost"};
@@ -44,21 +44,20 @@ bool webhooks_get(struct api_req *r, struct err *err)
 }
 
 /* An ETag begins with what may be changed; the rest is of all that is shown, counters too. */
-#define TAG_SIZE 16
-static bool tag_of(struct api_req *r, int64_t id, char ret[static TAG_SIZE], struct err *err)
+static bool tag_of(struct api_req *r, int64_t id, char ret[static ETAG_SIZE], struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(API_BODY_MAX);
     if (!apidb_webhook_tag(r->db, id, &text, err)) {
         return false;
     }
-    (void)snprintf(ret, TAG_SIZE, "w%08x-", hash_crc32(text.p, text.n));
+    (void)snprintf(ret, ETAG_SIZE, "w%08x-", hash_crc32(text.p, text.n));
     return true;
 }
 
 /* The webhook with its ETag. */
 static bool shown(struct api_req *r, int64_t id, struct err *err)
 {
-    char tag[TAG_SIZE];
+    char tag[ETAG_SIZE];
     AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
     if (!tag_of(r, id, tag, err) || !apidb_webhooks(r->db, id, "", &rows, err) ||
         !one_out(r, 200, &rows)) {
@@ -165,7 +164,7 @@ static json_t *without_path(const json_t *webhook)
 /* The secret of signatures is in this answer and nowhere else that people see. */
 bool webhooks_post(struct api_req *r, struct err *err)
 {
-    uint8_t secret[SECRET_BYTES];
+    uint8_t secret[SIGNING_KEY_BYTES];
     int64_t id;
     rng_secret(secret, sizeof secret);
     struct apidb_webhook_new w = {.secret = {(const char *)secret, sizeof secret}};
@@ -200,7 +199,7 @@ bool webhooks_post(struct api_req *r, struct err *err)
 /* If-Match must be the ETag of now, up to its "-", or "*". */
 static bool if_match(struct api_req *r, int64_t id, struct err *err)
 {
-    char tag[TAG_SIZE];
+    char tag[ETAG_SIZE];
     const char *match = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
     return tag_of(r, id, tag, err) &&
            (strcmp(match, "*") == 0 ||

@@ -10,7 +10,6 @@
 #include "parts.h"
 #include "store/api/parts.h"
 
-#define ADVICE_MAX   4
 #define NEXT_MAX     320
 #define SAME_PART_US (2 * USEC_PER_SEC) /* as long as a forecast stands */
 
@@ -60,13 +59,13 @@ static const char *not_waiting(struct api_req *r, const json_t *row)
 static void out_changes(struct json_out *w, struct forecast_facts *a, const struct forecast *base,
                         int64_t campaign)
 {
-    struct forecast_advice advice[ADVICE_MAX];
+    struct forecast_advice advice[FORECAST_ADVICE_SHOWN];
     int n = 0;
     struct err ignored = ERR_INIT;
     struct forecast_input *in = forecast_facts_input(a);
     int64_t limit = in->campaigns[in->target_i].parts_limit;
     json_out_array(w, "changes");
-    if (base->known && !forecast_advise(in, base, advice, ADVICE_MAX, &n, &ignored)) {
+    if (base->known && !forecast_advise(in, base, advice, FORECAST_ADVICE_SHOWN, &n, &ignored)) {
         n = 0;
     }
     for (int i = 0; i < n; i++) {

@@ -3,10 +3,9 @@
 #include "list_view.h"
 #include "reply.h"
 #include "router.h"
+#include "schemas.h"
 #include "server_state.h"
 #include <stdio.h>
-
-#define REF_PREFIX "#/components/schemas/"
 
 static bool takes(const struct route *t, const char *id)
 {
@@ -45,7 +44,7 @@ static const char *rows_of(const json_t *schemas, struct str list, const char **
         const char *ref = json_string_value(json_object_get(json_object_get(v, "items"), "$ref"));
         if (ref != NULL) {
             *ret_key = key;
-            return ref + strlen(REF_PREFIX);
+            return ref + strlen(SCHEMA_REF_PREFIX);
         }
     }
     BUG("a list without rows");
@@ -192,7 +191,7 @@ static void view_add(json_t *schemas, struct str list)
     AUTO_FREE char *part = xasprintf("%sFields", whole);
     const char *rows = rows_of(schemas, list, &key);
     AUTO_FREE char *row = xasprintf("%sFields", rows);
-    AUTO_FREE char *row_ref = xasprintf(REF_PREFIX "%s", row);
+    AUTO_FREE char *row_ref = xasprintf(SCHEMA_REF_PREFIX "%s", row);
     json_t *few = json_copy(json_object_get(schemas, rows));
     json_t *page = json_deep_copy(json_object_get(schemas, whole));
     (void)json_object_del(few, "required");
@@ -203,8 +202,8 @@ static void view_add(json_t *schemas, struct str list)
         json_string(row_ref));
     (void)json_object_set_new(schemas, row, few);
     (void)json_object_set_new(schemas, part, page);
-    AUTO_FREE char *full_ref = xasprintf(REF_PREFIX "%s", whole);
-    AUTO_FREE char *part_ref = xasprintf(REF_PREFIX "%s", part);
+    AUTO_FREE char *full_ref = xasprintf(SCHEMA_REF_PREFIX "%s", whole);
+    AUTO_FREE char *part_ref = xasprintf(SCHEMA_REF_PREFIX "%s", part);
     json_t *any =
         json_pack("{s:O, s:[{s:s},{s:s}]}", "description", json_object_get(page, "description"),
                   "anyOf", "$ref", full_ref, "$ref", part_ref);

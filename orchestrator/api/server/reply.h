@@ -2,6 +2,8 @@
 #pragma once
 #include "request.h"
 
+#define ETAG_SIZE 16 /* of a letter, eight hexadecimal digits and a dash, with room */
+
 /* Add a header of the answer; the value is printf-formatted and copied. */
 void reply_header(struct api_req *r, const char *name, const char *fmt, ...) PRINTF(3, 4);
 /* Answer with the JSON in r->out. Returns true. */

@@ -3,10 +3,9 @@
 #include "schemas.h"
 #include "common/cleanup.h"
 #include "common/secret_shape.h"
+#include "core/model.h"
 #include "text_rules.h"
 #include <stdio.h>
-
-#define REF_PREFIX "#/components/schemas/"
 
 struct schema {
     const char *name, *text;
@@ -21,7 +20,26 @@ static const struct schema schema_table[] = {
 #undef S
 };
 
-/* {"$ref": "Part"} to {"$ref": "#/components/schemas/Part"}, at any depth. */
+/* Limits that the tables of schemas name, so that each stands once. */
+static const struct {
+    const char *name;
+    int64_t value;
+} limits[] = {{"VOLUME_GB_MAX", VOLUME_GB_MAX}};
+
+static void maximum_expand(json_t *v)
+{
+    const char *name = json_string_value(json_object_get(v, "maximum"));
+    for (size_t i = 0; name != NULL; i++) {
+        ASSERT(i < ARRAY_LEN(limits));
+        if (strcmp(limits[i].name, name) == 0) {
+            (void)json_object_set_new(v, "maximum", json_integer(limits[i].value));
+            return;
+        }
+    }
+}
+
+/* {"$ref": "Part"} to {"$ref": "#/components/schemas/Part"}, and the name of a limit to its value,
+ * at any depth. */
 static void refs_expand(json_t *v, const char *prefix)
 {
     const char *key;
@@ -32,6 +50,7 @@ static void refs_expand(json_t *v, const char *prefix)
         AUTO_FREE char *whole = xasprintf("%s%s", prefix, ref);
         (void)json_object_set_new(v, "$ref", json_string(whole));
     }
+    maximum_expand(v);
     json_object_foreach(v, key, child)
     {
         refs_expand(child, prefix);
@@ -60,7 +79,7 @@ static json_t *load(const struct schema *table, size_t n, const char *prefix)
 
 json_t *schemas_load(void)
 {
-    return load(schema_table, ARRAY_LEN(schema_table), REF_PREFIX);
+    return load(schema_table, ARRAY_LEN(schema_table), SCHEMA_REF_PREFIX);
 }
 
 void schemas_campaign(struct buf *out)
@@ -373,7 +392,7 @@ static void check_names(const struct checker *c, const struct value_place *at, c
 static const json_t *of_ref(const struct checker *c, const json_t *schema)
 {
     const char *ref = json_string_value(json_object_get(schema, "$ref"));
-    return ref == NULL ? schema : json_object_get(c->schemas, ref + strlen(REF_PREFIX));
+    return ref == NULL ? schema : json_object_get(c->schemas, ref + strlen(SCHEMA_REF_PREFIX));
 }
 
 /* True when v fits; faults are not reported. */

@@ -1,8 +1,11 @@
 /* The schemas of bodies and answers (JSON Schema 2020-12, as OpenAPI 3.1 takes it), and the check
- * of a request's body against its schema. In schemas*.def a reference is {"$ref": "NAME"}. */
+ * of a request's body against its schema. In schemas*.def a reference is {"$ref": "NAME"},
+ * and a maximum may be the name of a limit in schemas.c. */
 #pragma once
 #include "common/json.h"
 #include "common/position.h"
+
+#define SCHEMA_REF_PREFIX "#/components/schemas/"
 
 /* All schemas by name, with references as OpenAPI writes them. The caller decrefs. */
 json_t *schemas_load(void);

@@ -3,8 +3,6 @@
 #include "common/str.h"
 #include <stdio.h>
 
-#define ACCOUNT_DIGITS 12
-
 size_t image_ref_name_n(const char *uri)
 {
     size_t n = strcspn(uri, "@");

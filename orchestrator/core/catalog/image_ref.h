@@ -3,6 +3,8 @@
 #pragma once
 #include "common/base.h"
 
+#define ACCOUNT_DIGITS 12 /* of the number of an AWS account */
+
 struct image_ref { /* a value */
     char account[13];
     char region[32];

@@ -92,14 +92,14 @@ static bool has_path_of_data(const char *from, const char *to)
  * program's own affair: the other readers know that. */
 enum cause cause_by_missing_file(const struct folded *f)
 {
-    enum { REACH = 200 };
+    enum { PATH_REACH = 200 };
     static const char *const words[] = {"no such file", "file not found", "filenotfound",
                                         "file does not exist", "image not found"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         for (const char *p = cause_has(f, words[i]) ? f->s : NULL;
              p != NULL && (p = strstr(p, words[i])) != NULL; p++) {
-            const char *from = p - f->s > REACH ? p - REACH : f->s;
-            size_t behind = strlen(words[i]) + REACH;
+            const char *from = p - f->s > PATH_REACH ? p - PATH_REACH : f->s;
+            size_t behind = strlen(words[i]) + PATH_REACH;
             if (has_path_of_data(from, p + strnlen(p, behind))) {
                 return CAUSE_BAD_INPUT;
             }

@@ -7,10 +7,10 @@
 #include "strays.h"
 #include <stdlib.h>
 
-#define PACE_US      USEC_PER_SEC /* between two Describes, the least urgent of all calls */
-#define AGAIN_US     (5 * USEC_PER_SEC)
-#define AGAIN_MAX_US (600 * USEC_PER_SEC)
-#define PHASE_MOST   INT64_C(1000000000000000) /* milliseconds, seconds or micro-USD */
+#define PACE_US           USEC_PER_SEC /* between two Describes, the least urgent of all calls */
+#define BILL_AGAIN_US     (5 * USEC_PER_SEC)
+#define BILL_AGAIN_MAX_US (600 * USEC_PER_SEC)
+#define PHASE_MOST        INT64_C(1000000000000000) /* milliseconds, seconds or micro-USD */
 
 /* After this leader has read its row. */
 static const int64_t asked_after_s[] = {10, 60, 180, 600, 1800, 7200, 21600};
@@ -211,7 +211,7 @@ void leader_apply_bill(struct leader_state *s, const char *job, enum bill_fate f
     ASSERT(b != NULL);
     switch (fate) {
     case BILL_UNANSWERED:
-        b->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, b->failures);
+        b->next_us = boot_us + retry_step_us(BILL_AGAIN_US, BILL_AGAIN_MAX_US, b->failures);
         b->failures = MIN(b->failures + 1, 1000);
         break;
     case BILL_AWAITED:

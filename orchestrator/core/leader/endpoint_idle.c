@@ -2,12 +2,12 @@
 #include "endpoint_idle.h"
 #include <stdio.h>
 
-#define MINUTE_US    (60 * USEC_PER_SEC)
-#define DAY_US       (24 * 60 * MINUTE_US)
-#define PERIODS_MAX  1400          /* a few less than an answer may have */
-#define FINE_SPAN_US (15 * DAY_US) /* CloudWatch keeps minutes so long, then 5 of them together */
-#define IDLE_PARTS   5
-#define WATCH_EACH   10 /* without `idle` the last invocation is only shown: every tenth time */
+#define MINUTE_US   (60 * USEC_PER_SEC)
+#define PERIODS_MAX 1400 /* a few less than an answer may have */
+#define FINE_SPAN_US                                                                               \
+    (15 * USEC_PER_DAY) /* CloudWatch keeps minutes so long, then 5 of them together */
+#define IDLE_PARTS 5
+#define WATCH_EACH 10 /* without `idle` the last invocation is only shown: every tenth time */
 
 static bool serves(const struct endpoint_row *r)
 {
@@ -41,7 +41,7 @@ bool leader_endpoint_idle_due(const struct live_endpoint *e, usec_t aws_us, int6
         *wake_us = MIN(*wake_us, e->idle_due_us);
         return false;
     }
-    int64_t reach_us = r->idle_s > 0 ? r->idle_s * USEC_PER_SEC + t->delay_us : DAY_US;
+    int64_t reach_us = r->idle_s > 0 ? r->idle_s * USEC_PER_SEC + t->delay_us : USEC_PER_DAY;
     usec_t from = MAX(quiet_since(r), aws_us - reach_us);
     from -= from % MINUTE_US;
     if (from >= aws_us) { /* AWS' clock is behind ours */

@@ -1,6 +1,7 @@
 /* See endpoint_life.h. */
 #include "endpoint_life.h"
 #include "budget_state.h"
+#include "call_again.h"
 #include "common/retry.h"
 #include "core/money/cost.h"
 #include "held_back.h"
@@ -9,11 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define AGAIN_US         USEC_PER_SEC
-#define AGAIN_MAX_US     (60 * USEC_PER_SEC)
-#define LOOK_US          (60 * USEC_PER_SEC) /* at one that is in service */
-#define NOT_SEEN_YET_MAX 8                   /* Creates before what they name can be read */
-#define SMOKE_FAILURES   5                   /* questions in a row that did not reach the model */
+#define NOT_SEEN_YET_MAX 8 /* Creates before what they name can be read */
+#define SMOKE_FAILURES   5 /* questions in a row that did not reach the model */
 
 usec_t leader_endpoint_until(const struct endpoint_row *r)
 {

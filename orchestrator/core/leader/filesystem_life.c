@@ -1,6 +1,7 @@
 /* See filesystem_life.h. */
 #include "filesystem_life.h"
 #include "budget_state.h"
+#include "call_again.h"
 #include "common/retry.h"
 #include "core/failure/cause.h"
 #include "core/money/cost.h"
@@ -11,10 +12,7 @@
 #include "parking.h"
 #include <stdio.h>
 
-#define AGAIN_US        USEC_PER_SEC
-#define AGAIN_MAX_US    (60 * USEC_PER_SEC)
 #define EXPORT_AGAIN_US (300 * USEC_PER_SEC) /* at most, after exports that failed */
-#define LOOK_US         (60 * USEC_PER_SEC)  /* at one that is used */
 
 struct live_filesystem *leader_filesystem(const struct leader_state *s, int64_t id)
 {

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REQUEST_BYTES_MAX (1024 * 1024)
-#define NAMES_LEAST       64 /* buckets */
+#define NAMES_LEAST 64 /* buckets */
 
 void leader_state_init(struct leader_state *s)
 {

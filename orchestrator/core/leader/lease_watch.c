@@ -2,11 +2,11 @@
 #include "lease_watch.h"
 #include "core/protocol/protocol.h"
 
-#define HELD_PAUSE_US    (400 * USEC_PER_MSEC)
-#define REFUSED_PAUSE_US (5 * USEC_PER_SEC)
-#define AGAIN_US         (200 * USEC_PER_MSEC)
-#define LONGEST_US       (3600 * USEC_PER_SEC) /* well above what a setting allows */
-#define FAILURES_MAX     5                     /* the pause doubles from the third on */
+#define HELD_PAUSE_US      (400 * USEC_PER_MSEC)
+#define REFUSED_PAUSE_US   (5 * USEC_PER_SEC)
+#define LEASE_AGAIN_US     (200 * USEC_PER_MSEC)
+#define LONGEST_US         (3600 * USEC_PER_SEC) /* well above what a setting allows */
+#define LEASE_FAILURES_MAX 5                     /* the pause doubles from the third on */
 
 int64_t lease_end_us(const struct lease_terms *t, int64_t asked_us)
 {
@@ -64,20 +64,20 @@ int64_t lease_watch_pause_us(struct lease_watch *w, enum lease_try how, const st
 {
     switch (how) {
     case LEASE_TRY_NO_DATABASE:
-        w->failures = MIN(w->failures + 1, FAILURES_MAX);
-        return AGAIN_US << MAX(0, w->failures - 2);
+        w->failures = MIN(w->failures + 1, LEASE_FAILURES_MAX);
+        return LEASE_AGAIN_US << MAX(0, w->failures - 2);
     case LEASE_TRY_NOT_DURABLE:
         return REFUSED_PAUSE_US;
     case LEASE_TRY_FAILED:
-        return AGAIN_US;
+        return LEASE_AGAIN_US;
     case LEASE_TRY_HELD:
         return MIN(HELD_PAUSE_US, t->length_us / 4);
     case LEASE_TRY_LOST:
         w->renewals_at_us = 0; /* what was seen before we led says nothing */
-        return AGAIN_US;
+        return LEASE_AGAIN_US;
     case LEASE_TRY_LEADS:
         w->failures = 0;
         return -1;
     }
-    return AGAIN_US;
+    return LEASE_AGAIN_US;
 }

@@ -10,7 +10,7 @@
 #define LOOKS_BURST           8
 #define GAPS                  10 /* in an interval: no two pages come closer */
 #define NEW_EVERY             6  /* intervals */
-#define FAILURES_MAX          5  /* of one page */
+#define PAGE_FAILURES_MAX     5  /* of one page */
 #define ABSENT_MAX            40 /* Describes after one round */
 #define ABSENT_DOUBLINGS      4
 #define UNSEEN_MAX            4                    /* intervals: then rotation comes to it */
@@ -39,7 +39,7 @@ enum list_walk_then list_walk_refused(struct list_walk *w, const struct aws_fail
     w->next_us = boot_us + MAX(wait_us, f->retry_after_us);
     /* A token may be too old: only a List from its beginning helps. */
     bool stale = f->outcome == AWS_REFUSED && w->token[0] != '\0';
-    return stale || w->failures >= FAILURES_MAX ? LIST_WALK_CUT : LIST_WALK_ON;
+    return stale || w->failures >= PAGE_FAILURES_MAX ? LIST_WALK_CUT : LIST_WALK_ON;
 }
 
 static double per_second(double n, int64_t span_us)

@@ -2,18 +2,18 @@
 #include "output_plan.h"
 #include "common/json.h"
 #include "core/failure/parquet_rows.h"
+#include "core/spec/source_uri.h"
 #include "input_listing.h"
 #include "worker_protocol.h"
 #include <stdio.h>
 
 #define VARS_BYTES_MAX (1024 * 1024)
 #define STATS_END      "_stats.json"
-#define SCHEME         "s3://"
 
 /* A folder's URI ends in '/' unless it is the whole bucket. */
 static bool put_place(struct str uri, bool folder, char ret[static OUTPUT_URI_MAX], struct err *err)
 {
-    struct str rest = str_starts(uri, SCHEME) ? (struct str){uri.p + 5, uri.n - 5} : STR("");
+    struct str rest = str_starts(uri, S3_SCHEME) ? (struct str){uri.p + 5, uri.n - 5} : STR("");
     const char *slash = rest.n > 0 ? memchr(rest.p, '/', rest.n) : NULL;
     bool key = slash != NULL && slash + 1 < rest.p + rest.n;
     bool add = folder && key && uri.p[uri.n - 1] != '/';

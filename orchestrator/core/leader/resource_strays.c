@@ -1,16 +1,15 @@
 /* See resource_strays.h. */
 #include "resource_strays.h"
 #include "budget_state.h"
+#include "call_again.h"
 #include "common/retry.h"
 #include "core/money/cost.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LOOK_US      (600 * USEC_PER_SEC) /* at one that nobody asks to end */
-#define POLL_US      (2 * USEC_PER_SEC)   /* while it is being deleted */
-#define YOUNG_US     (60 * USEC_PER_SEC)  /* what was just made may not be readable yet */
-#define AGAIN_US     USEC_PER_SEC
-#define AGAIN_MAX_US (60 * USEC_PER_SEC)
+#define UNASKED_LOOK_US (600 * USEC_PER_SEC) /* at one that nobody asks to end */
+#define POLL_US         (2 * USEC_PER_SEC)   /* while it is being deleted */
+#define YOUNG_US        (60 * USEC_PER_SEC)  /* what was just made may not be readable yet */
 
 static bool is(const char *status, const char *word)
 {
@@ -219,7 +218,7 @@ void leader_plan_resource_stray_fact(struct live_resource_stray *r,
     } else if (fact->said == RESOURCE_SAID_YES) {
         see(r, fact, now_us, &ret->row);
         bool waits = r->row.stop_asked && (r->delete_taken || !r->there);
-        r->next_us = boot_us + (waits ? POLL_US : r->row.stop_asked ? 0 : LOOK_US);
+        r->next_us = boot_us + (waits ? POLL_US : r->row.stop_asked ? 0 : UNASKED_LOOK_US);
     } else {
         absent(r, now_us, ret);
     }

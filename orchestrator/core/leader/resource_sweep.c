@@ -1,15 +1,13 @@
 /* See resource_sweep.h. */
 #include "resource_sweep.h"
 #include "adoption.h"
+#include "call_again.h"
 #include "common/retry.h"
 #include "core/spec/spec.h"
 #include "endpoint_intent.h"
 #include "resource_strays.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-#define AGAIN_US     USEC_PER_SEC
-#define AGAIN_MAX_US (60 * USEC_PER_SEC)
 
 void resource_sweep_clear(struct resource_sweep *w)
 {

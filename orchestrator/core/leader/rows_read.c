@@ -345,17 +345,16 @@ void rows_prices(struct leader_state *s, const struct slots_row *rows, size_t n)
     leader_forget_unpriced_bills(s);
 }
 
-#define DAY_US      (24 * 3600 * USEC_PER_SEC) /* clocks differ by less */
 #define EARLIEST_US (INT64_C(1577836800) * USEC_PER_SEC)
 
 static usec_t intended(usec_t at_us, usec_t now_us)
 {
-    return at_us < EARLIEST_US || at_us > now_us + DAY_US ? now_us : at_us;
+    return at_us < EARLIEST_US || at_us > now_us + USEC_PER_DAY ? now_us : at_us;
 }
 
 static void heal(usec_t *at, usec_t intended_us, usec_t now_us)
 {
-    if (*at != 0 && (*at < intended_us - DAY_US || *at > now_us + DAY_US)) {
+    if (*at != 0 && (*at < intended_us - USEC_PER_DAY || *at > now_us + USEC_PER_DAY)) {
         *at = intended_us;
     }
 }

@@ -2,14 +2,13 @@
 #include "strays.h"
 #include "absence.h"
 #include "budget_state.h"
+#include "call_again.h"
 #include "common/retry.h"
 #include "core/money/cost.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 #define DESCRIBE_EVERY_US  (60 * USEC_PER_SEC)
-#define AGAIN_US           USEC_PER_SEC
-#define AGAIN_MAX_US       (60 * USEC_PER_SEC)
 #define POOL_UNTOLD_US     (60 * USEC_PER_SEC)  /* after the end a pool is told of by then */
 #define BILL_UNTOLD_US     (600 * USEC_PER_SEC) /* its slots wait no longer for a bill */
 #define RUNTIME_UNTOLD_MAX (5 * 86400) /* of a job that does not say: SageMaker's default */

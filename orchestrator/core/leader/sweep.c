@@ -1,12 +1,11 @@
 /* See sweep.h. */
 #include "sweep.h"
+#include "call_again.h"
 #include "common/retry.h"
 #include "strays.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-#define AGAIN_US     USEC_PER_SEC
-#define AGAIN_MAX_US (60 * USEC_PER_SEC)
 /* A List showed the job, and AWS may know nothing else of a young one yet; rows that refuse it may
  * take it later. That is believed after so many times in a row, some three minutes. */
 #define REPEATS_MOST 8

@@ -4,7 +4,6 @@
 #include "endpoint_request.h"
 #include "request_parts.h"
 
-#define REQUEST_BYTES_MAX (1024 * 1024)
 #define SERVER_SETTINGS_N 4
 #define ENV_N_MAX         (SPEC_PAIRS_MAX + SERVER_SETTINGS_N)
 

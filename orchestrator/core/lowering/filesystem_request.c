@@ -4,9 +4,8 @@
 #include "request_parts.h"
 #include <stdio.h>
 
-#define TAGS_MAX          50 /* of a resource */
-#define TAGS_OF_DROVER    6
-#define REQUEST_BYTES_MAX (64 * 1024)
+#define TAGS_MAX       50 /* of a resource */
+#define TAGS_OF_DROVER 6
 
 static void write_lustre(const struct spec_filesystem *f, struct json_out *w)
 {

@@ -5,10 +5,11 @@
 #include "common/err.h"
 #include "core/spec/spec.h"
 
-#define FILESYSTEM_TAG_TOKEN  "drover-token"
-#define FILESYSTEM_LINK_PATH  "/" /* of its one association: channels see the prefix as it is */
-#define FILESYSTEM_VERSION    "2.15"
-#define FILESYSTEM_TOKEN_SIZE 64 /* with the NUL */
+#define FILESYSTEM_TAG_TOKEN         "drover-token"
+#define FILESYSTEM_LINK_PATH         "/" /* of its one link: channels see the prefix as it is */
+#define FILESYSTEM_VERSION           "2.15"
+#define FILESYSTEM_TOKEN_SIZE        64 /* with the NUL */
+#define FILESYSTEM_REQUEST_BYTES_MAX (64 * 1024)
 
 struct filesystem_request_input {
     const struct spec *spec;

@@ -3,7 +3,6 @@
 #include "common/json.h"
 #include "training_request.h"
 
-#define HYPER_VALUE_MAX   2500
 #define ENV_VALUE_MAX     512
 #define ARGUMENT_MAX      256
 #define S3_URI_MAX        1024

@@ -10,10 +10,9 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define REQUEST_BYTES_MAX (1024 * 1024) /* what SageMaker takes, and what we store */
-#define SPOT_WAIT_S       3600 /* beside the run time: what a spot job may wait for instances */
-#define SPOT_LIFE_S_MAX   (INT64_C(28) * 86400)
-#define OUTPUT_FOLDER     "_sagemaker/" /* beside the parts: SageMaker's own model.tar.gz */
+#define SPOT_WAIT_S     3600 /* beside the run time: what a spot job may wait for instances */
+#define SPOT_LIFE_S_MAX (INT64_C(28) * 86400)
+#define OUTPUT_FOLDER   "_sagemaker/" /* beside the parts: SageMaker's own model.tar.gz */
 
 static void request_done(struct request_parts *q)
 {

@@ -2,7 +2,7 @@
 #include "break_even.h"
 #include <math.h>
 
-#define STEP_MAX 9e18
+#define BREAK_EVEN_STEP_MAX 9e18
 
 bool pace_of(int64_t from, double from_s, int64_t to, double to_s, struct pace *ret)
 {
@@ -24,6 +24,6 @@ enum ahead break_even(const struct pace *a, const struct pace *b, int64_t *ret_s
     if (at <= 0) {
         return AHEAD_ALWAYS;
     }
-    *ret_step = at < STEP_MAX ? (int64_t)floor(at) + 1 : INT64_MAX;
+    *ret_step = at < BREAK_EVEN_STEP_MAX ? (int64_t)floor(at) + 1 : INT64_MAX;
     return AHEAD_FROM;
 }

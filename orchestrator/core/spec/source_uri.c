@@ -2,8 +2,6 @@
 #include "source_uri.h"
 #include <stdio.h>
 
-#define SCHEME "s3://"
-
 bool source_digest_ok(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -33,9 +31,9 @@ bool source_uri(const char *bucket, struct str digest, char ret[static SOURCE_UR
     while (n > 0 && bucket[n - 1] == '/') {
         n--;
     }
-    bool scheme = strncmp(bucket, SCHEME, sizeof SCHEME - 1) == 0;
+    bool scheme = strncmp(bucket, S3_SCHEME, sizeof S3_SCHEME - 1) == 0;
     int written = snprintf(ret, SOURCE_URI_MAX, "%s%.*s/sources/" STR_FMT "/sourcedir.tar.gz",
-                           scheme ? "" : SCHEME, (int)MIN(n, (size_t)SOURCE_URI_MAX), bucket,
+                           scheme ? "" : S3_SCHEME, (int)MIN(n, (size_t)SOURCE_URI_MAX), bucket,
                            STR_ARG(digest));
     return written < SOURCE_URI_MAX ||
            err_set(err, ERR_LIMIT, "the name of the bucket is too long for a source");

@@ -5,6 +5,7 @@
 #include "common/hash.h"
 
 #define SOURCE_URI_MAX 1025 /* with its NUL */
+#define S3_SCHEME      "s3://"
 
 /* True when text is 64 lower-case hexadecimal digits. */
 bool source_digest_ok(struct str text) MUST_CHECK;

@@ -4,7 +4,6 @@
 #include "common/cleanup.h"
 #include "spec_read.h"
 
-#define HYPER_VALUE_MAX  2500 /* what CreateTrainingJob takes */
 #define SPEC_SOURCES_MAX 64
 
 static const char *const verbs[] = {[WORKER_NONE] = "",

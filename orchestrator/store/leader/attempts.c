@@ -9,12 +9,10 @@
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"
 
-#define REASON_CHARS_MAX    1024
 #define SIGNATURE_CHARS_MAX 200
 #define ARN_CHARS_MAX       512
 #define ATTEMPT_IDS_MAX     10000
 #define INTENDS_MAX         1000
-#define TRIES_BYTES_MAX     4096
 
 bool attempt_ids(struct store *s, size_t n, int64_t *ret, struct err *err)
 {

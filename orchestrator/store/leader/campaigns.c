@@ -4,8 +4,7 @@
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"
 
-#define REASON_CHARS_MAX 1024
-#define ALERT_CHARS_MAX  1024
+#define ALERT_CHARS_MAX 1024
 
 bool store_campaign_state(struct store *s, int64_t id, enum campaign_state from,
                           enum campaign_state to, const char *reason, int64_t taken_version,

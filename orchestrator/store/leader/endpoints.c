@@ -6,8 +6,6 @@
 #include "store/pg/tx.h"
 #include <stdio.h>
 
-#define REASON_CHARS_MAX 500
-
 static bool read_row(const PGresult *r, int i, struct endpoint_row *e, struct err *err)
 {
     e->id = row_i64(r, i, 0);
@@ -135,7 +133,7 @@ bool store_endpoint_move(struct store *s, const struct endpoint_row *row, enum e
     param_bool(PARAM(&p, ENDPOINT_MOVE, FAILED), row->failed);
     param_i16(PARAM(&p, ENDPOINT_MOVE, CAUSE), (int16_t)row->cause);
     param_i64(PARAM(&p, ENDPOINT_MOVE, P95_US), row->p95_us);
-    param_outside_text(PARAM(&p, ENDPOINT_MOVE, REASON), row->reason, REASON_CHARS_MAX);
+    param_outside_text(PARAM(&p, ENDPOINT_MOVE, REASON), row->reason, RESOURCE_REASON_CHARS_MAX);
     param_time(PARAM(&p, ENDPOINT_MOVE, CREATED), row->created_us);
     param_time(PARAM(&p, ENDPOINT_MOVE, IN_SERVICE), row->in_service_us);
     param_time(PARAM(&p, ENDPOINT_MOVE, DELETING), row->deleting_us);

@@ -6,8 +6,6 @@
 #include "store/pg/tx.h"
 #include <stdio.h>
 
-#define REASON_CHARS_MAX 500
-
 static void read_times(const PGresult *r, int i, struct filesystem_row *f)
 {
     f->intended_us = row_time(r, i, 22);
@@ -128,7 +126,7 @@ bool store_filesystem_move(struct store *s, const struct filesystem_row *row,
     param_bool(PARAM(&p, FILESYSTEM_MOVE, READY), row->ready);
     param_bool(PARAM(&p, FILESYSTEM_MOVE, FAILED), row->failed);
     param_i16(PARAM(&p, FILESYSTEM_MOVE, CAUSE), (int16_t)row->cause);
-    param_outside_text(PARAM(&p, FILESYSTEM_MOVE, REASON), row->reason, REASON_CHARS_MAX);
+    param_outside_text(PARAM(&p, FILESYSTEM_MOVE, REASON), row->reason, RESOURCE_REASON_CHARS_MAX);
     param_bool(PARAM(&p, FILESYSTEM_MOVE, KEPT), row->kept_for_retry);
     param_time(PARAM(&p, FILESYSTEM_MOVE, CREATED), row->created_us);
     param_time(PARAM(&p, FILESYSTEM_MOVE, AVAILABLE), row->available_us);

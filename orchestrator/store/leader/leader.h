@@ -9,6 +9,10 @@
 #include "store/pg/connection.h"
 #include "store/rows/view.h"
 
+/* Characters of a reason that are stored; more is cut off. */
+#define REASON_CHARS_MAX          1024
+#define RESOURCE_REASON_CHARS_MAX 500 /* of an endpoint or a file system */
+
 struct lease_info {
     int64_t epoch;
     int64_t renewals;

@@ -4,8 +4,6 @@
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"
 
-#define REASON_CHARS_MAX 1024
-
 bool view_parked(struct store *s, struct parked_row **ret, size_t *ret_n, struct err *err)
 {
     AUTO_RESULT PGresult *r = NULL;

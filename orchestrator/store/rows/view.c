@@ -6,9 +6,8 @@
 #include "store/pg/query.h"
 #include "words.h"
 
-#define TRIES_BYTES_MAX 4096
-#define TRIES_UNKNOWN   10000 /* more than any row of the retry table allows */
-#define CHANGES_PAGE    20000
+#define TRIES_UNKNOWN 10000 /* more than any row of the retry table allows */
+#define CHANGES_PAGE  20000
 
 static bool unknown_name(struct err *err, const char *what, const char *name)
 {

@@ -5,6 +5,8 @@
 #include "core/rows.h"
 #include "store/pg/connection.h"
 
+#define TRIES_BYTES_MAX 4096 /* of a task's counted tries by cause, as JSON */
+
 /* Versions of all campaigns that have not ended. Cheap enough for every tick. */
 bool view_versions(struct store *s, struct campaign_version **ret, size_t *ret_n,
                    struct err *err) MUST_CHECK;

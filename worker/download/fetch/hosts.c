@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#define BUCKETS  4096u
-#define STILL_US (500 * USEC_PER_MSEC)
+#define HOST_BUCKETS 4096u
+#define STILL_US     (500 * USEC_PER_MSEC)
 /* maximum of quiet times between the first and last of hosts that fell silent at once */
 #define AT_ONCE 3
 
@@ -37,7 +37,7 @@ struct hosts {
     int probes_n;     /* transfers with silent hosts that have answered before */
     size_t n, parked_n, parked_bytes;
     struct host *ring; /* last of the ring: ring->ring_next has the next turn; NULL: empty */
-    struct host *buckets[BUCKETS];
+    struct host *buckets[HOST_BUCKETS];
 };
 
 struct hosts *hosts_new(const struct hosts_rules *r)
@@ -56,7 +56,7 @@ void hosts_free(struct hosts *hs, void (*free_item)(struct queue_item *i))
     if (hs == NULL) {
         return;
     }
-    for (size_t b = 0; b < BUCKETS; b++) {
+    for (size_t b = 0; b < HOST_BUCKETS; b++) {
         for (struct host *h = hs->buckets[b], *next; h != NULL; h = next) {
             next = h->next;
             for (struct queue_item *i = h->parked, *after; i != NULL; i = after) {
@@ -73,7 +73,7 @@ void hosts_free(struct hosts *hs, void (*free_item)(struct queue_item *i))
 /* Drop entries with nothing open or parked: first those without a fault, then all. */
 static void make_room(struct hosts *hs, bool well)
 {
-    for (size_t b = 0; b < BUCKETS; b++) {
+    for (size_t b = 0; b < HOST_BUCKETS; b++) {
         for (struct host **p = &hs->buckets[b]; *p != NULL;) {
             struct host *h = *p;
             bool is_well = h->pauses_n == 0 && !silence_is_silent(&h->silence);
@@ -90,7 +90,7 @@ static void make_room(struct hosts *hs, bool well)
 
 static struct host **slot_of(struct hosts *hs, const char *key)
 {
-    struct host **p = &hs->buckets[hash_crc32(key, strlen(key)) % BUCKETS];
+    struct host **p = &hs->buckets[hash_crc32(key, strlen(key)) % HOST_BUCKETS];
     while (*p != NULL && strcmp((*p)->name, key) != 0) {
         p = &(*p)->next;
     }
@@ -204,7 +204,7 @@ enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t
 
 static void forgive_all(struct hosts *hs)
 {
-    for (size_t b = 0; b < BUCKETS; b++) {
+    for (size_t b = 0; b < HOST_BUCKETS; b++) {
         for (struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
             silence_forgive(&h->silence);
             end_probe(hs, h);
@@ -373,13 +373,13 @@ static void count_in(const struct hosts *hs, const struct host *h, int64_t now_u
 static void note_answers(struct hosts *hs)
 {
     int64_t silent_us = 0;
-    for (size_t b = 0; b < BUCKETS; b++) {
+    for (size_t b = 0; b < HOST_BUCKETS; b++) {
         for (const struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
             silent_us =
                 silence_is_silent(&h->silence) ? MAX(silent_us, h->silence.since_us) : silent_us;
         }
     }
-    for (size_t b = 0; b < BUCKETS; b++) {
+    for (size_t b = 0; b < HOST_BUCKETS; b++) {
         for (struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
             h->answers = !silence_is_silent(&h->silence) && h->silence.heard_us > silent_us;
         }
@@ -389,7 +389,7 @@ static void note_answers(struct hosts *hs)
 static void look(struct hosts *hs, bool rows_left, int64_t now_us)
 {
     struct network_census c = {0};
-    for (size_t b = 0; b < BUCKETS; b++) {
+    for (size_t b = 0; b < HOST_BUCKETS; b++) {
         for (struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
             if (hs->network.away_us == 0) {
                 silence_look(&h->silence, &hs->silence, h->open_n, now_us);
@@ -442,7 +442,7 @@ void hosts_count(struct hosts *hs, struct hosts_parked *ret)
 {
     (void)pthread_mutex_lock(&hs->lock);
     *ret = (struct hosts_parked){.n = hs->parked_n, .bytes = hs->parked_bytes};
-    for (size_t b = 0; b < BUCKETS; b++) {
+    for (size_t b = 0; b < HOST_BUCKETS; b++) {
         for (const struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
             bool silent = silence_is_silent(&h->silence);
             ret->silent_n += silent ? h->parked_n : 0;

@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <sys/epoll.h>
 
-#define BUCKETS        16384u
+#define DNS_BUCKETS    16384u
 #define TTL_MIN_US     (30 * USEC_PER_SEC)
 #define TTL_MAX_US     (300 * USEC_PER_SEC)
 #define TTL_FAILED_US  (20 * USEC_PER_SEC)
@@ -53,7 +53,7 @@ struct resolver {
     struct dns_channel udp, tcp;
     struct dns_socket watched[RESOLVE_FDS_MAX]; /* sockets of c-ares */
     int watched_n;
-    struct dns_entry *buckets[BUCKETS];
+    struct dns_entry *buckets[DNS_BUCKETS];
     size_t entries_n;
     int open_n;
     struct dns_entry *queue_head;
@@ -173,7 +173,7 @@ void resolver_free(struct resolver *r)
     r->queue_head = NULL;
     r->queue_tail = &r->queue_head;
     r->open_n = RESOLVE_LOOKUPS_MAX; /* the callbacks of ares_destroy start nothing new */
-    for (size_t i = 0; i < BUCKETS; i++) {
+    for (size_t i = 0; i < DNS_BUCKETS; i++) {
         for (struct dns_entry *e = r->buckets[i]; e != NULL; e = e->next) {
             while (e->waiters != NULL) {
                 struct waiter *w = e->waiters;
@@ -189,7 +189,7 @@ void resolver_free(struct resolver *r)
         }
     }
     loop_timer_free(r->timer);
-    for (size_t i = 0; i < BUCKETS; i++) {
+    for (size_t i = 0; i < DNS_BUCKETS; i++) {
         while (r->buckets[i] != NULL) {
             struct dns_entry *e = r->buckets[i];
             r->buckets[i] = e->next;
@@ -202,7 +202,7 @@ void resolver_free(struct resolver *r)
 
 static struct dns_entry **find(struct resolver *r, const char *host)
 {
-    struct dns_entry **e = &r->buckets[hash_crc32(host, strlen(host)) % BUCKETS];
+    struct dns_entry **e = &r->buckets[hash_crc32(host, strlen(host)) % DNS_BUCKETS];
     while (*e != NULL && strcmp((*e)->host, host) != 0) {
         e = &(*e)->next;
     }
@@ -214,7 +214,7 @@ static void make_room(struct resolver *r)
 {
     int64_t now = clock_mono_us();
     for (int round = 0; round < 2 && r->entries_n >= RESOLVE_ENTRIES_MAX; round++) {
-        for (size_t i = 0; i < BUCKETS; i++) {
+        for (size_t i = 0; i < DNS_BUCKETS; i++) {
             for (struct dns_entry **p = &r->buckets[i]; *p != NULL;) {
                 struct dns_entry *e = *p;
                 if (!e->pending && (round == 1 || e->expires_us <= now)) {

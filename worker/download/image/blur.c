@@ -11,9 +11,9 @@
 #include "simd.h"
 #include <math.h>
 
-#define GROWN 0.1 /* share of a box's longer side added at each edge */
-#define SIGMA 0.1 /* of the longest side of all boxes */
-#define BLOCK 32
+#define GROWN      0.1 /* share of a box's longer side added at each edge */
+#define SIGMA      0.1 /* of the longest side of all boxes */
+#define BLUR_BLOCK 32
 
 #define WORK_MAX      (INT64_C(1) << 30) /* maximum of pixels times reach: a second or two */
 #define REACH_REDUCED 48                 /* approximate kernel after reduction */
@@ -64,18 +64,18 @@ static int mirrored(int i, int n)
 }
 
 /* Floats out[n], from line[n] with what the kernel needs before and behind it. n is a multiple of
- * BLOCK; step: floats of a pixel. */
+ * BLUR_BLOCK; step: floats of a pixel. */
 static inline __attribute__((always_inline)) void
 across(float *out, const float *line, size_t n, size_t step, const float *kernel, int reach)
 {
-    for (size_t i = 0; i < n; i += BLOCK) {
-        v8f sum[BLOCK / 8];
-        for (size_t v = 0; v < BLOCK / 8; v++) {
+    for (size_t i = 0; i < n; i += BLUR_BLOCK) {
+        v8f sum[BLUR_BLOCK / 8];
+        for (size_t v = 0; v < BLUR_BLOCK / 8; v++) {
             memcpy(&sum[v], line + i + 8 * v, sizeof sum[v]);
             sum[v] *= kernel[0];
         }
         for (size_t k = 1; k <= (size_t)reach; k++) {
-            for (size_t v = 0; v < BLOCK / 8; v++) {
+            for (size_t v = 0; v < BLUR_BLOCK / 8; v++) {
                 v8f a;
                 v8f b;
                 memcpy(&a, line + i + 8 * v - k * step, sizeof a);
@@ -102,7 +102,7 @@ across_avx2(float *out, const float *line, size_t n, size_t step, const float *k
 
 static size_t padded(size_t n)
 {
-    return (n + BLOCK - 1) / BLOCK * BLOCK;
+    return (n + BLUR_BLOCK - 1) / BLUR_BLOCK * BLUR_BLOCK;
 }
 
 /* Pixels x0 <= x < x1 of row y of a picture, blurred. */
@@ -194,7 +194,7 @@ static bool make_lines(struct blur *b)
 {
     size_t c = (size_t)b->px.channels;
     size_t row = padded((size_t)b->px.w * c);
-    b->line = calloc(row + 2 * (size_t)b->reach * c + BLOCK, sizeof *b->line);
+    b->line = calloc(row + 2 * (size_t)b->reach * c + BLUR_BLOCK, sizeof *b->line);
     b->soft_px = calloc(row, sizeof *b->soft_px);
     b->soft_mask = calloc(row, sizeof *b->soft_mask);
     return b->line != NULL && b->soft_px != NULL && b->soft_mask != NULL;

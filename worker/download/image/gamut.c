@@ -8,10 +8,8 @@
 #include <immintrin.h>
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
-#define N      16 /* samples of a block */
-#define GREY   128
-#define LIGHT  255
+#define N     16 /* samples of a block */
+#define LIGHT 255
 
 typedef int16_t v16s __attribute__((vector_size(32)));
 typedef uint16_t v16u __attribute__((vector_size(32)));
@@ -37,7 +35,7 @@ struct gamut_levels {
         x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x                                             \
     }
 #define LIMITS                                                                                     \
-    .grey = EACH(GREY), .byte = EACH(255), .light = EACH(LIGHT + GAMUT_TOLERATED),                 \
+    .grey = EACH(COLOUR_NONE), .byte = EACH(255), .light = EACH(LIGHT + GAMUT_TOLERATED),          \
     .dark = EACH(-GAMUT_TOLERATED)
 static const struct gamut_levels FULL = {
     LIMITS,
@@ -105,7 +103,7 @@ static __attribute__((noinline)) void copy_edge(const struct gamut_rows *g, int 
     }
 }
 
-INLINE void block_at(const struct gamut_rows *g, int at, int sub_x, struct block *ret)
+ALWAYS_INLINE void block_at(const struct gamut_rows *g, int at, int sub_x, struct block *ret)
 {
     ret->y[0] = g->y[0] + at * sub_x;
     ret->y[1] = g->y[g->y_n - 1] + at * sub_x;
@@ -130,7 +128,7 @@ static inline __attribute__((target("avx2"))) bool any_negative_avx2(const v16s 
 }
 #endif
 
-INLINE void bytes(const uint8_t *p, bool avx2, v16s *ret)
+ALWAYS_INLINE void bytes(const uint8_t *p, bool avx2, v16s *ret)
 {
 #ifdef __x86_64__
     if (avx2) {
@@ -145,7 +143,7 @@ INLINE void bytes(const uint8_t *p, bool avx2, v16s *ret)
 }
 
 /* The pixels of each sample: with one they are the same twice. */
-INLINE void pixels(const uint8_t *y, int sub_x, bool avx2, v16s *ret_even, v16s *ret_odd)
+ALWAYS_INLINE void pixels(const uint8_t *y, int sub_x, bool avx2, v16s *ret_even, v16s *ret_odd)
 {
     if (sub_x == 1) {
         bytes(y, avx2, ret_even);
@@ -159,7 +157,7 @@ INLINE void pixels(const uint8_t *y, int sub_x, bool avx2, v16s *ret_even, v16s 
 }
 
 /* Loops over elements: compilers make the processor's maximum and minimum of them. */
-INLINE void larger(v16s *a, const v16s *b)
+ALWAYS_INLINE void larger(v16s *a, const v16s *b)
 {
     v16s v = *a;
     for (int i = 0; i < N; i++) {
@@ -168,7 +166,7 @@ INLINE void larger(v16s *a, const v16s *b)
     *a = v;
 }
 
-INLINE void smaller(v16s *a, const v16s *b)
+ALWAYS_INLINE void smaller(v16s *a, const v16s *b)
 {
     v16s v = *a;
     for (int i = 0; i < N; i++) {
@@ -177,7 +175,7 @@ INLINE void smaller(v16s *a, const v16s *b)
     *a = v;
 }
 
-INLINE bool any_negative(const v16s *v, bool avx2)
+ALWAYS_INLINE bool any_negative(const v16s *v, bool avx2)
 {
 #ifdef __x86_64__
     if (avx2) {
@@ -191,7 +189,7 @@ INLINE bool any_negative(const v16s *v, bool avx2)
 }
 
 /* The upper half of each product. */
-INLINE void high(const v16s *a, const v16s *b, v16s *ret)
+ALWAYS_INLINE void high(const v16s *a, const v16s *b, v16s *ret)
 {
     v16s v = *a;
     for (int i = 0; i < N; i++) {
@@ -202,8 +200,8 @@ INLINE void high(const v16s *a, const v16s *b, v16s *ret)
 
 /* What colour adds to the brightness of red and takes from that of green and blue in RGB: levels 0
  * to 255, whatever those of the planes are. cb, cr: 256 times the colour. */
-INLINE void added(const v16s *cb, const v16s *cr, const struct gamut_levels *l,
-                  struct gamut_rgb *ret)
+ALWAYS_INLINE void added(const v16s *cb, const v16s *cr, const struct gamut_levels *l,
+                         struct gamut_rgb *ret)
 {
     v16s of_cb;
     high(cr, &l->red_cr, &ret->r);
@@ -214,8 +212,8 @@ INLINE void added(const v16s *cb, const v16s *cr, const struct gamut_levels *l,
 }
 
 /* The brightest and the darkest of each sample's pixels: first of both rows, as bytes. */
-INLINE void brightness(const struct places *p, int sub_x, bool avx2, const struct gamut_levels *l,
-                       v16s *ret_most, v16s *ret_least)
+ALWAYS_INLINE void brightness(const struct places *p, int sub_x, bool avx2,
+                              const struct gamut_levels *l, v16s *ret_most, v16s *ret_least)
 {
     v32b upper;
     v32b lower;
@@ -247,8 +245,8 @@ INLINE void brightness(const struct places *p, int sub_x, bool avx2, const struc
 }
 
 /* Colour is taken as the sample has it. */
-INLINE bool block_exceeds(const struct places *p, int sub_x, bool narrow, bool avx2,
-                          const struct gamut_levels *l)
+ALWAYS_INLINE bool block_exceeds(const struct places *p, int sub_x, bool narrow, bool avx2,
+                                 const struct gamut_levels *l)
 {
     v16s cb;
     v16s cr;
@@ -280,7 +278,7 @@ INLINE bool block_exceeds(const struct places *p, int sub_x, bool narrow, bool a
     return any_negative(&beyond, avx2);
 }
 
-INLINE void places_at(const struct gamut_rows *g, int at, int sub_x, struct places *ret)
+ALWAYS_INLINE void places_at(const struct gamut_rows *g, int at, int sub_x, struct places *ret)
 {
     *ret = (struct places){g->y[0] + at * sub_x, g->y[g->y_n - 1] + at * sub_x, g->c[0][1] + at,
                            g->c[1][1] + at};
@@ -306,8 +304,8 @@ static __attribute__((noinline)) bool end_exceeds(const struct gamut_rows *g, in
 
 /* first: of the rows; last: the last sample that a whole block begins at. What is left behind it is
  * a block that overlaps the one before. */
-INLINE bool exceeds_at(const struct gamut_rows *g, const struct places *first, int at, int last,
-                       int sub_x, bool avx2, const struct gamut_levels *l)
+ALWAYS_INLINE bool exceeds_at(const struct gamut_rows *g, const struct places *first, int at,
+                              int last, int sub_x, bool avx2, const struct gamut_levels *l)
 {
     if (at > last) {
         if (last < 0 || (sub_x == 2 && g->w % 2 != 0)) {
@@ -321,7 +319,7 @@ INLINE bool exceeds_at(const struct gamut_rows *g, const struct places *first, i
 }
 
 /* Three quarters of a sample and one of that in the row above or below: four times its colour. */
-INLINE void of_both_rows(const uint8_t *near, const uint8_t *far, bool avx2, v16s *ret)
+ALWAYS_INLINE void of_both_rows(const uint8_t *near, const uint8_t *far, bool avx2, v16s *ret)
 {
     v16s other;
     bytes(near, avx2, ret);
@@ -331,8 +329,8 @@ INLINE void of_both_rows(const uint8_t *near, const uint8_t *far, bool avx2, v16
 
 /* Colour at the even and odd pixels of a row, as decoders make it: in each direction three quarters
  * of the nearer sample and one of the other. */
-INLINE void blown_up(const uint8_t *const c[3], int sub_x, int sub_y, bool avx2, int row,
-                     v16s *ret_even, v16s *ret_odd)
+ALWAYS_INLINE void blown_up(const uint8_t *const c[3], int sub_x, int sub_y, bool avx2, int row,
+                            v16s *ret_even, v16s *ret_odd)
 {
     v16s before;
     v16s here;
@@ -350,7 +348,7 @@ INLINE void blown_up(const uint8_t *const c[3], int sub_x, int sub_y, bool avx2,
     }
 }
 
-INLINE void to_byte(v16s *v)
+ALWAYS_INLINE void to_byte(v16s *v)
 {
     v16s r = *v;
     for (int i = 0; i < N; i++) {
@@ -360,24 +358,24 @@ INLINE void to_byte(v16s *v)
 }
 
 /* By how much a value must move into 0 to 255. */
-INLINE void into_range(const v16s *v, v16s *ret)
+ALWAYS_INLINE void into_range(const v16s *v, v16s *ret)
 {
     *ret = *v;
     to_byte(ret);
     *ret -= *v;
 }
 
-INLINE void sum_of(const struct gamut_rgb *d, const struct gamut_rgb *parts, v16s *ret)
+ALWAYS_INLINE void sum_of(const struct gamut_rgb *d, const struct gamut_rgb *parts, v16s *ret)
 {
     *ret = (parts->r * d->r + parts->g * d->g + parts->b * d->b + 64) >> 7;
 }
 
 /* What clipping in RGB does to pixels: the differences in the levels of the planes. */
-INLINE void differences(const struct gamut_ycc *p, const struct gamut_levels *l,
-                        struct gamut_ycc *ret)
+ALWAYS_INLINE void differences(const struct gamut_ycc *p, const struct gamut_levels *l,
+                               struct gamut_ycc *ret)
 {
-    v16s cb = (p->cb - GREY) << 8;
-    v16s cr = (p->cr - GREY) << 8;
+    v16s cb = (p->cb - COLOUR_NONE) << 8;
+    v16s cr = (p->cr - COLOUR_NONE) << 8;
     v16s y = p->y - l->y_least;
     struct gamut_rgb rgb;
     struct gamut_rgb d;
@@ -394,14 +392,14 @@ INLINE void differences(const struct gamut_ycc *p, const struct gamut_levels *l,
     sum_of(&d, &l->cr_of, &ret->cr);
 }
 
-INLINE void put_bytes(const v16s *v, uint8_t *out)
+ALWAYS_INLINE void put_bytes(const v16s *v, uint8_t *out)
 {
     v16b b = __builtin_convertvector(*v, v16b);
     memcpy(out, &b, sizeof b);
 }
 
 /* Clip the brightness of pixels; add the differences of their colours to sum. */
-INLINE void pixels_clip(struct gamut_ycc *p, const struct gamut_levels *l, v16s sum[2])
+ALWAYS_INLINE void pixels_clip(struct gamut_ycc *p, const struct gamut_levels *l, v16s sum[2])
 {
     struct gamut_ycc d;
     differences(p, l, &d);
@@ -411,8 +409,8 @@ INLINE void pixels_clip(struct gamut_ycc *p, const struct gamut_levels *l, v16s 
     sum[1] += d.cr;
 }
 
-INLINE void row_clip(const struct block *b, int sub_x, int sub_y, bool avx2,
-                     const struct gamut_levels *l, int row, uint8_t *y, v16s sum[2])
+ALWAYS_INLINE void row_clip(const struct block *b, int sub_x, int sub_y, bool avx2,
+                            const struct gamut_levels *l, int row, uint8_t *y, v16s sum[2])
 {
     struct gamut_ycc even;
     struct gamut_ycc odd;
@@ -429,8 +427,9 @@ INLINE void row_clip(const struct block *b, int sub_x, int sub_y, bool avx2,
     }
 }
 
-INLINE void block_clip(const struct block *b, int sub_x, int sub_y, bool avx2, int y_n,
-                       const struct gamut_levels *l, uint8_t *const y[2], uint8_t *const c[2])
+ALWAYS_INLINE void block_clip(const struct block *b, int sub_x, int sub_y, bool avx2, int y_n,
+                              const struct gamut_levels *l, uint8_t *const y[2],
+                              uint8_t *const c[2])
 {
     v16s sum[2] = {0};
     int shift = (sub_x == 2) + (y_n == 2);
@@ -477,8 +476,9 @@ static __attribute__((noinline)) void clip_edge(const struct gamut_rows *g, int 
 }
 
 /* The block at sample `at` into the rows y, c. */
-INLINE void clip_at(const struct gamut_rows *g, int at, int n, int sub_x, int sub_y, bool avx2,
-                    const struct gamut_levels *l, uint8_t *const y[2], uint8_t *const c[2])
+ALWAYS_INLINE void clip_at(const struct gamut_rows *g, int at, int n, int sub_x, int sub_y,
+                           bool avx2, const struct gamut_levels *l, uint8_t *const y[2],
+                           uint8_t *const c[2])
 {
     if (at == 0 || at + N >= n) {
         clip_edge(g, at, l, y, c);
@@ -491,12 +491,12 @@ INLINE void clip_at(const struct gamut_rows *g, int at, int n, int sub_x, int su
     block_clip(&b, sub_x, sub_y, avx2, g->y_n, l, y_to, c_to);
 }
 
-INLINE const struct gamut_levels *levels_of(const struct gamut_rows *g)
+ALWAYS_INLINE const struct gamut_levels *levels_of(const struct gamut_rows *g)
 {
     return g->form.narrow ? &NARROW : &FULL;
 }
 
-INLINE bool exceeds_form(const struct gamut_rows *g, int sub_x, bool avx2)
+ALWAYS_INLINE bool exceeds_form(const struct gamut_rows *g, int sub_x, bool avx2)
 {
     int n = samples_of(g);
     int last = g->w / sub_x - N;
@@ -524,8 +524,8 @@ static void copy_rows(const struct gamut_rows *g, int n, uint8_t *const y[2], ui
 }
 
 /* The last block is examined first: it may overlap the one before, still unchanged then. */
-INLINE bool clip_form(const struct gamut_rows *g, int sub_x, int sub_y, bool avx2,
-                      uint8_t *const y[2], uint8_t *const c[2])
+ALWAYS_INLINE bool clip_form(const struct gamut_rows *g, int sub_x, int sub_y, bool avx2,
+                             uint8_t *const y[2], uint8_t *const c[2])
 {
     int n = samples_of(g);
     int last = g->w / sub_x - N;
@@ -549,12 +549,13 @@ INLINE bool clip_form(const struct gamut_rows *g, int sub_x, int sub_y, bool avx
 }
 
 /* The compiler makes a loop of its own for the usual forms. */
-INLINE bool exceeds(const struct gamut_rows *g, bool avx2)
+ALWAYS_INLINE bool exceeds(const struct gamut_rows *g, bool avx2)
 {
     return g->form.sub_x == 2 ? exceeds_form(g, 2, avx2) : exceeds_form(g, 1, avx2);
 }
 
-INLINE bool clip(const struct gamut_rows *g, bool avx2, uint8_t *const y[2], uint8_t *const c[2])
+ALWAYS_INLINE bool clip(const struct gamut_rows *g, bool avx2, uint8_t *const y[2],
+                        uint8_t *const c[2])
 {
     const struct plane_form *f = &g->form;
     return f->sub_x == 2 && f->sub_y == 2 ? clip_form(g, 2, 2, avx2, y, c)

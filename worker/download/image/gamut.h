@@ -7,6 +7,7 @@
 #include "image.h"
 
 #define GAMUT_TOLERATED 12
+#define COLOUR_NONE     128 /* a sample of a colour plane where the picture is grey */
 
 /* A row of colour samples and the rows of brightness that it belongs to. */
 struct gamut_rows {

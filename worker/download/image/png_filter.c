@@ -2,24 +2,23 @@
  * into the neighbour. The first byte is the lowest, as on all processors this is built for. */
 #include "png_filter.h"
 
-#define INLINE static inline __attribute__((always_inline))
-#define HIGHS  UINT64_C(0x8080808080808080)
+#define HIGHS UINT64_C(0x8080808080808080)
 
 enum { FILTER_NONE, FILTER_SUB, FILTER_UP, FILTER_MEAN, FILTER_PAETH };
 
-INLINE uint32_t sums(uint32_t a, uint32_t b)
+ALWAYS_INLINE uint32_t sums(uint32_t a, uint32_t b)
 {
     const uint32_t highs = (uint32_t)HIGHS;
     return ((a & ~highs) + (b & ~highs)) ^ ((a ^ b) & highs);
 }
 
 /* Rounded down. */
-INLINE uint32_t means(uint32_t a, uint32_t b)
+ALWAYS_INLINE uint32_t means(uint32_t a, uint32_t b)
 {
     return (a & b) + (((a ^ b) & 0xfefefefe) >> 1);
 }
 
-INLINE uint32_t pixel(const uint8_t *p, size_t bpp)
+ALWAYS_INLINE uint32_t pixel(const uint8_t *p, size_t bpp)
 {
     uint32_t v = *p;
     if (bpp > 1) { /* three of four bytes are used of a pixel of three */
@@ -28,7 +27,7 @@ INLINE uint32_t pixel(const uint8_t *p, size_t bpp)
     return v;
 }
 
-INLINE void left(uint8_t *row, size_t n, size_t bpp)
+ALWAYS_INLINE void left(uint8_t *row, size_t n, size_t bpp)
 {
     uint32_t before = 0;
     for (size_t i = 0; i < n; i += bpp) {
@@ -53,7 +52,7 @@ static void above(uint8_t *row, const uint8_t *up, size_t n)
     }
 }
 
-INLINE void mean(uint8_t *row, const uint8_t *up, size_t n, size_t bpp)
+ALWAYS_INLINE void mean(uint8_t *row, const uint8_t *up, size_t n, size_t bpp)
 {
     uint32_t before = 0;
     for (size_t i = 0; i < n; i += bpp) {
@@ -63,7 +62,7 @@ INLINE void mean(uint8_t *row, const uint8_t *up, size_t n, size_t bpp)
 }
 
 /* Whichever is nearest to a + b - c; of equal ones the first. a: left; b: above; c: above left. */
-INLINE int nearest(int a, int b, int c)
+ALWAYS_INLINE int nearest(int a, int b, int c)
 {
     int to_a = abs(b - c);
     int to_b = abs(a - c);
@@ -72,7 +71,7 @@ INLINE int nearest(int a, int b, int c)
     return to_a <= to_b && to_a <= to_c ? a : best;
 }
 
-INLINE void paeth(uint8_t *row, const uint8_t *up, size_t n, size_t bpp)
+ALWAYS_INLINE void paeth(uint8_t *row, const uint8_t *up, size_t n, size_t bpp)
 {
     int before[4] = {0};
     int corner[4] = {0};
@@ -86,7 +85,7 @@ INLINE void paeth(uint8_t *row, const uint8_t *up, size_t n, size_t bpp)
     }
 }
 
-INLINE bool undo(int filter, uint8_t *row, const uint8_t *up, size_t n, size_t bpp)
+ALWAYS_INLINE bool undo(int filter, uint8_t *row, const uint8_t *up, size_t n, size_t bpp)
 {
     switch (filter) {
     case FILTER_NONE:

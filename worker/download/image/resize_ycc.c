@@ -4,9 +4,8 @@
 #include "gamut.h"
 #include "resize.h"
 
-#define BLOCK 16
-#define WHITE 255
-#define GREY  128 /* no colour */
+#define YCC_BLOCK 16
+#define WHITE     255
 
 #define SAMPLE_STEP 16 /* rows of brightness; one in so many is examined first */
 
@@ -45,7 +44,9 @@ static struct resizer *resizer_of(struct resize_ycc *p, int i)
     struct resize_weights_cells down =
         colour ? cells(f->h, f->to_h, f->form.sub_y, f->y, f->canvas_h, &y) : pixels(f->h, f->to_h);
     double gain = !f->form.narrow ? 1 : colour ? NARROW_C : NARROW_Y;
-    double offset = !f->form.narrow ? 0 : colour ? GREY - GREY * NARROW_C : -16 * NARROW_Y;
+    double offset = !f->form.narrow ? 0
+                    : colour        ? COLOUR_NONE - COLOUR_NONE * NARROW_C
+                                    : -16 * NARROW_Y;
     return resizer_new_cells(&across, &down, gain, offset, &p->plane[i], x, y);
 }
 
@@ -58,8 +59,8 @@ struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit)
     p->clipped = xcalloc(COLOURS, (size_t)fit->w);
     p->w = fit->canvas_w;
     p->h = fit->canvas_h;
-    int w = (p->w + BLOCK - 1) / BLOCK * BLOCK;
-    int h = (p->h + BLOCK - 1) / BLOCK * BLOCK;
+    int w = (p->w + YCC_BLOCK - 1) / YCC_BLOCK * YCC_BLOCK;
+    int h = (p->h + YCC_BLOCK - 1) / YCC_BLOCK * YCC_BLOCK;
     for (int i = 0; i < PLANES; i++) {
         int by = i > 0 ? 2 : 1;
         struct image *im = &p->plane[i];
@@ -67,7 +68,7 @@ struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit)
             resize_ycc_free(p);
             return NULL;
         }
-        memset(im->px, i > 0 ? GREY : WHITE, (size_t)im->w * (size_t)im->h);
+        memset(im->px, i > 0 ? COLOUR_NONE : WHITE, (size_t)im->w * (size_t)im->h);
         p->resizer[i] = i < PLANES - 1 ? resizer_of(p, i) : resizer_new_beside(p->resizer[1], im);
         if (p->resizer[i] == NULL) {
             resize_ycc_free(p);
@@ -144,7 +145,7 @@ void resize_ycc_strip(struct resize_ycc *p, const struct plane_strip *s)
 static void half_grey(uint8_t *px, size_t step, int n)
 {
     for (int i = 0; i < n; i++, px += step) {
-        *px = (uint8_t)((*px + GREY + 1) / 2);
+        *px = (uint8_t)((*px + COLOUR_NONE + 1) / 2);
     }
 }
 

@@ -5,9 +5,8 @@
 #include <immintrin.h>
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
-#define BLOCK  32
-#define SMALL  8
+#define BLOCK 32
+#define SMALL 8
 
 #define ROWS_AT_ONCE 6 /* as many rows as have a weight and a pointer in registers */
 
@@ -18,7 +17,8 @@ typedef int32_t v4i __attribute__((vector_size(16)));
 
 /* Blocks of fixed length and pointers that do not alias: the compiler vectorises these loops and
  * widens sixteen bytes at a time, which the vector types of the language cannot express as well. */
-INLINE void lines(float *restrict line, const uint8_t *restrict row, float w, size_t n, bool add)
+ALWAYS_INLINE void lines(float *restrict line, const uint8_t *restrict row, float w, size_t n,
+                         bool add)
 {
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
@@ -41,8 +41,8 @@ INLINE void lines(float *restrict line, const uint8_t *restrict row, float w, si
 
 /* The line is read and written once for two rows. Adding to 0 keeps the order of operations: with
  * FMA the compiler could otherwise round the second product instead of the first. */
-INLINE void lines_two(float *restrict line, const uint8_t *restrict row,
-                      const uint8_t *restrict next, const float *w, size_t n, bool add)
+ALWAYS_INLINE void lines_two(float *restrict line, const uint8_t *restrict row,
+                             const uint8_t *restrict next, const float *w, size_t n, bool add)
 {
     const float first = w[0];
     const float second = w[1];
@@ -90,8 +90,8 @@ static inline AVX2 void eight_floats(const uint8_t *p, __m256 *ret)
 
 /* From value i on `vectors` times eight of a line, which stay in registers until each row is
  * added. */
-INLINE AVX2 void sum_block(float *line, const uint8_t *const *rows, const float *w, int rows_n,
-                           size_t i, int vectors, bool add)
+ALWAYS_INLINE AVX2 void sum_block(float *line, const uint8_t *const *rows, const float *w,
+                                  int rows_n, size_t i, int vectors, bool add)
 {
     __m256 sum[BLOCK / SMALL];
     __m256 px;
@@ -116,8 +116,8 @@ INLINE AVX2 void sum_block(float *line, const uint8_t *const *rows, const float 
 }
 
 /* rows_n is a constant. */
-INLINE AVX2 void sum_some(float *line, const uint8_t *const *all, const float *w, int rows_n,
-                          size_t n, bool add)
+ALWAYS_INLINE AVX2 void sum_some(float *line, const uint8_t *const *all, const float *w, int rows_n,
+                                 size_t n, bool add)
 {
     const uint8_t *rows[ROWS_AT_ONCE];
     size_t i = 0;
@@ -170,7 +170,7 @@ static AVX2 void sum_avx2(float *line, const uint8_t *const *rows, const float *
 #endif
 
 /* One output pixel in eight partial sums. A constant `blocks` leaves no loop. */
-INLINE void weighted(const float *p, const float *weights, size_t blocks, v8f *ret)
+ALWAYS_INLINE void weighted(const float *p, const float *weights, size_t blocks, v8f *ret)
 {
     v8f px;
     v8f w;
@@ -186,7 +186,7 @@ INLINE void weighted(const float *p, const float *weights, size_t blocks, v8f *r
 }
 
 /* Add neighbours: of each four lanes two sums of a, then two of b. */
-INLINE void pairs(const v8f *a, const v8f *b, v8f *ret)
+ALWAYS_INLINE void pairs(const v8f *a, const v8f *b, v8f *ret)
 {
     *ret = __builtin_shufflevector(*a, *b, 0, 2, 8, 10, 4, 6, 12, 14) +
            __builtin_shufflevector(*a, *b, 1, 3, 9, 11, 5, 7, 13, 15);
@@ -194,8 +194,8 @@ INLINE void pairs(const v8f *a, const v8f *b, v8f *ret)
 
 /* Four output pixels in two partial sums each: four and four lanes. step: from one pixel to the
  * next. */
-INLINE void weighted_four(const float *line, const struct simd_taps *t, const float *w, int step,
-                          size_t blocks, v8f *ret)
+ALWAYS_INLINE void weighted_four(const float *line, const struct simd_taps *t, const float *w,
+                                 int step, size_t blocks, v8f *ret)
 {
     const size_t next = (size_t)step * blocks * SIMD_PAD;
     v8f a;
@@ -211,8 +211,8 @@ INLINE void weighted_four(const float *line, const struct simd_taps *t, const fl
 }
 
 /* Eight output pixels, 0 to 255. */
-INLINE void grey_eight(const float *line, const struct simd_taps *t, const float *w, int step,
-                       size_t blocks, float offset, v8i *ret)
+ALWAYS_INLINE void grey_eight(const float *line, const struct simd_taps *t, const float *w,
+                              int step, size_t blocks, float offset, v8i *ret)
 {
     v8f a;
     v8f b;
@@ -230,8 +230,8 @@ INLINE void grey_eight(const float *line, const struct simd_taps *t, const float
 
 /* Thirty-two output pixels: every fourth one is in the same byte of a lane, so that bytes are in
  * order without being moved. */
-INLINE void grey_many(const float *line, const struct simd_taps *t, const float *w, size_t blocks,
-                      float offset, uint8_t *out)
+ALWAYS_INLINE void grey_many(const float *line, const struct simd_taps *t, const float *w,
+                             size_t blocks, float offset, uint8_t *out)
 {
     v8i all = {0};
     for (size_t i = 0; i < 4; i++) {
@@ -243,7 +243,8 @@ INLINE void grey_many(const float *line, const struct simd_taps *t, const float 
 }
 
 /* In the order of grey_eight. */
-INLINE uint8_t grey_one(const float *line, const struct simd_taps *t, size_t blocks, float offset)
+ALWAYS_INLINE uint8_t grey_one(const float *line, const struct simd_taps *t, size_t blocks,
+                               float offset)
 {
     v8f s;
     weighted(line + t->start, t->w, blocks, &s);
@@ -252,8 +253,8 @@ INLINE uint8_t grey_one(const float *line, const struct simd_taps *t, size_t blo
 }
 
 /* The last eight overlap those before. */
-INLINE void grey_blocks(const float *line, const struct simd_taps *taps, int n, size_t blocks,
-                        float offset, uint8_t *out)
+ALWAYS_INLINE void grey_blocks(const float *line, const struct simd_taps *taps, int n,
+                               size_t blocks, float offset, uint8_t *out)
 {
     int x = 0;
     for (; x + 32 <= n; x += 32) {
@@ -272,8 +273,8 @@ INLINE void grey_blocks(const float *line, const struct simd_taps *taps, int n, 
     }
 }
 
-INLINE void grey(const float *line, const struct simd_taps *taps, int n, size_t blocks,
-                 float offset, uint8_t *out)
+ALWAYS_INLINE void grey(const float *line, const struct simd_taps *taps, int n, size_t blocks,
+                        float offset, uint8_t *out)
 {
     offset += 0.5f;
     if (blocks == 1) {
@@ -284,7 +285,7 @@ INLINE void grey(const float *line, const struct simd_taps *taps, int n, size_t 
 }
 
 /* Three of the four lanes are a pixel; the last is the next pixel's red and is dropped. */
-INLINE void rgb(const float *line, const struct simd_taps *taps, int n, uint8_t *out)
+ALWAYS_INLINE void rgb(const float *line, const struct simd_taps *taps, int n, uint8_t *out)
 {
     const v4i most = {255, 255, 255, 255};
     for (int x = 0; x < n; x++, out += 3) {

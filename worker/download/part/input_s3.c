@@ -3,12 +3,12 @@
 #include "input_s3.h"
 #include "common/cleanup.h"
 #include "common/s3.h"
+#include "io/sink.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <sys/stat.h>
 
-#define S3_TRIES           6
 #define OBJECTS_LISTED_MAX 2000000
 
 static const char *temporary_place(void)

@@ -9,7 +9,6 @@
 
 #define KEYS_MAX       1000000
 #define KEYS_BYTES_MAX (256u << 20)
-#define DEPTH_MAX      32
 
 struct fsx_transfer {
     const struct fsx_link *link;
@@ -106,7 +105,7 @@ static bool file_export(struct fsx_transfer *t, const char *path, const char *re
 static void folder_export(struct fsx_transfer *t, const char *folder, const char *rel, int depth)
 {
     struct dirent **list = NULL;
-    int n = depth > DEPTH_MAX ? -1 : scandir(folder, &list, NULL, alphasort);
+    int n = depth > FOLDER_DEPTH_MAX ? -1 : scandir(folder, &list, NULL, alphasort);
     for (int i = 0; i < n; i++) {
         const char *name = list[i]->d_name;
         char path[PATH_MAX];

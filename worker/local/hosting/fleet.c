@@ -10,9 +10,6 @@
 #include "local/services/services.h"
 #include <stdio.h>
 
-#define CHECK_EVERY_US USEC_PER_SEC
-#define MARK_BYTES_MAX 16384
-
 static const char health_text[] =
     "The primary container for production variant %s did not pass the ping health check. Please "
     "check CloudWatch logs for this endpoint.";

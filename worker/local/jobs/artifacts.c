@@ -11,7 +11,6 @@
 #include <zlib.h>
 
 #define MEMBER_BYTES_MAX (1u << 30)
-#define DEPTH_MAX        32
 
 struct archive {
     gzFile gz; /* NULL until the first member */
@@ -52,7 +51,7 @@ static bool folder_add(struct archive *a, const char *folder, const char *rel, i
                        struct err *err)
 {
     struct dirent **list = NULL;
-    int n = depth > DEPTH_MAX ? -1 : scandir(folder, &list, NULL, alphasort);
+    int n = depth > FOLDER_DEPTH_MAX ? -1 : scandir(folder, &list, NULL, alphasort);
     bool ok = n >= 0 || err_set(err, ERR_IO, "cannot read folder '%s'", folder);
     for (int i = 0; i < n; i++) {
         const char *name = list[i]->d_name;

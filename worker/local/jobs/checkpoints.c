@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define DEFAULT_PATH "/opt/ml/checkpoints"
-#define ML_ROOT      "/opt/ml/"
-#define DEPTH_MAX    16
+#define DEFAULT_PATH         "/opt/ml/checkpoints"
+#define ML_ROOT              "/opt/ml/"
+#define CHECKPOINT_DEPTH_MAX 16
 
 struct sync {
     struct supervisor *s;
@@ -85,7 +85,7 @@ static bool folder_save(struct sync *y, const char *folder, const char *rel, int
                         struct err *err)
 {
     struct dirent **list = NULL;
-    int n = depth > DEPTH_MAX ? 0 : scandir(folder, &list, NULL, alphasort);
+    int n = depth > CHECKPOINT_DEPTH_MAX ? 0 : scandir(folder, &list, NULL, alphasort);
     bool ok = true;
     for (int i = 0; i < n; i++) {
         const char *name = list[i]->d_name;

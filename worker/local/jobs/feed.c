@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <zlib.h>
 
-#define CHUNK           65536
-#define LINE_BYTES_MAX  (64u << 20)
-#define RECORD_MAGIC    0xced7230aU
-#define RECORD_SIZE_MAX ((1 << 29) - 1) /* bits of a length */
-#define FAILED_FILE     "input_failed"
+#define CHUNK               65536
+#define FEED_LINE_BYTES_MAX (64u << 20)
+#define RECORD_MAGIC        0xced7230aU
+#define RECORD_SIZE_MAX     ((1 << 29) - 1) /* bits of a length */
+#define FAILED_FILE         "input_failed"
 
 struct feeder { /* of one host and one channel */
     const struct supervisor *s;
@@ -145,7 +145,7 @@ static bool line_send(struct feeder *f, const char *line, struct err *err)
     AUTO_JSON json_t *parsed = NULL;
     size_t i;
     json_t *name;
-    bool ok = json_parse(str_of(line), LINE_BYTES_MAX, &parsed, err);
+    bool ok = json_parse(str_of(line), FEED_LINE_BYTES_MAX, &parsed, err);
     json_array_foreach(f->plan->attributes, i, name)
     {
         AUTO_FREE char *value = NULL;

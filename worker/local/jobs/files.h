@@ -1,6 +1,12 @@
 /* File helpers of drover-local. Paths are absolute. */
 #pragma once
 #include "common/buf.h"
+#include "common/units.h"
+
+#define FOLDER_DEPTH_MAX 32                    /* folders below each other that are followed */
+#define MARK_BYTES_MAX   16384                 /* of a file in which a supervisor reports */
+#define CHECK_EVERY_US   USEC_PER_SEC          /* interval of the check for dead supervisors */
+#define UNWATCHED_US     (200 * USEC_PER_MSEC) /* the same, when no inotify instance is left */
 
 /* mkdir -p. */
 bool files_mkdirs(const char *path, struct err *err) MUST_CHECK;

@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#define SPEC_BYTES_MAX (4u << 20)
-
 static json_t *image_argv(const struct app *app, const json_t *algorithm)
 {
     const char *image = json_string_value(json_object_get(algorithm, "TrainingImage"));

@@ -19,7 +19,6 @@
 #define SPEC_BYTES_MAX    (4u << 20)
 #define FAILURE_BYTES_MAX 1024
 #define SYNC_EVERY_US     USEC_PER_SEC
-#define UNWATCHED_US      (200 * USEC_PER_MSEC)
 
 enum ending {
     END_NONE,

@@ -3,12 +3,11 @@
 #include "common/cleanup.h"
 #include "local/http/request.h"
 #include "local/http/upload.h"
+#include "s3_store.h"
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#define CHUNK_BYTES ((size_t)1 << 20)
 
 static const struct algorithm {
     const char *name;
@@ -105,10 +104,10 @@ static void running_end(struct running *s, struct s3_checksum *ret)
 bool s3_checksum_of_file(enum s3_algorithm a, int fd, struct s3_checksum *ret)
 {
     struct running s;
-    AUTO_FREE uint8_t *chunk = xmalloc(CHUNK_BYTES);
+    AUTO_FREE uint8_t *chunk = xmalloc(S3_CHUNK_BYTES);
     ssize_t n;
     running_begin(&s, a);
-    for (off_t at = 0; (n = pread(fd, chunk, CHUNK_BYTES, at)) > 0; at += n) {
+    for (off_t at = 0; (n = pread(fd, chunk, S3_CHUNK_BYTES, at)) > 0; at += n) {
         running_add(&s, chunk, (size_t)n);
     }
     running_end(&s, ret);

@@ -10,10 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#define CHUNK_BYTES ((size_t)1 << 20)
-#define XML_HEAD    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-#define S3_XMLNS    "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
-
 struct copy_source {
     char bucket[S3_BUCKET_MAX];
     char key[S3_KEY_MAX + 1];
@@ -88,11 +84,11 @@ static bool source_open(struct request *r, struct copy_source *s)
 /* Put n bytes of the source from `from` in place of the body. False: answered. */
 static bool body_replace(struct request *r, const struct copy_source *s, int64_t from, int64_t n)
 {
-    AUTO_FREE char *chunk = xmalloc(CHUNK_BYTES);
+    AUTO_FREE char *chunk = xmalloc(S3_CHUNK_BYTES);
     struct upload *u = upload_new(r->app->root, r->arrival, (struct str){0});
     bool ok = u != NULL;
     while (ok && n > 0) {
-        ssize_t got = pread(s->fd, chunk, MIN((size_t)n, CHUNK_BYTES), from);
+        ssize_t got = pread(s->fd, chunk, MIN((size_t)n, S3_CHUNK_BYTES), from);
         ok = got > 0;
         if (ok) {
             upload_add(u, chunk, (size_t)got);
@@ -117,8 +113,8 @@ static void result_add(struct request *r, const char *element, const char *etag)
     clock_format_rfc3339(clock_wall_us(), false, date);
     date[strlen(date) - 1] = '\0';
     buf_addf(&r->reply.body,
-             XML_HEAD "<%s " S3_XMLNS "><ETag>&quot;%s&quot;</ETag><LastModified>%s.000Z"
-                      "</LastModified></%s>",
+             S3_XML_HEAD "<%s " S3_XMLNS "><ETag>&quot;%s&quot;</ETag><LastModified>%s.000Z"
+                         "</LastModified></%s>",
              element, etag, date, element);
     reply_xml(r);
 }

@@ -7,8 +7,6 @@
 #include "s3_write_local.h"
 
 #define KEYS_MAX 1000
-#define XML_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-#define S3_XMLNS "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
 
 /* Keys of the request's body, each ended by a NUL, into keys. False: malformed or too many. */
 static bool keys_parse(struct str body, struct buf *keys, bool *ret_quiet)
@@ -95,7 +93,7 @@ void s3_delete_objects(struct request *r, const char *bucket)
                     "published schema");
         return;
     }
-    buf_add_cstr(&r->reply.body, XML_HEAD "<DeleteResult " S3_XMLNS ">");
+    buf_add_cstr(&r->reply.body, S3_XML_HEAD "<DeleteResult " S3_XMLNS ">");
     for (const char *key = keys.p; key < keys.p + keys.n; key += strlen(key) + 1) {
         key_delete(r, bucket, key, quiet);
     }

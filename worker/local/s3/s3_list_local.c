@@ -10,8 +10,6 @@
 #include <stdio.h>
 
 #define LIST_KEYS_MAX 1000
-#define XML_HEAD      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-#define S3_XMLNS      "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
 
 struct listing {
     struct request *r;
@@ -87,7 +85,7 @@ static void listing_reply(const struct listing *l, const char *bucket, const str
                           const struct buf *delimiter)
 {
     struct buf *b = &l->r->reply.body;
-    buf_addf(b, XML_HEAD "<ListBucketResult " S3_XMLNS "><Name>%s</Name><Prefix>", bucket);
+    buf_addf(b, S3_XML_HEAD "<ListBucketResult " S3_XMLNS "><Name>%s</Name><Prefix>", bucket);
     text_add(b, buf_cstr(prefix), l->url);
     if (l->v1) {
         buf_add_cstr(b, "</Prefix><Marker>");
@@ -174,8 +172,8 @@ void s3_list_buckets(struct request *r)
     struct buf *b = &r->reply.body;
     (void)snprintf(path, sizeof path, "%s/s3", r->app->root);
     int n = scandir(path, &list, NULL, alphasort);
-    buf_add_cstr(b, XML_HEAD "<ListAllMyBucketsResult " S3_XMLNS
-                             "><Owner><ID>drover-local</ID></Owner><Buckets>");
+    buf_add_cstr(b, S3_XML_HEAD "<ListAllMyBucketsResult " S3_XMLNS
+                                "><Owner><ID>drover-local</ID></Owner><Buckets>");
     for (int i = 0; i < n; i++) {
         if (s3_store_has_bucket(r->app->root, list[i]->d_name)) {
             buf_addf(b,

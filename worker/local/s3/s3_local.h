@@ -6,6 +6,8 @@
 
 #define S3_PART_BYTES_MIN (INT64_C(5) << 20)
 #define S3_PARTS_MAX      10000
+#define S3_XML_HEAD       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+#define S3_XMLNS          "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
 
 /* Bucket and key of a path-style request, decoded; the key may be "". False on bad escapes or
  * lengths. */

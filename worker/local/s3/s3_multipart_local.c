@@ -14,9 +14,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
-#define XML_HEAD         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 #define UPLOADS_PAGE_MAX 1000
-#define S3_XMLNS         "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
 
 struct stored_part {
     int64_t number;
@@ -140,7 +138,7 @@ void s3_multipart_create(struct request *r, const char *bucket, const char *key)
     }
     s3_encryption_headers(r, bucket);
     struct buf *b = &r->reply.body;
-    buf_addf(b, XML_HEAD "<InitiateMultipartUploadResult " S3_XMLNS "><Bucket>%s</Bucket><Key>",
+    buf_addf(b, S3_XML_HEAD "<InitiateMultipartUploadResult " S3_XMLNS "><Bucket>%s</Bucket><Key>",
              bucket);
     xml_escape(b, str_of(key));
     buf_addf(b, "</Key><UploadId>%s</UploadId></InitiateMultipartUploadResult>", id);
@@ -455,7 +453,7 @@ void s3_multipart_complete(struct request *r, const char *bucket, const char *ke
     }
     files_remove_tree(t.folder);
     struct buf *b = &r->reply.body;
-    buf_addf(b, XML_HEAD "<CompleteMultipartUploadResult " S3_XMLNS "><Location>%s/%s/",
+    buf_addf(b, S3_XML_HEAD "<CompleteMultipartUploadResult " S3_XMLNS "><Location>%s/%s/",
              r->app->url, bucket);
     str_url_encode(b, str_of(key), true);
     buf_addf(b, "</Location><Bucket>%s</Bucket><Key>", bucket);
@@ -488,7 +486,7 @@ void s3_multipart_list(struct request *r, const char *bucket, const char *key)
     }
     size_t n = parts_read(&t, parts);
     struct buf *b = &r->reply.body;
-    buf_addf(b, XML_HEAD "<ListPartsResult " S3_XMLNS "><Bucket>%s</Bucket><Key>", bucket);
+    buf_addf(b, S3_XML_HEAD "<ListPartsResult " S3_XMLNS "><Bucket>%s</Bucket><Key>", bucket);
     xml_escape(b, str_of(key));
     buf_addf(b, "</Key><UploadId>%s</UploadId><IsTruncated>false</IsTruncated>",
              strrchr(t.folder, '/') + 1);
@@ -544,8 +542,8 @@ void s3_multipart_list_uploads(struct request *r, const char *bucket)
     }
     free(list);
     buf_addf(b,
-             XML_HEAD "<ListMultipartUploadsResult " S3_XMLNS
-                      "><Bucket>%s</Bucket><IsTruncated>%s</IsTruncated>",
+             S3_XML_HEAD "<ListMultipartUploadsResult " S3_XMLNS
+                         "><Bucket>%s</Bucket><IsTruncated>%s</IsTruncated>",
              bucket, left < 0 ? "true" : "false");
     buf_add_str(b, buf_str(&rows));
     buf_add_cstr(b, "</ListMultipartUploadsResult>");

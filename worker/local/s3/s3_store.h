@@ -8,9 +8,10 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#define S3_BUCKET_MAX 64
-#define S3_KEY_MAX    1024
-#define S3_META_MAX   8192
+#define S3_CHUNK_BYTES ((size_t)1 << 20) /* read of an object at once */
+#define S3_BUCKET_MAX  64
+#define S3_KEY_MAX     1024
+#define S3_META_MAX    8192
 
 struct s3_meta {   /* a value */
     char etag[48]; /* without quotes */

@@ -17,11 +17,8 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 
-#define CHECK_EVERY_US USEC_PER_SEC          /* interval of the check for dead supervisors */
-#define UNWATCHED_US   (200 * USEC_PER_MSEC) /* the same, when no inotify instance is left */
 #define RENEW_EVERY_US (10 * USEC_PER_MSEC)
 #define DELAYED_MAX    10000
-#define MARK_BYTES_MAX 16384
 
 struct delayed {
     usec_t due;

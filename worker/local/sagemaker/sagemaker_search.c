@@ -10,15 +10,15 @@
 #include <math.h>
 #include <stdio.h>
 
-#define RESULTS_MAX   100
-#define RESULTS_DFLT  10
-#define FOUND_MAX     10000 /* a search shows no more, however many pages are asked for */
-#define PARTS_MAX     20    /* of an expression, of each kind */
-#define DEPTH_MAX     8     /* of expressions within expressions */
-#define PROPERTY_MAX  255
-#define VALUE_MAX     1024
-#define TOKEN_PREFIX  "from-"
-#define SORT_PROPERTY "LastModifiedTime"
+#define RESULTS_MAX          100
+#define RESULTS_DFLT         10
+#define FOUND_MAX            10000 /* a search shows no more, however many pages are asked for */
+#define PARTS_MAX            20    /* of an expression, of each kind */
+#define EXPRESSION_DEPTH_MAX 8     /* of expressions within expressions */
+#define PROPERTY_MAX         255
+#define VALUE_MAX            1024
+#define TOKEN_PREFIX         "from-"
+#define SORT_PROPERTY        "LastModifiedTime"
 
 enum operator{
     OP_EQUALS,
@@ -258,7 +258,7 @@ static bool expression_fits(struct job_search *s, const json_t *e, int depth)
     if (e == NULL) {
         return true;
     }
-    if (depth > DEPTH_MAX) {
+    if (depth > EXPRESSION_DEPTH_MAX) {
         return WRONG(s, "%s are too deep", "SubExpressions");
     }
     if (!json_get_str(e, "Operator", "And", &op, s->err)) {

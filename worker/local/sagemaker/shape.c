@@ -4,8 +4,8 @@
 #include <regex.h>
 #include <stdio.h>
 
-#define PATH_BYTES_MAX 256
-#define DEPTH_MAX      8
+#define PATH_BYTES_MAX  256
+#define SHAPE_DEPTH_MAX 8
 
 static const struct shape_field tag_fields[] = {
     {"Key", SHAPE_TEXT, true, 1, 128, NULL, NULL, NULL},
@@ -165,7 +165,7 @@ static void field_check(struct request_check *c, const json_t *v, const char *pa
 static void fields_check(struct request_check *c, const json_t *o,
                          const struct request_shape *shape, const char *path, int depth)
 {
-    ASSERT(depth <= DEPTH_MAX);
+    ASSERT(depth <= SHAPE_DEPTH_MAX);
     for (size_t i = 0; i < shape->n; i++) {
         const struct shape_field *f = &shape->fields[i];
         const json_t *v = json_object_get(o, f->name);
