@@ -13,10 +13,10 @@
 #include "store/leader/archive_export.h"
 #include <stdio.h>
 
-#define ROWS         1000
-#define BYTES_MAX    ((size_t)64 * 1024 * 1024) /* a manifest of 16 MiB is longer as jsonb's text */
-#define AGAIN_US     USEC_PER_SEC
-#define AGAIN_MAX_US (60 * USEC_PER_SEC)
+#define ROWS                1000
+#define BYTES_MAX           ((size_t)64 * 1024 * 1024) /* 16 MiB as jsonb's text, with room */
+#define EXPORT_AGAIN_US     USEC_PER_SEC
+#define EXPORT_AGAIN_MAX_US (60 * USEC_PER_SEC)
 
 struct archive_put {          /* of the request, which may outlive the leadership */
     struct archive_export *e; /* NULL: nobody waits for the answer */
@@ -89,9 +89,9 @@ static bool take_answer(struct controller *c, struct archive_export *e, struct p
 {
     e->answered = false;
     e->failures = e->ok ? 0 : MIN(e->failures + 1, 1000);
-    e->next_us =
-        e->ok ? 0
-              : clock_boot_us() + retry_step_us(AGAIN_US, AGAIN_MAX_US, MAX(0, e->failures - 1));
+    e->next_us = e->ok ? 0
+                       : clock_boot_us() + retry_step_us(EXPORT_AGAIN_US, EXPORT_AGAIN_MAX_US,
+                                                         MAX(0, e->failures - 1));
     if (!e->ok) {
         log_event(LOG_WARN, "archive_not_exported", LF_I("campaign", e->campaign_id),
                   LF_S("object", e->object.uri), LF_S("reason", e->problem));
@@ -104,7 +104,7 @@ static void put_object(struct controller *c, struct archive_export *e)
     struct s3_uri uri;
     struct err err = ERR_INIT;
     if (!s3_parse_uri(str_of(e->object.uri), &uri, &err)) { /* the API has read it */
-        e->next_us = clock_boot_us() + AGAIN_MAX_US;
+        e->next_us = clock_boot_us() + EXPORT_AGAIN_MAX_US;
         log_event(LOG_ERROR, "archive_not_exported", LF_I("campaign", e->campaign_id),
                   LF_ERR(&err));
         return;

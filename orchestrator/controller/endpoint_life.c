@@ -1,6 +1,7 @@
 /* See endpoint_life.h. */
 #include "endpoint_life.h"
 #include "aws/hosting.h"
+#include "call_limits.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -16,8 +17,6 @@
 #include "output_check.h"
 #include "store/leader/endpoints.h"
 #include <stdio.h>
-
-#define REQUEST_BYTES_MAX (1024 * 1024)
 
 struct endpoint_io { /* the one call about an endpoint that is under way, and its answer */
     struct controller *c;

@@ -1,5 +1,6 @@
 /* See endpoint_model.h. */
 #include "endpoint_model.h"
+#include "call_limits.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/retry.h"
@@ -9,8 +10,8 @@
 #include "store/leader/endpoints.h"
 #include <stdio.h>
 
-#define AGAIN_US     (2 * USEC_PER_SEC) /* after an answer that is none */
-#define AGAIN_MAX_US (60 * USEC_PER_SEC)
+#define MODEL_AGAIN_US     (2 * USEC_PER_SEC) /* after an answer that is none */
+#define MODEL_AGAIN_MAX_US (60 * USEC_PER_SEC)
 
 struct model_look { /* one for each stage that waits */
     struct model_look *next;
@@ -84,7 +85,8 @@ static void look_again(struct model_look *look, const char *why)
 {
     log_event(LOG_WARN, "model_unknown", LF_I("stage", look->stage_id), LF_S("job", look->job.s),
               LF_S("why", why));
-    look->next_us = clock_boot_us() + retry_step_us(AGAIN_US, AGAIN_MAX_US, look->failures++);
+    look->next_us =
+        clock_boot_us() + retry_step_us(MODEL_AGAIN_US, MODEL_AGAIN_MAX_US, look->failures++);
 }
 
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,

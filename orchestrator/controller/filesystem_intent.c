@@ -1,5 +1,6 @@
 /* See filesystem_intent.h. */
 #include "filesystem_intent.h"
+#include "call_limits.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/budget_state.h"
@@ -11,8 +12,6 @@
 #include "parking.h"
 #include "store/leader/filesystems.h"
 #include <stdio.h>
-
-#define REQUEST_BYTES_MAX (64 * 1024)
 
 struct filesystem_intend_arg {
     struct live_campaign *campaign;
@@ -72,7 +71,7 @@ static void tell_waits(struct live_stage *ls, const struct filesystem_intend_arg
 
 static void intend(struct controller *c, struct live_campaign *lc, struct live_stage *ls, int n)
 {
-    AUTO_BUF struct buf request = BUF_INIT(REQUEST_BYTES_MAX);
+    AUTO_BUF struct buf request = BUF_INIT(FILESYSTEM_REQUEST_BYTES_MAX);
     struct filesystem_intend_arg a = {.campaign = lc, .stage = ls, .n = n, .request = &request};
     resource_pace_tried(ls, clock_boot_us());
     if (!parking_tx(c, PARKING_CAMPAIGN(lc->row.id), write_intent, &a)) {

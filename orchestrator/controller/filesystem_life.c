@@ -1,6 +1,7 @@
 /* See filesystem_life.h. */
 #include "filesystem_life.h"
 #include "aws/fsx.h"
+#include "call_limits.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -16,8 +17,6 @@
 #include "output_check.h"
 #include "store/leader/filesystems.h"
 #include <stdio.h>
-
-#define REQUEST_BYTES_MAX (64 * 1024)
 
 struct filesystem_io { /* the one call about a file system that is under way, and its answer */
     struct controller *c;
@@ -260,7 +259,7 @@ static bool read_request(struct controller *c, void *arg, struct err *err)
 
 static void create(struct controller *c, struct live_filesystem *f)
 {
-    AUTO_BUF struct buf bytes = BUF_INIT(REQUEST_BYTES_MAX);
+    AUTO_BUF struct buf bytes = BUF_INIT(FILESYSTEM_REQUEST_BYTES_MAX);
     struct filesystem_request_arg a = {.id = f->row.id, .bytes = &bytes};
     if (!leader_tx(c, read_request, &a)) {
         leader_filesystem_not_written(f, clock_boot_us());
@@ -274,7 +273,7 @@ static void create(struct controller *c, struct live_filesystem *f)
 /* What belongs to a file system that is there. */
 static void create_of(struct controller *c, struct live_filesystem *f, bool link)
 {
-    AUTO_BUF struct buf bytes = BUF_INIT(REQUEST_BYTES_MAX);
+    AUTO_BUF struct buf bytes = BUF_INIT(FILESYSTEM_REQUEST_BYTES_MAX);
     const struct filesystem_request_of of = {f->row.token.s, f->row.aws_id};
     if (link) {
         filesystem_request_link(&of, f->row.import_from, &bytes);

@@ -6,12 +6,11 @@
 #include "store/leader/leader.h"
 #include "store/leader/maintenance.h"
 
-#define EVERY_US      (3600 * USEC_PER_SEC)
-#define AGAIN_US      (60 * USEC_PER_SEC) /* after a failure: there are two days to try */
-#define SOON_US       USEC_PER_SEC        /* there is more to do */
-#define KEYS_BATCH    500
-#define ARCHIVE_BATCH 100
-#define DAY_US        (24 * 3600 * USEC_PER_SEC)
+#define EVERY_US             (3600 * USEC_PER_SEC)
+#define MAINTENANCE_AGAIN_US (60 * USEC_PER_SEC) /* after a failure: there are two days to try */
+#define SOON_US              USEC_PER_SEC        /* there is more to do */
+#define KEYS_BATCH           500
+#define ARCHIVE_BATCH        100
 
 /* *ret_more: as many as may be done at once; there may be more of them. */
 static bool work(const struct controller *c, struct store *s, bool *ret_more, struct err *err)
@@ -19,8 +18,8 @@ static bool work(const struct controller *c, struct store *s, bool *ret_more, st
     int64_t keys = 0, archives = 0;
     int64_t days = c->cfg.archive_after_days;
     if (!store_events_maintain(s, err) || !store_keys_expire(s, KEYS_BATCH, &keys, err) ||
-        (days > 0 &&
-         !store_archive_due(s, clock_wall_us() - days * DAY_US, ARCHIVE_BATCH, &archives, err))) {
+        (days > 0 && !store_archive_due(s, clock_wall_us() - days * USEC_PER_DAY, ARCHIVE_BATCH,
+                                        &archives, err))) {
         return false;
     }
     if (archives > 0) {
@@ -43,5 +42,5 @@ int64_t maintenance_run(struct controller *c)
         log_event(LOG_WARN, "maintenance_failed", LF_ERR(&err));
     }
     store_close(s);
-    return !ok ? AGAIN_US : more ? SOON_US : EVERY_US;
+    return !ok ? MAINTENANCE_AGAIN_US : more ? SOON_US : EVERY_US;
 }

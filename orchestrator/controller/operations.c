@@ -12,8 +12,8 @@
 #include "shell.h"
 #include "skip_done.h"
 
-#define BATCH   2000
-#define BATCHES 3 /* a tick */
+#define PAGE_TASKS 2000
+#define BATCHES    3 /* a tick */
 
 struct op_step {
     struct operation_row *op;
@@ -21,8 +21,8 @@ struct op_step {
     struct operation_order order;
     struct err why; /* it is not */
     struct live_campaign *campaign;
-    struct task_row rows[BATCH];
-    int64_t ids[BATCH], moved_ids[BATCH];
+    struct task_row rows[PAGE_TASKS];
+    int64_t ids[PAGE_TASKS], moved_ids[PAGE_TASKS];
     size_t n, moved;
     enum operation_then then;
     struct operation_writes w; /* as written */
@@ -37,7 +37,7 @@ static bool read_rows(struct controller *c, struct op_step *s, size_t *ret_n, st
         c->page_after = 0;
     }
     c->page_of = s->op->id;
-    if (!operation_page(c->store, s->op, from, c->page_after, BATCH, s->rows, ret_n, err)) {
+    if (!operation_page(c->store, s->op, from, c->page_after, PAGE_TASKS, s->rows, ret_n, err)) {
         return false;
     }
     if (*ret_n == 0 && c->page_after > 0) {
@@ -162,8 +162,8 @@ static bool step(struct controller *c, struct operation_row *op)
 struct undo_step {
     struct operation_row *op;
     struct live_campaign *campaign; /* NULL: it is not known now, or no more */
-    struct retried_row rows[BATCH];
-    int64_t ids[BATCH], moved_ids[BATCH];
+    struct retried_row rows[PAGE_TASKS];
+    int64_t ids[PAGE_TASKS], moved_ids[PAGE_TASKS];
     size_t n, moved;
     bool over;
 };
@@ -173,7 +173,7 @@ static bool take_back(struct controller *c, void *arg, struct err *err)
 {
     struct undo_step *s = arg;
     s->moved = 0;
-    if (!undo_page(c->store, s->op, BATCH, s->rows, &s->n, err)) {
+    if (!undo_page(c->store, s->op, PAGE_TASKS, s->rows, &s->n, err)) {
         return false;
     }
     s->over = s->n == 0;

@@ -7,8 +7,8 @@
 #include "metrics.h"
 #include "prices.h"
 
-#define AGAIN_MIN_US (5 * USEC_PER_SEC)
-#define AGAIN_MAX_US (3600 * USEC_PER_SEC)
+#define AGAIN_MIN_US       (5 * USEC_PER_SEC)
+#define PRICE_AGAIN_MAX_US (3600 * USEC_PER_SEC)
 
 static bool read_age(struct controller *c, void *arg, struct err *err)
 {
@@ -28,7 +28,7 @@ void price_read_lead(struct controller *c)
 
 static void failed(struct controller *c, const struct aws_failure *f)
 {
-    int64_t again_us = retry_step_us(AGAIN_MIN_US, AGAIN_MAX_US, c->price_failures++);
+    int64_t again_us = retry_step_us(AGAIN_MIN_US, PRICE_AGAIN_MAX_US, c->price_failures++);
     again_us = MIN(again_us, c->cfg.price_interval_us);
     metric_add(METRIC_AWS_ERRORS, 1);
     metric_add(METRIC_PRICE_FAILURES, 1);
