@@ -87,4 +87,5 @@ elif [ "$what" = test ]; then
     if [ -e tests/e2e/package-lock.json ]; then fetch tests/e2e build/e2e; fi
     fetch tests/lint build/eslint
     fetch tests/openapi build/openapi
+    fetch tests/aws_sdk build/aws_sdk
 fi

@@ -30,6 +30,24 @@ KEY, SECRET = "AKIDLOCALTEST", "secret-of-the-local-tests"
 ROLE = "arn:aws:iam::123456789012:role/worker"
 GROUP = "/aws/sagemaker/TrainingJobs"
 SESSION = botocore.session.Session()  # it keeps the services' models, which take a second to read
+# A model server that answers a body with <body>.
+MODEL_SERVER = """
+import http.server, os
+class H(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *a): pass
+    def do_GET(self): self.do_POST()
+    def do_POST(self):
+        body = b"<" + self.rfile.read(int(self.headers.get("Content-Length", 0))) + b">"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+http.server.HTTPServer((os.environ["DROVER_HOST_ADDRESS"], int(os.environ["SAGEMAKER_BIND_TO_PORT"])), H).serve_forever()
+"""
+# What the life of each thing needs at a drover-local, with short waits.
+LIFE = {"images": {"server": ["/usr/bin/python3", "-S", "-c", MODEL_SERVER]}, "endpoint_quotas": {"ml.g4dn.xlarge": 1},
+        "fsx_create_seconds": 0.1, "fsx_delete_seconds": 0.1, "fsx_task_seconds": 0.1, "endpoint_start_seconds": 0.1, "endpoint_stop_seconds": 0.1, "kill_jobs_on_exit": True}
 QUICK = {"cold_start_seconds": 0.02, "stop_seconds": 0.02, "stop_grace_seconds": 5}
 
 

@@ -1,19 +1,23 @@
 #!/usr/bin/python3
-"""What Debian's botocore has against requests of AWS: fields, types, required ones, lengths, ranges, enums and patterns.
+"""What Debian's botocore has against requests of AWS: fields, types, required ones, lengths, ranges, enums and patterns. Members
+that are newer than it are held against the schema of the pinned AWS SDK for JavaScript.
 `service_model.py LOG...` judges wire logs of drover-local (setting log_bodies) and prints what it found as JSON.
 """
 import collections
 import functools
+import hashlib
 import json
+import os
 import re
+import subprocess
 import sys
 
 import botocore.session
 import botocore.validate
 
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PATTERNS = {"TrainingPlanArn": r"arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/.+"}  # of newer members: the SDK has none
 SERVICES = {"servicequotas": "service-quotas", "monitoring": "cloudwatch"}  # the wire log's name: botocore's
-# Fields of CreateTrainingJob that are newer than Debian's botocore, and the one member each has.
-NEWER = {"InfraCheckConfig": "EnableInfraCheck", "RemoteDebugConfig": "EnableRemoteDebug", "SessionChainingConfig": "EnableSessionTagChaining"}
 # Codes by which a service says that the request is wrong in itself. Tests ask for such answers.
 WRONG = ("ValidationException", "ValidationError", "BadRequest", "SerializationException", "InvalidParameterException", "IncompatibleParameterError")
 
@@ -25,20 +29,71 @@ def input_shape(service, operation):
     return model.operation_model(operation).input_shape if operation in model.operation_names else None
 
 
-def without_newer(request, wrong):
-    """A copy without the newer fields, whose values are looked at here."""
-    r = json.loads(json.dumps(request))
-    for field, member in NEWER.items():
-        value = r.pop(field, None)
-        if value is not None and value != {member: True}:
-            wrong.append(f"{field} is {value}")
-    output, resources = r.get("OutputDataConfig"), r.get("ResourceConfig")
-    if isinstance(output, dict) and output.pop("CompressionType", "GZIP") not in ("GZIP", "NONE"):
-        wrong.append("CompressionType is neither GZIP nor NONE")
-    plan = resources.pop("TrainingPlanArn", None) if isinstance(resources, dict) else None
-    if plan is not None and ":training-plan/" not in plan:
-        wrong.append(f"{plan} is no training plan")
-    return r
+@functools.lru_cache(None)
+def sdk_shapes():
+    """What the pinned AWS SDK for JavaScript knows of requests (the form: tests/aws_sdk/shapes.mjs); asked once for a tree and its packages."""
+    program, packages = os.path.join(TOP, "tests/aws_sdk/shapes.mjs"), os.path.join(TOP, "build/aws_sdk/")
+    with open(os.path.join(TOP, "orchestrator/aws/operation.def"), encoding="utf-8") as f, open(program, "rb") as g:
+        operations = re.findall(r"^X\((\w+),", f.read(), re.M)
+        name = hashlib.sha256(g.read() + repr(operations).encode()).hexdigest()[:16]
+    cache = f"{packages}node_modules/.shapes-{name}.json"
+    if not os.path.exists(cache):
+        text = subprocess.run(["node", program, packages, *operations], check=True, capture_output=True, text=True).stdout
+        with open(f"{cache}.{os.getpid()}", "w", encoding="utf-8") as f:
+            f.write(text)
+        os.rename(f.name, cache)
+    with open(cache, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def has_newer(shape, value):
+    """It has a member that botocore does not know."""
+    if shape.type_name == "structure" and isinstance(value, dict):
+        return any(k not in shape.members or has_newer(shape.members[k], v) for k, v in value.items())
+    return shape.type_name == "list" and isinstance(value, list) and any(has_newer(shape.member, v) for v in value)
+
+
+class Sdk:
+    """The SDK's schema of one service, against the members that botocore does not know."""
+
+    def __init__(self, service):
+        self.shapes, self.operations = sdk_shapes()[service]["shapes"], sdk_shapes()[service]["operations"]
+
+    def without_newer(self, shape, kind, value, path, wrong):
+        """A copy for botocore without members that only the SDK knows; what is wrong with those goes to `wrong`."""
+        if shape.type_name == "structure" and isinstance(value, dict) and isinstance(kind, dict):
+            members, kept = self.shapes[kind["structure"]]["members"], {}
+            for k, v in value.items():
+                if k in shape.members:
+                    kept[k] = self.without_newer(shape.members[k], members.get(k), v, f"{path}.{k}", wrong)
+                elif k in members:
+                    wrong += self.faults(members[k], v, f"{path}.{k}")
+                else:
+                    kept[k] = v
+            return kept
+        if shape.type_name == "list" and isinstance(value, list) and isinstance(kind, dict):
+            return [self.without_newer(shape.member, kind["list"], v, path + "[]", wrong) for v in value]
+        return value
+
+    def faults(self, kind, value, path):
+        """What the schema has against a value of this type."""
+        if isinstance(kind, str):
+            pattern = PATTERNS.get(path.rsplit(".", 1)[-1])
+            if pattern and not re.fullmatch(pattern, str(value)):
+                return [f"{path}: {value} is not {pattern}"]
+            fits = {"string": str, "blob": str, "boolean": bool, "number": (int, float), "timestamp": (int, float)}[kind]
+            return [] if isinstance(value, fits) and isinstance(value, bool) == (kind == "boolean") else [f"{path}: {value} is no {kind}"]
+        if "enum" in kind:
+            return [] if value in kind["enum"] else [f"{path}: {value} is none of the enum"]
+        if "structure" in kind:
+            shape = self.shapes[kind["structure"]]
+            if not isinstance(value, dict):
+                return [f"{path}: {value} is no structure"]
+            lacking = [f"{path}.{k} is missing" for k in shape["required"] if k not in value]
+            return lacking + [w for k, v in value.items() for w in (self.faults(shape["members"][k], v, f"{path}.{k}") if k in shape["members"] else [f"{path}.{k} is no member"])]
+        if not isinstance(value, list if "list" in kind else dict):
+            return [f"{path}: {value} is no {'list' if 'list' in kind else 'map'}"]
+        return [w for v in (value if "list" in kind else value.values()) for w in self.faults(kind.get("list", kind.get("map")), v, path + "[]")]
 
 
 def faults_of(service, operation, request):
@@ -47,7 +102,10 @@ def faults_of(service, operation, request):
     wrong = []
     if shape is None:
         return [f"{service} has no {operation}"]
-    r = without_newer(request, wrong) if operation == "CreateTrainingJob" else request
+    r = request
+    if has_newer(shape, request):
+        sdk = Sdk(service)
+        r = sdk.without_newer(shape, {"structure": sdk.operations[operation]} if operation in sdk.operations else None, request, operation, wrong)
     report = botocore.validate.ParamValidator().validate(r, shape)
     return wrong + ([report.generate_report()] if report.has_errors() else patterns(shape, r, operation))
 

@@ -32,7 +32,7 @@ export default [
     rules: { ...rules, ...hooks.configs['recommended-latest'].rules, 'react-hooks/exhaustive-deps': 'error' },
   },
   {
-    files: ['tests/e2e/*.mjs', 'tests/openapi/*.mjs'],
+    files: ['tests/e2e/*.mjs', 'tests/openapi/*.mjs', 'tests/aws_sdk/*.mjs'],
     languageOptions: { ecmaVersion: 2022, sourceType: 'module', globals: { ...globals.node, ...globals.browser } },
     rules,
   },

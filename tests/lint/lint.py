@@ -82,7 +82,7 @@ def eslint():
         return "js", 0, ["ESLint is not installed: run make deps-test"]
     with open(os.path.join(HERE, "eslint.config.js"), encoding="utf-8") as f, open(os.path.join(deps, "eslint.config.js"), "w", encoding="utf-8") as to:
         to.write(f.read())  # it finds its packages beside itself
-    files = tracked("orchestrator/web/*.js", "tests/e2e/*.mjs", "tests/openapi/*.mjs") + [PLANTED + ".js"]
+    files = tracked("orchestrator/web/*.js", "tests/e2e/*.mjs", "tests/openapi/*.mjs", "tests/aws_sdk/*.mjs") + [PLANTED + ".js"]
     form = os.path.join(HERE, "eslint_lines.cjs")
     out = run([deps + "/node_modules/.bin/eslint", "--config", deps + "/eslint.config.js", "--format", form, *files])
     return "js", len(files), [line.replace(TOP + "/", "") for line in out.split("\n") if line]

@@ -16,7 +16,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from kit import TOP, Tap
 from kit import service_model
 
+JOB = {"TrainingJobName": "j", "RoleArn": "arn:aws:iam::123456789012:role/training", "AlgorithmSpecification": {"TrainingImage": "i", "TrainingInputMode": "File"},
+       "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1}, "OutputDataConfig": {"S3OutputPath": "s3://b/o"}, "StoppingCondition": {"MaxRuntimeInSeconds": 9}}
+PLAN = "arn:aws:sagemaker:us-east-1:123456789012:training-plan/p"
 GOOD = {
+    "CreateTrainingJob": ("sagemaker", {**JOB, "InfraCheckConfig": {"EnableInfraCheck": True}, "RemoteDebugConfig": {"EnableRemoteDebug": False}, "SessionChainingConfig": {},
+                                        "OutputDataConfig": {"S3OutputPath": "s3://b/o", "CompressionType": "NONE"}, "ResourceConfig": {**JOB["ResourceConfig"], "TrainingPlanArn": PLAN}}),
     "CreateModel": ("sagemaker", {"ModelName": "m", "PrimaryContainer": {"Image": "i", "Environment": {"A": "b"}}, "ExecutionRoleArn": "arn:aws:iam::123456789012:role/r"}),
     "ListEndpoints": ("sagemaker", {"NameContains": "x", "SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": 100}),
     "CreateFileSystem": ("fsx", {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": ["subnet-0123456789abcdef0"], "Tags": [{"Key": "k", "Value": "v"}]}),
@@ -28,6 +33,9 @@ GOOD = {
                                            "Period": 60, "Statistics": ["Sum"]}),
 }
 BROKEN = {
+    "CreateTrainingJob": [{"InfraCheckConfig": {"EnableInfraCheck": "yes"}}, {"InfraCheckConfig": {"Enable": True}}, {"RemoteDebugConfig": True}, {"OutputDataConfig": {"CompressionType": "NONE"}},
+                          {"OutputDataConfig": {"S3OutputPath": "s3://b/o", "CompressionType": "ZIP"}}, {"ResourceConfig": {**JOB["ResourceConfig"], "TrainingPlanArn": "p"}},
+                          {"ModelPackageConfig": {}}, {"ServerlessJobConfig": {"JobType": 1}}, {"RoleArn": None}],
     "CreateModel": [{"ModelName": "a_b"}, {"PrimaryContainer": {"Image": "a b"}}, {"PrimaryContainer": {"Environment": {"1A": "b"}}}, {"ExecutionRoleArn": None},
                     {"EnableNetworkIsolation": "yes"}, {"Nonsense": 1}],
     "ListEndpoints": [{"SortBy": "Age"}, {"SortOrder": "Down"}, {"MaxResults": 101}, {"NameContains": "a_b"}, {"NextToken": 7}],

@@ -26,6 +26,7 @@ import awscli.handlers
 import botocore.session
 
 from kit import Tap, patience, wait_for
+from kit.local import LIFE
 
 TOOL = "build/release/tests/tools/aws_tool"
 LOCAL = "build/bin/drover-local"
@@ -210,24 +211,6 @@ def check_prices(tap, c):
     tap.ok(r.rc == 0 and len(json.loads(r.out)["PriceList"]) == 2, "page by page", r)
 
 
-MODEL_SERVER = """
-import http.server, os
-class H(http.server.BaseHTTPRequestHandler):
-    def log_message(self, *a): pass
-    def do_GET(self): self.do_POST()
-    def do_POST(self):
-        body = b"<" + self.rfile.read(int(self.headers.get("Content-Length", 0))) + b">"
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-http.server.HTTPServer((os.environ["DROVER_HOST_ADDRESS"], int(os.environ["SAGEMAKER_BIND_TO_PORT"])), H).serve_forever()
-"""
-CONFIG = {"images": {"server": ["/usr/bin/python3", "-S", "-c", MODEL_SERVER]}, "endpoint_quotas": {"ml.g4dn.xlarge": 1},
-          "fsx_create_seconds": 0.1, "fsx_delete_seconds": 0.1, "fsx_task_seconds": 0.1, "endpoint_start_seconds": 0.1, "endpoint_stop_seconds": 0.1, "kill_jobs_on_exit": True}
-
-
 def lossless(tap, c, operation, input_, what, service="sagemaker", target="SageMaker."):
     """Every member that drover-local answers is in the answer as Debian's botocore reads it."""
     raw = json.loads(c.ours("json", service, target + operation, json.dumps(input_)).out)
@@ -353,7 +336,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="drover-test-awscli-")
     os.makedirs(folder + "/root/s3/data")
     with open(folder + "/config.json", "w") as f:
-        json.dump(CONFIG, f)
+        json.dump(LIFE, f)
     server = subprocess.Popen([LOCAL, "--root", folder + "/root", "--listen", "127.0.0.1:0", "--config", folder + "/config.json"],
                               stdout=subprocess.PIPE, text=True)
     try:

@@ -256,15 +256,21 @@ bool s3_checksum_by_default(struct request *r, struct s3_checksum *ret)
     return true;
 }
 
+void s3_checksum_header(struct request *r, const struct s3_checksum *c)
+{
+    if (c->algorithm != S3_NO_ALGORITHM) {
+        AUTO_BUF struct buf text = BUF_INIT(128);
+        s3_checksum_text(c, &text);
+        reply_header(r, algorithms[c->algorithm].header, buf_cstr(&text));
+    }
+}
+
 void s3_checksum_headers(struct request *r, const struct s3_checksum *c)
 {
-    if (c->algorithm == S3_NO_ALGORITHM) {
-        return;
+    s3_checksum_header(r, c);
+    if (c->algorithm != S3_NO_ALGORITHM) {
+        reply_header(r, "x-amz-checksum-type", c->parts_n > 0 ? "COMPOSITE" : "FULL_OBJECT");
     }
-    AUTO_BUF struct buf text = BUF_INIT(128);
-    s3_checksum_text(c, &text);
-    reply_header(r, algorithms[c->algorithm].header, buf_cstr(&text));
-    reply_header(r, "x-amz-checksum-type", c->parts_n > 0 ? "COMPOSITE" : "FULL_OBJECT");
 }
 
 void s3_checksum_xml(struct buf *out, const struct s3_checksum *c)

@@ -45,7 +45,9 @@ void s3_checksum_write(const struct s3_checksum *c, struct buf *out);
 void s3_checksum_read(struct str text, struct s3_checksum *ret);
 /* The base64 text of a checksum, with "-<parts>" when composite. */
 void s3_checksum_text(const struct s3_checksum *c, struct buf *out);
-/* Add the headers that state it; nothing for S3_NO_ALGORITHM. */
+/* Add the header that states it, as the answer about a part has it; nothing for S3_NO_ALGORITHM. */
+void s3_checksum_header(struct request *r, const struct s3_checksum *c);
+/* The same and the header of its type, of objects. */
 void s3_checksum_headers(struct request *r, const struct s3_checksum *c);
 /* The same as an XML element, "<ChecksumSHA256>...". */
 void s3_checksum_xml(struct buf *out, const struct s3_checksum *c);

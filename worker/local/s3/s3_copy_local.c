@@ -165,7 +165,7 @@ void s3_copy_part(struct request *r, const char *bucket, const char *key)
         reply_error(r, 400, "InvalidArgument",
                     "Range specified is not valid for source object of size: %lld",
                     (long long)s.st.st_size);
-    } else if (body_replace(r, &s, from, n) && s3_multipart_part(r, bucket, key, etag)) {
+    } else if (body_replace(r, &s, from, n) && s3_multipart_part(r, bucket, key, true, etag)) {
         result_add(r, "CopyPartResult", etag);
     }
     fd_closep(&s.fd);

@@ -304,7 +304,7 @@ static void object_operate(struct request *r, const char *bucket, const char *ke
     } else if (strcmp(op, "CreateMultipartUpload") == 0) {
         s3_multipart_create(r, bucket, key);
     } else if (strcmp(op, "UploadPart") == 0) {
-        (void)s3_multipart_part(r, bucket, key, etag);
+        (void)s3_multipart_part(r, bucket, key, false, etag);
     } else if (strcmp(op, "UploadPartCopy") == 0) {
         s3_copy_part(r, bucket, key);
     } else if (strcmp(op, "CopyObject") == 0) {

@@ -24,8 +24,8 @@ void s3_handle(struct request *r);
 
 /* s3_multipart_local.c: the operations on multipart uploads. */
 void s3_multipart_create(struct request *r, const char *bucket, const char *key);
-/* True: stored, with this ETag. */
-bool s3_multipart_part(struct request *r, const char *bucket, const char *key,
+/* True: stored, with this ETag. The answer's headers name it, too, but of a copy. */
+bool s3_multipart_part(struct request *r, const char *bucket, const char *key, bool copy,
                        char ret_etag[static 33]);
 void s3_multipart_complete(struct request *r, const char *bucket, const char *key);
 void s3_multipart_abort_upload(struct request *r, const char *bucket, const char *key);

@@ -230,7 +230,7 @@ static bool part_store(struct request *r, const struct upload_target *t,
     return ok;
 }
 
-bool s3_multipart_part(struct request *r, const char *bucket, const char *key,
+bool s3_multipart_part(struct request *r, const char *bucket, const char *key, bool copy,
                        char ret_etag[static 33])
 {
     AUTO_BUF struct buf text = BUF_INIT(16);
@@ -258,9 +258,11 @@ bool s3_multipart_part(struct request *r, const char *bucket, const char *key,
         return false;
     }
     r->upload->tmp[0] = '\0';
-    (void)snprintf(quoted, sizeof quoted, "\"%s\"", p.etag);
-    reply_header(r, "ETag", quoted);
-    s3_checksum_headers(r, &stated);
+    if (!copy) {
+        (void)snprintf(quoted, sizeof quoted, "\"%s\"", p.etag);
+        reply_header(r, "ETag", quoted);
+        s3_checksum_header(r, &stated);
+    }
     s3_encryption_headers(r, bucket);
     r->reply.status = 200;
     memcpy(ret_etag, p.etag, 33);

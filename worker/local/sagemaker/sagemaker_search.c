@@ -378,6 +378,18 @@ static bool query_read(struct request *r, struct search_query *q, struct err *er
     return true;
 }
 
+/* A description without what Search's TrainingJob has no member for, and with its tags. */
+static void as_shown(json_t *job, json_t *tags)
+{
+    static const char *const described_only[] = {
+        "RemoteDebugConfig", "InfraCheckConfig", "ProfilerRuleConfigurations",
+        "ProfilerRuleEvaluationStatuses", "ProfilingStatus"};
+    for (size_t i = 0; i < ARRAY_LEN(described_only); i++) {
+        (void)json_object_del(job, described_only[i]);
+    }
+    (void)json_object_set(job, "Tags", tags);
+}
+
 /* All jobs that the expression fits. An expression is checked even where there is no job. */
 static size_t find(struct request *r, const struct search_query *q, struct job_search *s,
                    struct searched_job *ret)
@@ -389,13 +401,13 @@ static size_t find(struct request *r, const struct search_query *q, struct job_s
     (void)expression_fits(s, q->expression, 0);
     for (size_t i = 0; i < jobs->n && !s->wrong; i++) {
         json_t *job = sagemaker_description(r->app, jobs->items[i]);
+        as_shown(job, jobs->items[i]->tags);
         AUTO_JSON json_t *doc = doc_of(job, jobs->items[i]->tags);
         s->doc = doc;
         if (!expression_fits(s, q->expression, 0) || s->wrong) {
             json_decref(job);
             continue;
         }
-        (void)json_object_set(job, "Tags", jobs->items[i]->tags);
         ret[n] = (struct searched_job){.job = job, .sort = property(job, q->sort_by), .at = i};
         n++;
     }
