@@ -37,9 +37,57 @@ static void random_text(struct rng *r, const char *letters, size_t most, struct 
 
 static void random_encoded(struct rng *r, size_t most, struct buf *out)
 {
-    AUTO_BUF struct buf plain = BUF_INIT(256);
-    random_text(r, "abcXYZ019-_.~ /+=&%?#:@!$'()*,;\xc3\xa9", most, &plain);
+    static const char *const others[] = {"\u00e9", "e\u0301",    "\u00df",     "\u65e5\u672c",
+                                         "\u202e", "\U0001f600", "\U0001d54f", "\u0661"};
+    AUTO_BUF struct buf plain = BUF_INIT(1024);
+    for (uint64_t n = rng_below(r, most + 1); n > 0; n--) {
+        if (rng_chance(r, 0.15)) {
+            buf_add_cstr(&plain, others[rng_below(r, ARRAY_LEN(others))]);
+        } else {
+            random_text(r, "abcXYZ019-_.~ /+=&%?#:@!$'()*,;", 1, &plain);
+        }
+    }
     str_url_encode(out, buf_str(&plain), false);
+}
+
+/* Segments: odd and encoded, of characters that need no escape, empty, "." or "..". */
+static void random_path(struct rng *r, struct buf *out)
+{
+    buf_add_char(out, '/');
+    for (uint64_t i = rng_below(r, 6); i > 0; i--) {
+        switch (rng_below(r, 8)) {
+        case 0:
+            buf_add_cstr(out, ".");
+            break;
+        case 1:
+            buf_add_cstr(out, "..");
+            break;
+        case 2:
+            break;
+        case 3:
+            random_text(r, "ab=+:@,;!$'()*~", 8, out);
+            break;
+        default:
+            random_encoded(r, 12, out);
+        }
+        buf_add(out, "/", i > 1 ? 1 : rng_below(r, 2));
+    }
+}
+
+/* Names and values come more than once, a value may be empty or absent. */
+static void random_query(struct rng *r, struct buf *out)
+{
+    for (uint64_t i = rng_below(r, 6); i > 0; i--) {
+        buf_add(out, "&", out->n > 0 ? 1 : 0);
+        buf_add_char(out, "abAB"[rng_below(r, 4)]);
+        if (rng_chance(r, 0.5)) {
+            random_encoded(r, 6, out);
+        }
+        if (rng_chance(r, 0.8)) {
+            buf_add_char(out, '=');
+            random_encoded(r, rng_chance(r, 0.3) ? 0 : 10, out);
+        }
+    }
 }
 
 static void add_header(struct tool_request *q, const char *name)
@@ -63,26 +111,14 @@ static void make_request(struct rng *r, struct tool_request *q)
     (void)snprintf(q->method, sizeof q->method, "%s", methods[rng_below(r, 5)]);
     (void)snprintf(q->service, sizeof q->service, "%s", services[rng_below(r, 5)]);
     (void)snprintf(q->region, sizeof q->region, "%s", regions[rng_below(r, 3)]);
-    buf_add_char(&q->path, '/');
-    for (uint64_t i = rng_below(r, 4); i > 0; i--) {
-        random_encoded(r, 12, &q->path);
-        buf_add(&q->path, "/", rng_below(r, 2));
-    }
-    for (uint64_t i = rng_below(r, 5); i > 0; i--) {
-        buf_add(&q->query, "&", q->query.n > 0 ? 1 : 0);
-        buf_add_char(&q->query, "abAB"[rng_below(r, 4)]);
-        random_encoded(r, 6, &q->query);
-        buf_add_char(&q->query, '=');
-        random_encoded(r, 10, &q->query);
-    }
+    random_path(r, &q->path);
+    random_query(r, &q->query);
     add_header(q, "Host");
     buf_add_cstr(&q->values[0], "service.example.com");
     for (size_t i = 0; i < ARRAY_LEN(extra); i++) {
-        if (rng_chance(r, 0.4)) {
+        for (int n = 0; n < 2 && rng_chance(r, 0.4); n++) { /* a header may come twice */
             add_header(q, extra[i]);
-            buf_add_char(&q->values[q->headers_n - 1], 'v');
-            random_text(r, "ab  1/;=\"", 20, &q->values[q->headers_n - 1]);
-            buf_add_char(&q->values[q->headers_n - 1], 'v');
+            random_text(r, "ab  \t1/;=\",", 20, &q->values[q->headers_n - 1]);
         }
     }
     random_text(r, "{}\":abc \n", 60, &q->body);

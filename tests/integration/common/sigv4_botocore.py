@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Aim: our signatures equal botocore's, and we accept botocore's, for random requests.
 
-Method: build/release/tests/tools/sigv4_tool makes 300 random signed requests; botocore signs the same
+Method: build/release/tests/tools/sigv4_tool makes random signed requests (N of them, 300 unless told); botocore signs the same
 requests at the same instant and must get the same signature. Then our verify gets botocore's signatures,
 which must pass, and each with one change, which must not. Prints TAP.
+usage: [N=10000] sigv4_botocore.py [SEED]
 """
 import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 import types
@@ -25,7 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from kit import TOP, Tap, patience
 
 TOOL = os.path.join(TOP, "build/release/tests/tools/sigv4_tool")
-N = 300
+N = int(os.environ.get("N", "300"))
 SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 20260102
 tap = Tap()
 
@@ -62,8 +64,10 @@ def sign_by_botocore(r):
     creds = botocore.credentials.Credentials(r["key"], r["secret"], r["token"] or None)
     cls = botocore.auth.S3SigV4Auth if r["service"] == "s3" else botocore.auth.SigV4Auth
     url = "https://service.example.com" + r["path"] + ("?" + r["query"] if r["query"] else "")
-    headers = {k: v for k, v in r["headers"] if k.lower() != "x-amz-content-sha256"}
-    request = botocore.awsrequest.AWSRequest(method=r["method"], url=url, headers=headers, data=r["body"].encode())
+    request = botocore.awsrequest.AWSRequest(method=r["method"], url=url, data=r["body"].encode())
+    for k, v in r["headers"]:
+        if k.lower() != "x-amz-content-sha256":
+            request.headers[k] = v  # beside others of the name
     request.context["payload_signing_enabled"] = True
     if cls is botocore.auth.S3SigV4Auth:
         request.context["has_streaming_input"] = False
@@ -73,6 +77,22 @@ def sign_by_botocore(r):
 
 def part(authorization, name):
     return authorization.split(name + "=")[1].split(",")[0].strip()
+
+
+ODD = {
+    "two slashes": lambda r: "//" in r["path"],
+    "a segment of dots": lambda r: {".", ".."} & set(r["path"].split("/")),
+    "= or + as it is": lambda r: re.search("[=+]", r["path"]),
+    "= or + escaped": lambda r: re.search("%(3D|2B)", r["path"]),
+    "letters beyond ASCII": lambda r: re.search("%[C-F][0-9A-F]%", r["path"]),
+    "a blank": lambda r: "%20" in r["path"],
+    "a name twice": lambda r: len(names := [p.split("=")[0] for p in r["query"].split("&")]) > len(set(names)),
+    "an empty value": lambda r: re.search("=(&|$)", r["query"]),
+    "no value": lambda r: r["query"] and any("=" not in p for p in r["query"].split("&")),
+    "a header twice": lambda r: len(names := [k for k, _ in r["headers"]]) > len(set(names)),
+    "blanks and tabs in a header": lambda r: any(re.search("[ \t][ \t]", v.strip()) for _, v in r["headers"]),
+    "an empty header": lambda r: any(not v.strip() for _, v in r["headers"]),
+}
 
 
 def verify_all(requests):
@@ -96,6 +116,8 @@ def main():
     requests = [json.loads(line) for line in run.stdout.splitlines()]
     print("# botocore %s, seed %d" % (botocore.__version__, SEED))
     tap.eq([] if len(requests) == N and len({r["service"] for r in requests}) == 5 else [len(requests)], [], "%d requests were made, signed and plain, of S3 and others" % N)
+    drawn = {what: sum(bool(odd(r)) for r in requests) for what, odd in ODD.items()}
+    tap.ok(min(drawn.values()) >= N / 20, "what is odd is drawn: " + ", ".join(f"{what} {n}" for what, n in drawn.items()))
     theirs = [sign_by_botocore(r) for r in requests]
     tap.eq([r for r, t in zip(requests, theirs) if part(r["authorization"], "SignedHeaders") != part(t, "SignedHeaders")], [], "the same headers are signed")
     tap.eq([r for r, t in zip(requests, theirs) if part(r["authorization"], "Signature") != part(t, "Signature")], [], "botocore comes to our signatures")
