@@ -55,7 +55,7 @@ objs = $(patsubst %.c,$(O)/%.o,$(call srcs,$(1)))
 CORE := states protocol catalog spec lowering metrics sched capacity failure money duration forecast leader
 STORE := pg rows leader api
 DOWNLOAD := part fetch image decode shard text
-LOCAL := http s3 sagemaker jobs services oracle hosting fsx iam
+LOCAL := http model s3 sagemaker jobs services oracle hosting fsx iam
 FOLDERS := orchestrator/common $(CORE:%=orchestrator/core/%) $(STORE:%=orchestrator/store/%) orchestrator/aws \
   orchestrator/controller orchestrator/notices orchestrator/oidc orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
   $(DOWNLOAD:%=worker/download/%) worker/index worker/copy worker/sample worker/local $(LOCAL:%=worker/local/%)

@@ -307,10 +307,10 @@ def case_a_million_parts_tried_again(s):
 
 def case_prices_are_read_again_when_their_file_changes(s):
     before = epoch(s)
-    cid = s.submit(s.campaign(name="unpriced", source=ONE).replace("ml.c5.xlarge", "ml.c5.large"))
+    cid = s.submit(s.campaign(name="unpriced", source=ONE).replace("ml.c5.xlarge", "ml.c5.2xlarge"))
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "price_unknown" or None, 20, "a wait for the price")
     with open(s.dir + "/prices.new", "w") as f:
-        f.write('{"ml.c5.xlarge": "0.204", "ml.c5.large": "0.204"}')
+        f.write('{"ml.c5.xlarge": "0.204", "ml.c5.2xlarge": "0.204"}')
     os.rename(s.dir + "/prices.new", s.dir + "/prices.json")
     ends(s, cid)
     still_leads(s, before)
@@ -340,7 +340,7 @@ def held_while(s, name, seconds, lock):
     failed, began, listed = metric(s, "droverd_transactions_failed_total"), time.monotonic(), lists(s)
     person = Session(s, lock)
     if "of a type" in name:
-        ends(s, s.submit(s.campaign(name="of-another-type", source=ONE).replace("ml.c5.xlarge", "ml.c5.large")))
+        ends(s, s.submit(s.campaign(name="of-another-type", source=ONE).replace("ml.c5.xlarge", "ml.c5.2xlarge")))
     wait_for(lambda: not s.live_jobs(), 60, "the end of the jobs that run")
     made = names_of(s, cids)
     wait_for(lambda: time.monotonic() - began > seconds and lists(s) > listed + 3, 60, "listings")
@@ -357,7 +357,7 @@ def held_while(s, name, seconds, lock):
 
 def price_both(s):
     with open(s.dir + "/prices.new", "w") as f:
-        f.write('{"ml.c5.xlarge": "0.204", "ml.c5.large": "0.204"}')
+        f.write('{"ml.c5.xlarge": "0.204", "ml.c5.2xlarge": "0.204"}')
     os.rename(s.dir + "/prices.new", s.dir + "/prices.json")
 
 
@@ -424,7 +424,7 @@ done
 exit $rc
 """
 CASES = cases(globals())
-with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=9000000, quotas={"ml.c5.xlarge": 4, "ml.c5.large": 1}, local={"signature_window_seconds": 20},
+with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=9000000, quotas={"ml.c5.xlarge": 4, "ml.c5.2xlarge": 1}, local={"signature_window_seconds": 20},
            env={"DROVER_SIGNATURE_WINDOW_US": "12000000"}) as stack:
     with open(stack.dir + "/prices.json", "w") as f:
         f.write('{"ml.c5.xlarge": "0.204"}')

@@ -25,7 +25,7 @@ NAPS = 24
 
 class Ahead(Stack):
     def __init__(self):
-        super().__init__("looking-ahead", quotas={"ml.c5.xlarge": 4, "ml.m5.large": 8, "ml.r5.large": 2, "ml.c5.large": 64}, lease_us=10000000, parts=1, rows=4,
+        super().__init__("looking-ahead", quotas={"ml.c5.xlarge": 4, "ml.m5.large": 8, "ml.r5.large": 2, "ml.c5.2xlarge": 64}, lease_us=10000000, parts=1, rows=4,
                          local={"rates": {}},  # Service Quotas names no rate of Creates: droverd's setting counts
                          images={"user/nap": ["/bin/sh", "-c", "sleep 2"]})
         os.makedirs(f"{self.dir}/aws/s3/drover-test/naps")
@@ -227,7 +227,7 @@ def more(tap, s):
 def paces(tap, s):
     """The plan reckons with the rate of Creates that the controller keeps."""
     said = {}
-    text = s.nap("paced", "expect: {duration: 2s}\n    canary: off", kind="ml.c5.large")  # a slot for each part
+    text = s.nap("paced", "expect: {duration: 2s}\n    canary: off", kind="ml.c5.2xlarge")  # a slot for each part
     for rate in (30, 120):
         s.kill("droverd0", signal.SIGTERM)
         s.start_droverd(0, env={"DROVER_CREATE_RATE_PER_MINUTE": str(rate), "DROVER_CREATE_BURST": "1"})

@@ -165,8 +165,8 @@ def test_refused__as_fsx_refuses(l):
             ("CreateDataRepositoryAssociation", {"FileSystemId": fs, "DataRepositoryPath": "/tmp"}, "ValidationException"),
             ("CreateDataRepositoryAssociation", {"FileSystemId": fs, "FileSystemPath": "/ns/deep", "DataRepositoryPath": "s3://bkt/y"}, "BadRequest"),
             ("CreateDataRepositoryTask", {"FileSystemId": fs, "Type": "EXPORT_TO_REPOSITORY"}, "ValidationException"),
-            ("DescribeDataRepositoryTasks", {"TaskIds": ["task-0"]}, "DataRepositoryTaskNotFound"),
-            ("CancelDataRepositoryTask", {"TaskId": "task-0"}, "DataRepositoryTaskNotFound"), ("ListTagsForResource", {"ResourceARN": "arn:x"}, "ResourceNotFound")]
+            ("DescribeDataRepositoryTasks", {"TaskIds": ["task-0123456789abcdef0"]}, "DataRepositoryTaskNotFound"),
+            ("CancelDataRepositoryTask", {"TaskId": "task-0123456789abcdef0"}, "DataRepositoryTaskNotFound"), ("ListTagsForResource", {"ResourceARN": "arn:aws:fsx:us-east-1:123456789012:file-system/fs-00000000"}, "ResourceNotFound")]
     put(l, "in/a", b"1")
     linked(l, fs)
     for operation, body_, code in rows:

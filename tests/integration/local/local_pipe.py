@@ -320,8 +320,8 @@ def test_validation__refuses_what_sagemaker_refuses(l):
         ("FastFile input mode supports S3DataType S3Prefix only", channel("ManifestFile", InputMode="FastFile"), {}),
         ("FileSystemDataSource supports File input mode only", {**fsx, "InputMode": "Pipe"}, vpc),
         ("FileSystemDataSource supports File input mode only", fsx, {**vpc, "AlgorithmSpecification": {"TrainingInputMode": "Pipe"}}),
-        ("[FastFile, File, Pipe]", channel(), {"AlgorithmSpecification": {"TrainingInputMode": "Stream"}}),
-        ("[AugmentedManifestFile, ManifestFile, S3Prefix]", channel("Table"), {}),
+        ("[Pipe, File, FastFile]", channel(), {"AlgorithmSpecification": {"TrainingInputMode": "Stream"}}),
+        ("[ManifestFile, S3Prefix, AugmentedManifestFile, ", channel("Table"), {}),
     ]
     for word, ch, more in rows:
         code, text, _ = error_of(raw.create_training_job, **l.request("x", InputDataConfig=[ch], **more))

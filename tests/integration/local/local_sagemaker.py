@@ -230,8 +230,13 @@ def test_quota__counts_instances_totals_and_unknown_types(l):
     assert "utilization of 0 Instances and a request delta of 5 Instances" in text
     code, text, _ = error_of(l.create, "gpu", ResourceConfig={"InstanceType": "ml.p4d.24xlarge"})
     assert code == "ResourceLimitExceeded" and "'ml.p4d.24xlarge for training job usage' is 0 Instances" in text
+    for unknown in ("ml.p4dn.24xlarge", "ml.c5.large"):  # the second is one of endpoints alone
+        code, text, status = error_of(l.create, "none", ResourceConfig={"InstanceType": unknown})
+        same((code, status), ("ValidationException", 400))
+        assert text.startswith("1 validation error detected: Value '%s' at 'resourceConfig.instanceType' failed to satisfy constraint: "
+                               "Member must satisfy enum value set: [ml." % unknown) and ", ml.p4d.24xlarge, " in text, text
     l.create("a", "sleep 5", ResourceConfig={"InstanceCount": 2})
-    code, text, _ = error_of(l.create, "b", ResourceConfig={"InstanceType": "ml.c5.large"})
+    code, text, _ = error_of(l.create, "b", ResourceConfig={"InstanceType": "ml.r5.large"})
     assert "'Number of instances across all training jobs' is 2 Instances, with current utilization of 2" in text, text
 
 
@@ -255,15 +260,19 @@ def test_name__is_unique_for_ever(l):
 
 def test_validation__tells_every_fault_in_aws_words(l):
     code, text, status = error_of(l.client("sagemaker", parameter_validation=False).create_training_job,
-                                  **l.request("bad_name", ResourceConfig={"InstanceCount": 0},
+                                  **l.request("bad_name", ResourceConfig={"KeepAlivePeriodInSeconds": -1},
                                               StoppingCondition={"MaxRuntimeInSeconds": 0}, RoleArn="nobody-at-all-here-x"))
     same((code, status), ("ValidationException", 400))
     assert text.startswith("4 validation errors detected: Value 'bad_name' at 'trainingJobName' failed to satisfy "
                            "constraint: Member must satisfy regular expression pattern: "
                            "[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}; "), text
-    assert "Value '0' at 'resourceConfig.instanceCount' failed to satisfy constraint: Member must have value greater " \
-           "than or equal to 1" in text
+    assert "Value '-1' at 'resourceConfig.keepAlivePeriodInSeconds' failed to satisfy constraint: Member must have value " \
+           "greater than or equal to 0" in text
     assert "at 'roleArn'" in text and "at 'stoppingCondition.maxRuntimeInSeconds'" in text
+    code, text, _ = error_of(l.client("sagemaker", parameter_validation=False).create_training_job,
+                             **l.request("x", ResourceConfig={"InstanceCount": 0, "VolumeSizeInGB": 0}))
+    assert text.startswith("2 validation errors detected: Value '0' at 'resourceConfig.instanceCount' failed to satisfy "
+                           "constraint: Member must have value greater than or equal to 1; "), text
     for name in ("-a", "a-", "a.b", "a" * 64, "a b"):
         same(error_of(l.create, name)[0], "ValidationException")
     raw = l.client("sagemaker", parameter_validation=False)
@@ -429,6 +438,8 @@ def test_service_quotas__tell_the_configured_limits(l):
     same(found["Rate of CreateTrainingJob requests"]["Value"], 50.0)
     code = found["ml.m5.large for training job usage"]["QuotaCode"]
     same(sq.get_service_quota(ServiceCode="sagemaker", QuotaCode=code)["Quota"]["Value"], 4.0)
+    same({x: found[x]["QuotaCode"] for x in ("ml.p4d.24xlarge for training job usage", "Rate of CreateTrainingJob requests")},
+         {"ml.p4d.24xlarge for training job usage": "L-09B4A649", "Rate of CreateTrainingJob requests": "L-21A1652A"})
     same(error_of(sq.get_service_quota, ServiceCode="sagemaker", QuotaCode="L-00000000")[0], "NoSuchResourceException")
     same(l.client("sts").get_caller_identity()["Account"], "123456789012")
 
@@ -449,11 +460,11 @@ def test_invoice__is_price_times_seconds_rounded_once(l):
     from fractions import Fraction
     l.create("x", "sleep 1.1", ResourceConfig={"InstanceCount": 3})
     l.create("y", "exit 1")
-    l.create("z", "sleep 5", ResourceConfig={"InstanceType": "ml.c5.large"})
+    l.create("z", "sleep 5", ResourceConfig={"InstanceType": "ml.r5.large"})
     l.running("z")
     l.sm.stop_training_job(TrainingJobName="z")
     ends = {n: l.ended(n) for n in "xyz"}
-    prices = {"ml.m5.large": Fraction("0.1150004"), "ml.c5.large": Fraction("0.0018")}
+    prices = {"ml.m5.large": Fraction("0.1150004"), "ml.r5.large": Fraction("0.0018")}
     invoice = l.get("invoice")
     total_s = total_m = 0
     for line in invoice["lines"]:
@@ -522,7 +533,7 @@ run([
     (test_process_left_behind__ends_with_the_job, {}),
     (test_quota__is_never_passed_by_50_creates_at_once, {}),
     (test_quota__counts_instances_totals_and_unknown_types,
-     {"quotas": {"ml.m5.large": 4, "ml.c5.large": 4, "Number of instances across all training jobs": 2}}),
+     {"quotas": {"ml.m5.large": 4, "ml.r5.large": 4, "Number of instances across all training jobs": 2}}),
     (test_slot__is_free_in_the_instant_the_end_is_shown, {}),
     (test_name__is_unique_for_ever, {}),
     (test_validation__tells_every_fault_in_aws_words, {}),
@@ -532,11 +543,12 @@ run([
     (test_list__pages_filters_and_sorts, {}),
     (test_tags_and_update, {}),
     (test_logs__hold_what_the_job_wrote, {}),
-    (test_service_quotas__tell_the_configured_limits, {"rates": {"CreateTrainingJob": 50}}),
+    (test_service_quotas__tell_the_configured_limits,
+     {"quotas": {"ml.m5.large": 4, "ml.p4d.24xlarge": 1}, "rates": {"CreateTrainingJob": 50}}),
     (test_rate__beyond_it_requests_are_throttled,
      {"rates": {"DescribeTrainingJob": 0.001}, "bursts": {"DescribeTrainingJob": 3}}),
     (test_invoice__is_price_times_seconds_rounded_once,
-     {"quotas": {"ml.m5.large": 9, "ml.c5.large": 1}, "prices": {"ml.m5.large": "0.1150004", "ml.c5.large": "0.0018"}}),
+     {"quotas": {"ml.m5.large": 9, "ml.r5.large": 1}, "prices": {"ml.m5.large": "0.1150004", "ml.r5.large": "0.0018"}}),
     (test_wire_log__is_in_order_of_arrival_and_whole, {}),
     (test_reset__forgets_jobs_and_keeps_buckets, {}),
 ])

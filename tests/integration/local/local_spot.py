@@ -62,8 +62,8 @@ def test_quota__is_one_of_its_own(l):
         l.create("d-%d" % i, "sleep 60")
     code, text, _ = error_of(l.create, "d-3")
     assert "'ml.m5.large for training job usage' is 3 Instances, with current utilization of 3" in text, text
-    code, text, _ = error_of(spot, l, "s-3", ResourceConfig={"InstanceType": "ml.c5.large"})
-    assert "'ml.c5.large for spot training job usage' is 0 Instances" in text, text
+    code, text, _ = error_of(spot, l, "s-3", ResourceConfig={"InstanceType": "ml.r5.large"})
+    assert "'ml.r5.large for spot training job usage' is 0 Instances" in text, text
 
 
 def test_total__of_spot_is_counted_apart(l):

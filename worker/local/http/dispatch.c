@@ -9,6 +9,7 @@
 #include "local/hosting/hosting.h"
 #include "local/hosting/runtime.h"
 #include "local/iam/permission.h"
+#include "local/model/service_model.h"
 #include "local/s3/s3_local.h"
 #include "local/sagemaker/job_clock.h"
 #include "local/sagemaker/sagemaker_local.h"
@@ -338,6 +339,28 @@ static void unknown_operation(struct request *r)
     }
 }
 
+/* The input is one of the service's model. False: answered. */
+static bool model_ok(struct request *r)
+{
+    static const struct {
+        const char *service;
+        const char *code;
+    } codes[] = {
+        {"ecr", "InvalidParameterException"},
+        {"logs", "InvalidParameterException"},
+        {"pricing", "InvalidParameterException"},
+        {"secretsmanager", "InvalidParameterException"},
+        {"servicequotas", "IllegalArgumentException"},
+    };
+    struct request_check c = {.text = BUF_INIT(REQUEST_FAULTS_BYTES_MAX)};
+    const char *code = "ValidationException";
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        code = strcmp(codes[i].service, r->service) == 0 ? codes[i].code : code;
+    }
+    service_model_check(&c, r->service, r->operation, r->input);
+    return check_done(r, &c, code);
+}
+
 /* Carry the request out. app->mu held; S3 releases it meanwhile. */
 static void handle(struct request *r)
 {
@@ -375,6 +398,9 @@ static void handle(struct request *r)
     }
     ptrdiff_t op = operation_find(r->service, str_of(r->operation));
     ASSERT(op >= 0);
+    if (!model_ok(r)) {
+        return;
+    }
     warm_expire(r->app, clock_wall_us());
     operations[op].handle(r);
 }

@@ -162,7 +162,7 @@ static void error_xml(struct request *r, const char *code, const char *message)
 
 void reply_error(struct request *r, int status, const char *code, const char *fmt, ...)
 {
-    char message[4096];
+    char message[ERROR_TEXT_BYTES_MAX];
     va_list ap;
     va_start(ap, fmt);
     (void)vsnprintf(message, sizeof message, fmt, ap);

@@ -6,6 +6,7 @@
 
 #define REQUEST_HEADERS_MAX    64
 #define REQUEST_BODY_BYTES_MAX (7u << 20) /* an endpoint takes 6 MiB */
+#define ERROR_TEXT_BYTES_MAX   9000       /* what is wrong with a request, all of it */
 #define REPLY_BODY_BYTES_MAX   (256u << 20)
 #define REQUEST_NAME_MAX       1200
 

@@ -230,16 +230,6 @@ static void role_check(struct request_check *c, const json_t *in)
     }
 }
 
-static bool check_done(struct request *r, struct request_check *c)
-{
-    if (c->n > 0) {
-        reply_error(r, 400, "ValidationException", "%d validation error%s detected: %s", c->n,
-                    c->n == 1 ? "" : "s", buf_cstr(&c->text));
-    }
-    buf_done(&c->text);
-    return c->n == 0;
-}
-
 static void name_check(struct request_check *c, const json_t *in)
 {
     const char *name = check_text(c, in, "TrainingJobName", "trainingJobName", true, 1, 63);
@@ -251,11 +241,11 @@ static void name_check(struct request_check *c, const json_t *in)
 
 bool sagemaker_check_name(struct request *r, const char *name)
 {
-    struct request_check c = {.text = BUF_INIT(3000)};
+    struct request_check c = {.text = BUF_INIT(REQUEST_FAULTS_BYTES_MAX)};
     AUTO_JSON json_t *in =
         name == NULL ? json_object() : json_pack("{s:s}", "TrainingJobName", name);
     name_check(&c, in);
-    return check_done(r, &c);
+    return check_done(r, &c, "ValidationException");
 }
 
 bool sagemaker_role_ok(struct request *r, const char *role)
@@ -295,7 +285,7 @@ static bool rules_ok(struct request *r)
 
 bool sagemaker_check_create(struct request *r)
 {
-    struct request_check c = {.text = BUF_INIT(3000)};
+    struct request_check c = {.text = BUF_INIT(REQUEST_FAULTS_BYTES_MAX)};
     const json_t *in = r->input;
     name_check(&c, in);
     role_check(&c, in);
@@ -320,5 +310,5 @@ bool sagemaker_check_create(struct request *r)
     channels_check(&c, in);
     tags_check(&c, in);
     sagemaker_rules_fields(&c, in);
-    return check_done(r, &c) && rules_ok(r) && sagemaker_rules_between(r);
+    return check_done(r, &c, "ValidationException") && rules_ok(r) && sagemaker_rules_between(r);
 }

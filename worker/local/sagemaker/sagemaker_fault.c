@@ -6,7 +6,7 @@
 void check_fail(struct request_check *c, const json_t *value, const char *field, const char *fmt,
                 ...)
 {
-    char rule[512];
+    char rule[REQUEST_FAULTS_BYTES_MAX];
     va_list ap;
     va_start(ap, fmt);
     (void)vsnprintf(rule, sizeof rule, fmt, ap);
@@ -22,6 +22,16 @@ void check_fail(struct request_check *c, const json_t *value, const char *field,
     }
     buf_addf(&c->text, " at '%s' failed to satisfy constraint: %s", field, rule);
     c->n++;
+}
+
+bool check_done(struct request *r, struct request_check *c, const char *code)
+{
+    if (c->n > 0) {
+        reply_error(r, 400, code, "%d validation error%s detected: %s", c->n, c->n == 1 ? "" : "s",
+                    buf_cstr(&c->text));
+    }
+    buf_done(&c->text);
+    return c->n == 0;
 }
 
 /* A string of min to max characters; NULL when absent or wrong (reported). */

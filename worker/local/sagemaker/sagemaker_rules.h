@@ -3,6 +3,8 @@
 #pragma once
 #include "local/http/request.h"
 
+#define REQUEST_FAULTS_BYTES_MAX 8000 /* one enum is some 4,000 */
+
 struct request_check { /* faults so far, in SageMaker's words */
     struct buf text;
     int n;
@@ -10,6 +12,8 @@ struct request_check { /* faults so far, in SageMaker's words */
 /* Adds one fault of a value at a field. */
 void check_fail(struct request_check *c, const json_t *value, const char *field, const char *fmt,
                 ...) PRINTF(4, 5);
+/* Frees the text; false: there are faults, and they are the answer with this code. */
+bool check_done(struct request *r, struct request_check *c, const char *code) MUST_CHECK;
 /* A string of min to max characters; NULL when absent or wrong (reported). */
 const char *check_text(struct request_check *c, const json_t *o, const char *key, const char *field,
                        bool required, size_t min, size_t max);

@@ -182,13 +182,8 @@ static void fields_check(struct request_check *c, const json_t *o,
 
 bool shape_check(struct request *r, const struct request_shape *shape)
 {
-    struct request_check c = {.text = BUF_INIT(3000)};
+    struct request_check c = {.text = BUF_INIT(REQUEST_FAULTS_BYTES_MAX)};
     fields_check(&c, r->input, shape, "", 0);
     sagemaker_rules_tags(&c, r->input);
-    if (c.n > 0) {
-        reply_error(r, 400, "ValidationException", "%d validation error%s detected: %s", c.n,
-                    c.n == 1 ? "" : "s", buf_cstr(&c.text));
-    }
-    buf_done(&c.text);
-    return c.n == 0;
+    return check_done(r, &c, "ValidationException");
 }

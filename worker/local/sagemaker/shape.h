@@ -1,6 +1,6 @@
 /* Requests held against the shapes of the service, in tables: what is required, lengths, ranges,
- * words and patterns. Faults in the services' words, all at once. Members a table does not name are
- * ignored, as AWS ignores them. */
+ * words and patterns, where the service asks for more than its model (../model) says. Faults in the
+ * services' words, all at once. */
 #pragma once
 #include "sagemaker_rules.h"
 

@@ -1,5 +1,6 @@
 /* Service Quotas out of the configuration: instance quotas by type, totals, the rate of
- * CreateTrainingJob. See services.h. Codes are made from the names, so they stay the same. */
+ * CreateTrainingJob. See services.h. Codes that public lists name are those; the others are made
+ * from the names, so they stay the same. */
 #include "common/clock.h"
 #include "common/hash.h"
 #include "local/app.h"
@@ -41,6 +42,24 @@ int64_t quota_of_type(const struct app *app, enum type_quota kind, const char *t
 
 static void quota_code(const char *name, char out[static 16])
 {
+    static const struct {
+        const char *name;
+        const char *code;
+    } published[] = {
+        {"ml.p4d.24xlarge for training job usage", "L-09B4A649"},
+        {"ml.p4d.24xlarge for spot training job usage", "L-09D56C4F"},
+        {"ml.p4d.24xlarge for endpoint usage", "L-09F79647"},
+        {"Number of instances across all training jobs", "L-00C91CB5"},
+        {"Number of instances across active endpoints", "L-7A3DF611"},
+        {"Longest run time for a training job", "L-33A961FD"},
+        {"Rate of CreateTrainingJob requests", "L-21A1652A"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(published); i++) {
+        if (strcmp(published[i].name, name) == 0) {
+            (void)snprintf(out, 16, "%s", published[i].code);
+            return;
+        }
+    }
     (void)snprintf(out, 16, "L-%08X", hash_crc32(name, strlen(name)));
 }
 
