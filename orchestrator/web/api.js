@@ -68,6 +68,15 @@ async function call(method, path, body, headers = {}) {
 const request = async (...of) => (await call(...of)).value;
 
 export const get = (path) => request('GET', path);
+// What is deleted with the parts of an archived campaign is null.
+export async function unlessArchived(path) {
+  try {
+    return await get(path);
+  } catch (e) {
+    if (e.code === 'archived') return null;
+    throw e;
+  }
+}
 export const del = (path) => request('DELETE', path);
 // With the ETag that a change of it names.
 export async function getTagged(path) {

@@ -5,9 +5,9 @@ import { get } from './api.js';
 import { Csv } from './csv.js';
 import { CURVES_MS, useLive } from './live.js';
 import { may } from './role.js';
-import { Closed, SettingsHead, Trouble } from './settings.js';
-import { Ago, Command } from './show.js';
-import { usd } from './format.js';
+import { Closed, SettingsHead } from './settings.js';
+import { Ago, Command, Trouble } from './show.js';
+import { usd, utc } from './format.js';
 
 const FIELDS = ['who', 'action', 'campaign', 'page_token'];
 const COLUMNS = ['id', 'at', 'who', 'name', 'role', 'action', 'subject', 'campaign', 'before', 'detail', 'request_id'];
@@ -19,7 +19,7 @@ const flat = (v, path = '') => (v && typeof v === 'object' && !Array.isArray(v) 
 function text(key, v) {
   if (v == null) return 'none';
   if (typeof v === 'number' && key.endsWith('micro_usd')) return usd(v);
-  if (key.endsWith('_at') && Date.parse(v)) return `${new Date(v).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  if (key.endsWith('_at') && Date.parse(v)) return utc(v);
   return Array.isArray(v) ? v.map(String).join(', ') : String(v);
 }
 const members = (v) => new Map(flat(v || {}).filter(([k]) => k && !HIDDEN.test(k)).map(([k, x]) => [named(k), text(k, x)]));

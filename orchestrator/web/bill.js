@@ -5,7 +5,7 @@ import { get } from './api.js';
 import { Csv } from './csv.js';
 import { CURVES_MS, useLive } from './live.js';
 import { Share } from './money.js';
-import { Ago, Command } from './show.js';
+import { Ago, Command, Trouble } from './show.js';
 import { count, percent, usd, word } from './format.js';
 
 const FIELDS = ['month', 'tag'];
@@ -63,7 +63,7 @@ export function Bill({ setLive }) {
       <p class="muted">Booked at list prices when a job ends; months are those of UTC. It is not the invoice of AWS.</p></div>
       ${bill && html`<div class="row"><button id="before" onClick=${() => move({ month: after(bill.month, -1) })}>← ${nameOf(after(bill.month, -1))}</button>
         <button id="after" disabled=${bill.month >= now} onClick=${() => move({ month: after(bill.month, 1) })}>${nameOf(after(bill.month, 1))} →</button></div>`}</div>
-    ${problem && html`<p class="problem" role="alert">${bill ? 'Showing the last known: ' : ''}${problem.message}</p>`}
+    <${Trouble} problem=${problem} data=${bill}/>
     ${burning && html`<${Now} now=${burning}/>`}
     ${bill && html`<section class="card wide" id="total"><h2>In all
       ${bill.groups.length > 0 && html`<${Csv} file=${`bill-${bill.month}`} columns=${['group', 'project', 'campaign', 'name', 'seconds', 'micro_usd']} rows=${flat(bill)}/>`}</h2>

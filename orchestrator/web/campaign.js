@@ -2,23 +2,23 @@
 // with a retry.
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
-import { get, post } from './api.js';
-import { Confirm } from './dialog.js';
+import { get, post, unlessArchived } from './api.js';
+import { useConfirm } from './dialog.js';
 import { Failures, changeQuestion } from './failures.js';
 import { Guidance, blocked, firstGuidance } from './guidance.js';
 import { HeatMap } from './heatmap.js';
 import { Limits } from './limits.js';
 import { Operations, Told, listed, readOperations } from './operations.js';
+import { readParked } from './parked.js';
 import { Part } from './part.js';
 import { Phases } from './phases.js';
 import { End, ends } from './pools.js';
 import { useLive } from './live.js';
 import { Act } from './role.js';
 import { runStages } from './runs.js';
-import { Ago, Bar, CampaignPages, Legend, State } from './show.js';
-import { ago, bytes, count, duration, percent, rate, durationOrNever, usd, word } from './format.js';
+import { Ago, Bar, CampaignPages, Legend, State, Strip } from './show.js';
+import { ENDED, ago, bytes, count, duration, parts as all, percent, rate, durationOrNever, usd, utc, word } from './format.js';
 
-const ENDED = ['succeeded', 'failed', 'cancelled'];
 
 // Rows written so far, when a stage counts rows.
 function Yield({ stages }) {
@@ -31,7 +31,7 @@ function Yield({ stages }) {
 
 function Progress({ parts, stages }) {
   return html`<section class="card two"><h2>Progress</h2>
-    <p><span class="big" id="progress">${percent(parts.done + parts.skipped, parts.total)}</span> <span class="muted">${count(parts.done + parts.skipped)} of ${count(parts.total)} ${parts.total === 1 ? 'part' : 'parts'}</span></p>
+    <p><span class="big" id="progress">${percent(parts.done + parts.skipped, parts.total)}</span> <span class="muted">${count(parts.done + parts.skipped)} of ${all(parts.total)}</span></p>
     <${Bar} parts=${parts}/><${Legend} parts=${parts}/><${Yield} stages=${stages}/>
   </section>`;
 }
@@ -72,11 +72,7 @@ function Cost({ campaign, cost, forecast, pools = [], ask }) {
   const top = Math.max(limit ?? 0, spent + held, 1); // either may exceed a limit that was lowered
   return html`<section class="card"><h2>Cost</h2>
     <p class="big" id="cost" data-micro-usd=${spent}>${usd(spent)}</p>
-    ${limit != null && html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${`${usd(spent)} spent and ${usd(held)} reserved of ${usd(limit)}`}>
-      <rect class="track" x="0" y="0" width="1000" height="10"/>
-      <rect class="spent" x="0" y="0" width=${(1000 * spent) / top} height="10"/>
-      <rect class="reserved" x=${(1000 * spent) / top} y="0" width=${(1000 * held) / top} height="10"/>
-    </svg>`}
+    ${limit != null && html`<${Strip} of=${[['spent', spent], ['reserved', held]]} top=${top} label=${`${usd(spent)} spent and ${usd(held)} reserved of ${usd(limit)}`}/>`}
     <p class="muted">${limit == null ? 'no budget set' : `${percent(spent, limit)} of ${usd(limit)}`}<br/>${usd(held)} reserved<br/>
       ${count(cost.metered.seconds)} instance-seconds · list prices</p>
     ${whole && html`<p class="muted" id="cost-forecast">${usd(whole.p50_micro_usd)} at the end, likely ${usd(whole.p10_micro_usd)} to ${usd(whole.p90_micro_usd)}${
@@ -90,7 +86,7 @@ function Actions({ campaign, ask, onLimits }) {
   if (ENDED.includes(campaign.state) || campaign.wanted === 'cancel') return null;
   const { active, waiting } = campaign.parts;
   const go = (verb, title, text, danger) => () => ask({
-    title, action: title, danger, preview: async () => ({ show: html`<p>${text}</p>` }), confirm: (key) => post(`/campaigns/${campaign.id}:${verb}`, {}, key) });
+    title, danger, text, confirm: (key) => post(`/campaigns/${campaign.id}:${verb}`, {}, key) });
   return html`<div class="row"><${Act} id="limits" onClick=${() => onLimits({})}>Limits…<//>
     ${campaign.wanted === 'run'
       ? html`<${Act} onClick=${go('drain', 'Drain', `No new part starts; the ${count(active)} that run go on to their end.`)}>Drain…<//>
@@ -106,7 +102,7 @@ function Head({ campaign, ask, onLimits }) {
     <div><p class="muted"><a href="/">campaigns</a> / ${campaign.project}</p>
       <h1><span class="clamp">${campaign.name}</span> <${State} of=${campaign} id="state"/></h1>
       <p class="muted">${campaign.id} · ${at} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${count(campaign.limits.parts)} parts at once` : ''}${
-        campaign.deadline ? ` · deadline ${campaign.deadline.slice(0, 16).replace('T', ' ')} UTC` : ''}</p></div>
+        campaign.deadline ? ` · deadline ${utc(campaign.deadline)}` : ''}</p></div>
     <${Actions} campaign=${campaign} ask=${ask} onLimits=${onLimits}/>
   </div><${CampaignPages} id=${campaign.id} here=""/>`;
 }
@@ -166,15 +162,7 @@ function tilesBehind(tiles, stage) {
 const alive = new Map();
 
 // What is told of parts; null when they are archived.
-async function ofParts(id, path) {
-  if (!alive.get(id)) return null;
-  try {
-    return await get(`/campaigns/${id}/${path}`);
-  } catch (e) {
-    if (e.code === 'archived') return null;
-    throw e;
-  }
-}
+const ofParts = (id, path) => alive.get(id) && unlessArchived(`/campaigns/${id}/${path}`);
 
 async function readAll(id, { stage, zoom }) {
   const query = (o) => (Object.keys(o).length ? `?${new URLSearchParams(o)}` : '');
@@ -188,7 +176,8 @@ async function readAll(id, { stage, zoom }) {
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
   const of_ = campaign.stages.find((s) => s.name === tiles?.stage);
   const lists = campaign.stages.some((s) => s.listing?.state === 'running'); // no event tells how far it is
-  return { campaign, runs, tiles, failures, cost, forecast, operations, pools: pools.pools.filter(ends), behind: lists || (!zoom && of_ != null && tilesBehind(tiles, of_)) };
+  const parked = campaign.parked > 0 ? await readParked(id) : [];
+  return { campaign, parked, runs, tiles, failures, cost, forecast, operations, pools: pools.pools.filter(ends), behind: lists || (!zoom && of_ != null && tilesBehind(tiles, of_)) };
 }
 
 // To the scaling table and the comparison of its training runs, the shown stage first.
@@ -210,7 +199,7 @@ function Archived({ archive }) {
 
 export function Campaign({ id, setLive }) {
   const [at, move] = useAddress();
-  const [asked, setAsked] = useState(null);
+  const [ask, dialog] = useConfirm(() => load());
   const [limits, setLimits] = useState(null);
   const [notice, setNotice] = useState(null); // { text, op }: the operation it is about
   const [jump, setJump] = useState(0);
@@ -221,7 +210,7 @@ export function Campaign({ id, setLive }) {
   const { campaign, runs, tiles, failures, cost, forecast, operations, pools } = data;
   if (!tiles || !failures || !forecast) {
     return html`<main>
-      <${Head} campaign=${campaign} ask=${setAsked} onLimits=${setLimits}/>
+      <${Head} campaign=${campaign} ask=${ask} onLimits=${setLimits}/>
       ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
       <div class="grid">
         <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
@@ -235,18 +224,18 @@ export function Campaign({ id, setLive }) {
   const stage = campaign.stages.find((s) => s.name === shown);
   const changed = (op, text) => setNotice({ op: op.id, text });
   return html`<main>
-    <${Head} campaign=${campaign} ask=${setAsked} onLimits=${setLimits}/>
+    <${Head} campaign=${campaign} ask=${ask} onLimits=${setLimits}/>
     ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
-    <${Told} text=${notice?.text} op=${operations.find((o) => o.id === notice?.op)} ask=${setAsked}/>
-    <${Guidance} campaign=${campaign} ask=${setAsked} onLimits=${setLimits} onDone=${changed}/>
+    <${Told} text=${notice?.text} op=${operations.find((o) => o.id === notice?.op)} ask=${ask}/>
+    <${Guidance} campaign=${campaign} parked=${data.parked} ask=${ask} onLimits=${setLimits} onDone=${changed}/>
     <div class="grid">
       <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
       <${Eta} forecast=${forecast} campaign=${campaign}/>
-      <${Cost} campaign=${id} cost=${cost} forecast=${forecast} pools=${pools} ask=${setAsked}/>
+      <${Cost} campaign=${id} cost=${cost} forecast=${forecast} pools=${pools} ask=${ask}/>
       <section class="card wide" id="parts">
         <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>
-        <p class="row">${at.zoom && stage?.parts.failed > 0 && campaign.wanted !== 'cancel' && html`<${Act} id="retry-zoom" onClick=${() => setAsked(changeQuestion({
+        <p class="row">${at.zoom && stage?.parts.failed > 0 && campaign.wanted !== 'cancel' && html`<${Act} id="retry-zoom" onClick=${() => ask(changeQuestion({
           campaign: id, verb: 'retry', selector: { stage: shown, parts: at.zoom.join('-') }, title: `Retry what failed of parts ${at.zoom.join(' to ')}`, onDone: changed }))}>Retry failed of these…<//>`}
           <a href=${`/c/${id.slice(2)}/parts?stage=${encodeURIComponent(shown)}${stage?.parts.failed > 0 ? '&state=failed' : ''}`} id="all-parts">${stage?.parts.failed > 0 ? 'failed parts' : 'all parts'} as a table</a>
           ${campaign.stages.some((s) => s.kind === 'endpoint') && html`<a href="/endpoints" id="to-endpoints">endpoints</a>`}
@@ -254,11 +243,11 @@ export function Campaign({ id, setLive }) {
           <${RunLinks} id=${id} runs=${runs} shown=${shown}/></p>
         ${!campaign.guidance?.length && html`<${Waiting} stage=${stage}/>`}
       </section>
-      ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onDone=${changed} onClose=${() => move({ part: null })}/>`}
-      <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${changed}/>
-      <${Operations} operations=${operations} ask=${setAsked}/>
+      ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} closed=${campaign.wanted === 'cancel'} ask=${ask} onDone=${changed} onClose=${() => move({ part: null })}/>`}
+      <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${ask} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${changed}/>
+      <${Operations} operations=${operations} ask=${ask}/>
     </div>
     ${limits && html`<${Limits} campaign=${campaign} ...${limits} onDone=${(text) => setNotice({ text })} onClose=${() => { setLimits(null); load(); }}/>`}
-    ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
+    ${dialog}
   </main>`;
 }

@@ -7,7 +7,7 @@ import { get } from './api.js';
 import { Bars, Lines } from './chart.js';
 import { useLive } from './live.js';
 import { Commands, Head, Loading, Nothing, ask, nextCommands, runStages, shell } from './runs.js';
-import { Command } from './show.js';
+import { Command, Trouble } from './show.js';
 import { count, durationFine, figure, usdFine } from './format.js';
 
 const FIELDS = ['a', 'b', 'warm_up', 'by'];
@@ -138,7 +138,7 @@ export function Compare({ id, setLive }) {
   const by = BY.some(([key]) => key === at.by) ? at.by : 'step';
   return html`<main>
     <${Head} campaign=${campaign} title="Compare"/>
-    ${problem && html`<p class="problem" role="alert">Showing the last known: ${problem.message}</p>`}
+    <${Trouble} problem=${problem} data/>
     <section class="card fields-card" aria-label="what is compared"><div class="fields">
       <${Pick} side="a" value=${a} names=${names} onPick=${(v) => move({ a: v, b })}/><${Pick} side="b" value=${b} names=${names} onPick=${(v) => move({ a, b: v })}/>
       <label>Warm-up, steps <input name="warm_up" type="number" min="0" step="1" value=${at.warm_up} placeholder="the first tenth" onChange=${(e) => move({ warm_up: e.target.value })}/></label></div>

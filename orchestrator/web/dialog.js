@@ -3,17 +3,17 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { newKey } from './api.js';
 
-// preview() resolves to { show, empty }. confirm(key) carries it out once, even if it is pressed
+// Says text, or what preview() resolves to: { show, empty }. confirm(key) carries it out once, even if it is pressed
 // several times.
-export function Confirm({ title, preview, action, confirm, onClose, danger }) {
+function Confirm({ title, text, preview, action = title, confirm, onClose, danger }) {
   const ref = useRef(null);
   const key = useRef(newKey());
-  const [shown, setShown] = useState(null);
+  const [shown, setShown] = useState(text && { show: html`<p>${text}</p>` });
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
   useEffect(() => {
     ref.current.showModal();
-    preview().then(setShown, setProblem);
+    preview?.().then(setShown, setProblem);
   }, []); // eslint-disable-line react-hooks/exhaustive-deps -- what was shown when it opened is what is confirmed
   const go = async () => {
     setBusy(true);
@@ -35,4 +35,10 @@ export function Confirm({ title, preview, action, confirm, onClose, danger }) {
       <button onClick=${() => ref.current.close()}>Back</button>
     </div>
   </dialog>`;
+}
+
+// [ask, dialog]: ask(question) opens a Confirm with it, dialog is what to show, after() runs when it was closed.
+export function useConfirm(after) {
+  const [asked, setAsked] = useState(null);
+  return [setAsked, asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); after(); }}/>`];
 }

@@ -3,10 +3,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { ask, del, get, getTagged, patch } from './api.js';
-import { Confirm } from './dialog.js';
+import { useConfirm } from './dialog.js';
 import { useLive } from './live.js';
 import { Act } from './role.js';
-import { Ago, Command } from './show.js';
+import { Ago, Command, Trouble } from './show.js';
 import { count, duration, durationFine, usd, usdFine, word } from './format.js';
 
 const LOOKS = { in_service: 'running', deleting: 'draining', failed: 'failed' }; // as states of campaigns look
@@ -50,7 +50,7 @@ export function Endpoints({ setLive }) {
     return get('/endpoints');
   }, [], setLive);
   return html`<main><h1>Endpoints</h1>
-    ${problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`}
+    <${Trouble} problem=${problem} data=${data}/>
     ${data && html`<section class="card wide">${data.endpoints.length > 0 ? html`<${Table} list=${data.endpoints}/>` : html`<${None}/>`}</section>`}
   </main>`;
 }
@@ -95,7 +95,7 @@ const extendQuestion = (e, etag) => {
     confirm: (key) => patch(`/endpoints/${e.name}`, { ttl }, etag, `${key}${ttl}`) };
 };
 const deleteQuestion = (e) => ({ title: `Delete ${e.name}`, action: 'Delete', danger: true, confirm: () => del(`/endpoints/${e.name}`),
-  preview: async () => ({ show: html`<p>The endpoint, its config and its model go; who asks it gets no answer any more. It has cost ${cost(e)}. This cannot be undone.</p>` }) });
+  text: html`The endpoint, its config and its model go; who asks it gets no answer any more. It has cost ${cost(e)}. This cannot be undone.` });
 
 function Facts({ e }) {
   const rows = [
@@ -115,19 +115,19 @@ function Facts({ e }) {
 }
 
 export function Endpoint({ id, setLive }) {
-  const [asked, setAsked] = useState(null);
+  const [onAsk, dialog] = useConfirm(() => load());
   const { data, problem, load } = useLive('/events', () => getTagged(`/endpoints/${id}`), [id], setLive);
   useEffect(() => { document.title = `${id} · drover`; }, [id]);
   const e = data?.value;
   return html`<main>
     <div class="head"><div><p class="muted"><a href="/endpoints">endpoints</a></p>
       <h1><span class="clamp">${id}</span> ${e && html`<${EndpointState} of=${e} id="state"/>`}</h1></div>
-      ${e && inService(e) && html`<div class="row"><${Act} id="extend" onClick=${() => setAsked(extendQuestion(e, data.etag))}>Extend…<//>
-        <${Act} class="danger" id="delete" onClick=${() => setAsked(deleteQuestion(e))}>Delete…<//></div>`}</div>
-    ${problem && html`<p class="problem" role="alert">${e ? 'Showing the last known: ' : ''}${problem.message}</p>`}
+      ${e && inService(e) && html`<div class="row"><${Act} id="extend" onClick=${() => onAsk(extendQuestion(e, data.etag))}>Extend…<//>
+        <${Act} class="danger" id="delete" onClick=${() => onAsk(deleteQuestion(e))}>Delete…<//></div>`}</div>
+    <${Trouble} problem=${problem} data=${e}/>
     ${e?.reason && html`<p class="problem">${e.reason}</p>`}
     ${e && html`<section class="card wide" aria-label="facts"><${Facts} e=${e}/></section>`}
     ${e && inService(e) && html`<${Question} name=${id}/>`}
-    ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
+    ${dialog}
   </main>`;
 }

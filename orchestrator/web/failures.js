@@ -4,7 +4,7 @@ import { html } from './html.js';
 import { post } from './api.js';
 import { Act } from './role.js';
 import { Ago } from './show.js';
-import { count, durationOrNever, usd, word } from './format.js';
+import { count, durationOrNever, parts, usd, word } from './format.js';
 
 // Groups are by cause and signature. A retry selects by cause, so all groups of a cause share one
 // button.
@@ -63,7 +63,7 @@ export function changeQuestion({ campaign, verb, selector, title, remedy, onDone
     confirm: async (key) => {
       const op = await post(`/campaigns/${campaign}:${verb}`, body, key);
       if (after) await after(`${key}r`);
-      onDone(op, `Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part is' : 'parts are'} ${done}.`);
+      onDone(op, `Operation ${op.id}: ${parts(op.parts)} ${op.parts === 1 ? 'is' : 'are'} ${done}.`);
     },
   };
 }

@@ -1,11 +1,10 @@
 // File systems of stages of kind lustre: what they cost, when they go, and their end before their time.
-import { useState } from 'preact/hooks';
 import { html } from './html.js';
 import { del, get } from './api.js';
-import { Confirm } from './dialog.js';
+import { useConfirm } from './dialog.js';
 import { useLive } from './live.js';
 import { Act } from './role.js';
-import { Ago, Command } from './show.js';
+import { Ago, Command, Trouble } from './show.js';
 import { count, duration, usd, usdFine, word } from './format.js';
 
 const LOOKS = { available: 'running', exporting: 'draining', deleting: 'draining', failed: 'failed' }; // as states of campaigns look
@@ -20,8 +19,8 @@ function End({ of }) {
 }
 
 const question = (f) => ({ title: `Delete ${f.name}`, action: 'Delete', danger: true, confirm: () => del(`/filesystems/${f.name}`),
-  preview: async () => ({ show: html`<p>${f.export ? `What jobs wrote is exported to ${f.import} first. ` : 'What jobs wrote is lost. '}Jobs that still mount it fail.
-    It has cost ${cost(f)}. This cannot be undone.</p>` }) });
+  text: html`${f.export ? `What jobs wrote is exported to ${f.import} first. ` : 'What jobs wrote is lost. '}Jobs that still mount it fail.
+    It has cost ${cost(f)}. This cannot be undone.` });
 
 function Table({ list, onAsk }) {
   return html`<table class="stack" id="filesystems"><thead><tr><th class="third">File system</th><th>State</th><th class="num">Size</th><th class="num">Deleted</th>
@@ -42,14 +41,14 @@ const None = () => html`<div id="nothing"><h2>No file system yet</h2>
   <${Command} text="drover init laion-campaign campaign.yaml"/><${Command} text="drover submit campaign.yaml"/></div>`;
 
 export function Filesystems({ setLive }) {
-  const [asked, setAsked] = useState(null);
+  const [ask, dialog] = useConfirm(() => load());
   const { data, problem, load } = useLive('/events', async () => {
     document.title = 'file systems · drover';
     return get('/filesystems');
   }, [], setLive);
   return html`<main><h1>File systems</h1>
-    ${problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`}
-    ${data && html`<section class="card wide">${data.filesystems.length > 0 ? html`<${Table} list=${data.filesystems} onAsk=${setAsked}/>` : html`<${None}/>`}</section>`}
-    ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
+    <${Trouble} problem=${problem} data=${data}/>
+    ${data && html`<section class="card wide">${data.filesystems.length > 0 ? html`<${Table} list=${data.filesystems} onAsk=${ask}/>` : html`<${None}/>`}</section>`}
+    ${dialog}
   </main>`;
 }

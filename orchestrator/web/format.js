@@ -8,6 +8,8 @@ export const usdFine = (micro) => usd(micro, Math.abs(micro) < 1000 ? 6 : undefi
 
 export const count = (n) => (n ?? 0).toLocaleString('en');
 
+export const parts = (n) => `${count(n)} ${n === 1 ? 'part' : 'parts'}`;
+
 // 5 digits of a measured value.
 export const figure = (v) => (v == null ? '–' : Number(v.toPrecision(5)).toString());
 
@@ -36,11 +38,17 @@ export function ago(iso, now = Date.now()) {
   return `${duration((now - Date.parse(iso)) / 1000)} ago`;
 }
 
+// 2026-01-02 03:04 UTC.
+export const utc = (at) => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+
 // The zone of the times that pages show.
 export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 // 14:03:07, in the browser's time zone.
 export const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
+
+// The states of a campaign that is over.
+export const ENDED = ['succeeded', 'failed', 'cancelled'];
 
 // Glyph and word together: colour is never the only sign.
 export const glyph = {

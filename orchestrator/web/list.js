@@ -2,11 +2,14 @@
 import { useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
+import { useConfirm } from './dialog.js';
+import { AllParked, readParked } from './parked.js';
+import { QuotaTable } from './quotas.js';
 import { Act } from './role.js';
 import { Strays } from './strays.js';
 import { Submit } from './submit.js';
 import { useLive } from './live.js';
-import { Ago, Bar, Command, State } from './show.js';
+import { Ago, Bar, Command, State, Trouble } from './show.js';
 import { count, percent, usd } from './format.js';
 
 const PAGE = 50;
@@ -35,41 +38,29 @@ function First() {
       <li>Follow it here, or in the shell. <${Command} text="drover watch"/></li></ol></div>`;
 }
 
-function Slots({ quotas }) {
-  return html`<section class="card wide"><h2>Slots</h2>
-    ${quotas.length === 0 ? html`<p class="muted">No instance type is known yet: quotas and prices are read of AWS when droverd starts.</p>`
-      : html`<table class="stack"><thead><tr><th>Instance type</th><th class="num">Held by drover</th><th class="num">By others</th>
-        <th class="num">Free</th><th class="num">Quota</th><th class="num">List price</th></tr></thead>
-      <tbody>${quotas.map((q) => html`<tr key=${q.instance_type + q.market}>
-        <td class="name">${q.instance_type}${q.market === 'on_demand' ? '' : ` (${q.market})`}</td>
-        <td data-label="Held by drover" class="num">${count(q.held)}</td><td data-label="By others" class="num">${count(q.foreign)}</td>
-        <td data-label="Free" class="num">${q.free == null ? '–' : count(q.free)}</td>
-        <td data-label="Quota" class="num">${q.limit == null ? 'unknown' : count(q.limit)}</td>
-        <td data-label="List price" class="num">${q.price_micro_usd_per_hour == null ? 'unknown' : `${usd(q.price_micro_usd_per_hour, 6)}/h`}</td>
-      </tr>`)}</tbody></table>`}
-  </section>`;
-}
-
 export function List({ setLive, go }) {
   const [token, setToken] = useState('');
   const [fresh, setFresh] = useState(false);
+  const [ask, dialog] = useConfirm(() => load());
   const { data, problem, load } = useLive('/events', async () => {
-    const [page, q, strays] = await Promise.all([get(`/campaigns?page_size=${PAGE}${token ? `&page_token=${encodeURIComponent(token)}` : ''}`), get('/quotas'),
-      get('/strays?limit=20').catch(() => null)]); // a token for some projects may not see them
+    const [page, q, strays, parked] = await Promise.all([get(`/campaigns?page_size=${PAGE}${token ? `&page_token=${encodeURIComponent(token)}` : ''}`), get('/quotas'),
+      get('/strays?limit=20').catch(() => null), readParked()]); // a token for some projects may not see them
     document.title = 'drover';
-    return { ...page, quotas: q.quotas || [], strays };
+    return { ...page, quotas: q.quotas || [], strays, parked };
   }, [token], setLive);
   return html`<main>
     <div class="head"><h1>Campaigns</h1><${Act} class="primary" id="new" onClick=${() => setFresh(true)}>New campaign…<//></div>
-    ${problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`}
-    ${data?.strays?.sum.running > 0 && html`<${Strays} list=${data.strays.strays.filter((s) => s.running)} total=${data.strays.sum.running} onChange=${load}/>`}
+    <${Trouble} problem=${problem} data=${data}/>
+    ${data?.strays?.sum.running > 0 && html`<${Strays} list=${data.strays.strays.filter((s) => s.running)} total=${data.strays.sum.running} ask=${ask}/>`}
+    ${data?.parked.length > 0 && html`<${AllParked} list=${data.parked} ask=${ask}/>`}
     ${data && html`<section class="card wide">
       ${data.campaigns.length === 0 ? html`<${First}/>`
         : html`<${Campaigns} campaigns=${data.campaigns}/>`}
       ${(token || data.next_page_token) && html`<p class="row"><button disabled=${!token} onClick=${() => setToken('')}>Newest</button>
         <button disabled=${!data.next_page_token} onClick=${() => setToken(data.next_page_token)}>Older</button></p>`}
     </section>
-    <${Slots} quotas=${data.quotas}/>`}
+    <section class="card wide"><h2>Slots</h2><${QuotaTable} rows=${data.quotas}/></section>`}
+    ${dialog}
     ${fresh && html`<${Submit} onClose=${() => setFresh(false)} onDone=${(id) => go(`/c/${id.replace('c-', '')}`)}/>`}
   </main>`;
 }

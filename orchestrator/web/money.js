@@ -1,27 +1,16 @@
 // The money of a campaign: burn-up against its budget with the forecast to its end, and what it went for: stages, causes, phases,
 // instance types, failures. Each table is saved as CSV.
 import { html } from './html.js';
-import { get } from './api.js';
+import { get, unlessArchived } from './api.js';
 import { Csv } from './csv.js';
 import { CURVES_MS, useLive } from './live.js';
 import { Loading } from './runs.js';
-import { CampaignHead, Command } from './show.js';
+import { CampaignHead, Command, Strip, Trouble } from './show.js';
 import { TimeChart, isFar, steps, timeText } from './timechart.js';
-import { ago, count, duration, percent, usd, word } from './format.js';
+import { ENDED, ago, count, duration, percent, usd, word } from './format.js';
 
 const TABLE = 20;
-const ENDED = ['succeeded', 'failed', 'cancelled'];
 const part = (id, query) => `/c/${id.slice(2)}/parts?${new URLSearchParams(query)}`;
-
-// What is deleted with the parts of an archived campaign is null.
-async function unlessArchived(path) {
-  try {
-    return await get(path);
-  } catch (e) {
-    if (e.code === 'archived') return null;
-    throw e;
-  }
-}
 
 async function read(id) {
   const of = `/campaigns/${id}`;
@@ -86,8 +75,7 @@ function Figures({ campaign, cost, forecast }) {
 }
 
 // A share of the most as a bar.
-export const Share = ({ of, most, kind = 'spent' }) => html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true"><rect class="track" x="0" y="0" width="1000" height="10"/>
-  <rect class=${kind} x="0" y="0" width=${most > 0 ? Math.min(1000, (1000 * of) / most) : 0} height="10"/></svg>`;
+export const Share = ({ of, most, kind = 'spent' }) => html`<${Strip} of=${[[kind, of]]} top=${most}/>`;
 
 // rows of { name, micro_usd, ... }; columns: [head, of(row)] beside name and money. file and fields: its CSV.
 export function MoneyTable({ title, id, rows, name, columns, file, fields, none, kind, note, wide }) {
@@ -120,7 +108,7 @@ export function Money({ id, setLive }) {
   const none = 'Nothing is paid yet.';
   return html`<main>
     <${CampaignHead} campaign=${campaign} title="Cost" here="cost"/>
-    ${problem && html`<p class="problem" role="alert">Showing the last known: ${problem.message}</p>`}
+    <${Trouble} problem=${problem} data/>
     <div class="grid">
       <${Figures} ...${data}/>
       <${Burn} ...${data}/>

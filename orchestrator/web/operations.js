@@ -3,13 +3,11 @@ import { html } from './html.js';
 import { get, post } from './api.js';
 import { Act } from './role.js';
 import { Ago } from './show.js';
-import { count, duration, word } from './format.js';
+import { count, duration, parts, word } from './format.js';
 
 const SHOWN = 5;
 
 export const readOperations = async (id) => (await get(`/operations?campaign=${id}&page_size=${SHOWN}`)).operations;
-
-const parts = (n) => `${count(n)} ${n === 1 ? 'part' : 'parts'}`;
 
 // The listing of an input, in words.
 export function listed(l) {
@@ -30,8 +28,8 @@ function outcome(op) {
 function undoQuestion(op) {
   return {
     title: `Undo ${op.id}`, action: 'Undo',
-    preview: async () => ({ show: html`<p>${op.kind !== 'retry' ? 'It stops where it is; parts that it has changed stay so.'
-      : 'Parts that have not started fail again as they had; those that have started go on.'}</p>` }),
+    text: html`${op.kind !== 'retry' ? 'It stops where it is; parts that it has changed stay so.'
+      : 'Parts that have not started fail again as they had; those that have started go on.'}`,
     confirm: (key) => post(`/operations/${op.id}:cancel`, {}, key),
   };
 }

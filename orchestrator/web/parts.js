@@ -4,12 +4,12 @@ import { useState } from 'preact/hooks';
 import { html } from './html.js';
 import { useQuery } from './address.js';
 import { get } from './api.js';
-import { Confirm } from './dialog.js';
+import { useConfirm } from './dialog.js';
 import { changeQuestion, MOVES, VERBS } from './failures.js';
 import { useLive } from './live.js';
 import { Told, readOperations } from './operations.js';
 import { Act } from './role.js';
-import { CampaignHead } from './show.js';
+import { CampaignHead, Trouble } from './show.js';
 import { bytes, count, glyph, usd, word } from './format.js';
 
 const PAGE = 100;
@@ -62,7 +62,7 @@ export function Parts({ id, setLive }) {
   const [at, go] = useQuery(FIELDS);
   const [pages, setPages] = useState(1);
   const [picked, setPicked] = useState([]);
-  const [asked, setAsked] = useState(null);
+  const [ask, dialog] = useConfirm(() => load());
   const [notice, setNotice] = useState(null);
   const narrow = EACH.some((f) => at[f]);
   const { data, problem, load } = useLive(`/campaigns/${id}/events`, async () => {
@@ -91,14 +91,14 @@ export function Parts({ id, setLive }) {
   const all = !narrow && (!at.state || at.state === kind) && (kind === 'failed' || !at.cause); // what a selector of the API can name
   const none = chosen.length === 0 ? 'picks-none' : undefined; // why the buttons of a selection are disabled
   const done = (op, text) => { setNotice({ op: op.id, text }); setPicked([]); };
-  const act = (verb, selector) => () => setAsked(changeQuestion({ campaign: id, verb, selector, onDone: done }));
+  const act = (verb, selector) => () => ask(changeQuestion({ campaign: id, verb, selector, onDone: done }));
   const some = { stage, parts: chosen };
   const every = { stage, state: kind, ...(at.cause ? { cause: [at.cause] } : {}) };
   const closed = campaign.wanted === 'cancel';
   return html`<main>
     <${CampaignHead} campaign=${campaign} title=${`Parts${campaign.stages.length > 1 ? ` of ${stage}` : ''}`} here="parts"/>
-    ${problem && html`<p class="problem" role="alert">Showing the last known: ${problem.message}</p>`}
-    <${Told} text=${notice?.text} op=${data.operations.find((o) => o.id === notice?.op)} ask=${setAsked}/>
+    <${Trouble} problem=${problem} data/>
+    <${Told} text=${notice?.text} op=${data.operations.find((o) => o.id === notice?.op)} ask=${ask}/>
     <section class="card wide parts-card" aria-label="parts">
       <${Filters} at=${{ ...at, stage }} stages=${campaign.stages.map((s) => s.name)} causes=${data.causes} move=${move}/>
       ${able.length > 0 && !closed && html`<div class="row picks" id="picks">
@@ -114,6 +114,6 @@ export function Parts({ id, setLive }) {
             onPick=${(e) => setPicked(e.target.checked ? [...picked, p.seq] : picked.filter((n) => n !== p.seq))}/>`)}</tbody></table>`}
       ${data.next_page_token && html`<p class="row"><button id="more" onClick=${() => setPages(pages + 1)}>More</button><span class="muted">${count(parts.length)} shown</span></p>`}
     </section>
-    ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
+    ${dialog}
   </main>`;
 }

@@ -1,13 +1,13 @@
 // Warm pools: how long each stood idle, what that cost and what it was good for.
 import { html } from './html.js';
-import { useState } from 'preact/hooks';
 import { useQuery } from './address.js';
 import { get, post } from './api.js';
 import { Csv } from './csv.js';
-import { Confirm } from './dialog.js';
+import { useConfirm } from './dialog.js';
 import { useLive } from './live.js';
 import { count, duration, usd, word } from './format.js';
 import { Act } from './role.js';
+import { Trouble } from './show.js';
 import { timeText } from './timechart.js';
 
 const FIELDS = ['campaign'];
@@ -29,7 +29,7 @@ function Idle({ p, from, to, now }) {
 // True when a person may end it.
 export const ends = (p) => p.state === 'available' && !p.reused_by && !p.end_asked && !p.end_reason;
 const question = (p) => ({ title: `End pool #${p.id}`, action: 'End', danger: true, confirm: () => post(`/pools/${p.job_name}:end`, {}),
-  preview: async () => ({ show: html`<p>${count(p.instances)} × ${p.instance_type} of stage ${p.stage} are given back. The next job of this kind starts cold.</p>` }) });
+  text: html`${count(p.instances)} × ${p.instance_type} of stage ${p.stage} are given back. The next job of this kind starts cold.` });
 
 // onAsk: takes the question that ends the pool once it is confirmed.
 export function End({ pool, onAsk }) {
@@ -56,7 +56,7 @@ function Table({ pools, now, onAsk }) {
 
 export function Pools({ setLive }) {
   const [at, move] = useQuery(FIELDS);
-  const [asked, setAsked] = useState(null);
+  const [ask, dialog] = useConfirm(() => load());
   const { data, problem, load } = useLive('/events', async () => {
     document.title = 'warm pools · drover';
     return get(`/pools${at.campaign ? `?campaign=${encodeURIComponent(at.campaign)}` : ''}`);
@@ -64,7 +64,7 @@ export function Pools({ setLive }) {
   const now = Date.now();
   const s = data?.sum;
   return html`<main><h1>Warm pools ${at.campaign && html`<span class="muted">of ${at.campaign} <button class="link" onClick=${() => move({ campaign: '' })}>show all</button></span>`}</h1>
-    ${problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`}
+    <${Trouble} problem=${problem} data=${data}/>
     ${data && html`<div class="grid charts">
       <section class="card"><h2>Idle cost</h2><p class="big" id="idle-cost">${usd(s.idle_micro_usd)}</p><p class="muted">${duration(s.idle_seconds)} of one instance</p></section>
       <section class="card"><h2>Open now</h2><p class="big">${count(s.open)}</p><p class="muted">their instances count in the quota</p></section>
@@ -72,7 +72,7 @@ export function Pools({ setLive }) {
     <section class="card wide" aria-label="pools"><h2>Pools ${data.pools.length > 0 && html`<${Csv} file="pools" columns=${COLUMNS} rows=${data.pools}/>`}</h2>
       ${data.pools.length === 0 ? html`<p class="muted">No job has kept its instances. A stage keeps them with warm_pool: {keep_alive: 15m} in the campaign file; the quota for warm pools is
         0 until AWS raises it.</p>`
-        : html`<${Table} pools=${data.pools} now=${now} onAsk=${setAsked}/>${data.pools.length < s.pools && html`<p class="muted">${count(data.pools.length)} of ${count(s.pools)} are shown, open ones first.</p>`}`}</section>`}
-    ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
+        : html`<${Table} pools=${data.pools} now=${now} onAsk=${ask}/>${data.pools.length < s.pools && html`<p class="muted">${count(data.pools.length)} of ${count(s.pools)} are shown, open ones first.</p>`}`}</section>`}
+    ${dialog}
   </main>`;
 }

@@ -5,8 +5,8 @@ import { getTagged, patchOnce } from './api.js';
 import { Csv } from './csv.js';
 import { CURVES_MS, useLive } from './live.js';
 import { Act, me } from './role.js';
-import { Form, SettingsHead, Trouble } from './settings.js';
-import { Command } from './show.js';
+import { Form, SettingsHead } from './settings.js';
+import { Command, Strip, Trouble } from './show.js';
 import { count, percent, usd } from './format.js';
 
 const money = (b) => b.spent_micro_usd + b.reserved_micro_usd;
@@ -15,10 +15,7 @@ const money = (b) => b.spent_micro_usd + b.reserved_micro_usd;
 export function Budget({ of, name }) {
   if (of.limit_micro_usd == null) return null;
   const top = Math.max(of.limit_micro_usd, money(of), 1);
-  const wide = (n) => (1000 * n) / top;
-  return html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${`${percent(money(of), of.limit_micro_usd)} of the budget of ${name} spent or reserved`}>
-    <rect class="track" x="0" y="0" width="1000" height="10"/><rect class="spent" x="0" y="0" width=${wide(of.spent_micro_usd)} height="10"/>
-    <rect class="reserved" x=${wide(of.spent_micro_usd)} y="0" width=${wide(of.reserved_micro_usd)} height="10"/></svg>`;
+  return html`<${Strip} of=${[['spent', of.spent_micro_usd], ['reserved', of.reserved_micro_usd]]} top=${top} label=${`${percent(money(of), of.limit_micro_usd)} of the budget of ${name} spent or reserved`}/>`;
 }
 
 // of: a project, or the installation without a name. Only what differs is sent, against the version that was shown.

@@ -5,7 +5,7 @@ import { get } from './api.js';
 import { Bars, Lines } from './chart.js';
 import { useLive } from './live.js';
 import { Commands, Head, Loading, Nothing, ask, groupsOf, nextCommands, runStages, shell } from './runs.js';
-import { Command } from './show.js';
+import { Command, Trouble } from './show.js';
 import { count, durationFine, figure, usdFine } from './format.js';
 
 const FIELDS = ['group', 'metric', 'epoch', 'deadline', 'warm_up'];
@@ -102,7 +102,7 @@ export function Scaling({ id, setLive }) {
   const options = [['group', '--group'], ['metric', '--metric'], ['epoch', '--epoch'], ['deadline', '--deadline'], ['warm_up', '--warm-up']];
   return html`<main>
     <${Head} campaign=${campaign} title=${data.groups.length > 1 ? `Scaling of ${data.group}` : 'Scaling'}/>
-    ${problem && html`<p class="problem" role="alert">Showing the last known: ${problem.message}</p>`}
+    <${Trouble} problem=${problem} data/>
     ${data.groups.length > 0 && html`<section class="card fields-card" aria-label="what is measured"><${Fields} at=${at} data=${data} move=${move}/>
       ${!at.metric && html`<p class="muted">A metric that is a rate, such as images_per_second, leaves out the warm-up and shows the throughput.</p>`}</section>`}
     ${answer ? html`<${Charts} answer=${answer}/>

@@ -10,8 +10,6 @@ export const SettingsHead = ({ here, title, text, children }) => html`<nav class
     html`<a key=${to} href=${to} aria-current=${to === here ? 'page' : null}>${name}</a>`)}</nav>
   <div class="head"><div><h1>${title}</h1><p class="muted">${text}</p></div><div class="row">${children}</div></div>`;
 
-export const Trouble = ({ problem, data }) => problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`;
-
 // What a role may not see.
 export const Closed = ({ needs, what }) => html`<section class="card wide"><p class="muted">${what} are shown to ${needs} only.</p></section>`;
 

@@ -1,4 +1,4 @@
-// Small elements used by several pages: a state, a bar of states, a time.
+// Small elements used by several pages: a state, a bar of states, a time, a problem.
 import { useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { ago, count, duration, glyph, order, word } from './format.js';
@@ -12,21 +12,27 @@ export const Ago = ({ at }) => html`<time datetime=${at || ''} title=${at || ''}
 
 export const Until = ({ at }) => html`<time datetime=${at} title=${at}>in ${duration((Date.parse(at) - Date.now()) / 1000)}</time>`;
 
-// Shares of the states as one bar. Widths are SVG attributes: the page's content security policy
-// allows no inline style.
-export function Bar({ parts }) {
-  const total = parts.total || 1;
+// A bar of pieces [class, amount], one after the other. label: what it says; without one it is decoration. Widths are SVG
+// attributes: the page's content security policy allows no inline style.
+export function Strip({ of, top, label }) {
   let x = 0;
-  const over = parts.done + parts.skipped;
-  return html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${`${count(over)} of ${count(parts.total)} parts over`}>
+  return html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role=${label && 'img'} aria-label=${label} aria-hidden=${!label}>
     <rect class="track" x="0" y="0" width="1000" height="10"/>
-    ${order.map((s) => {
-      const w = (1000 * (parts[s] || 0)) / total;
+    ${of.map(([look, n]) => {
+      const w = top > 0 ? Math.min(1000, (1000 * n) / top) : 0;
       x += w;
-      return w > 0 && html`<rect key=${s} class=${`s-${s}`} x=${x - w} y="0" width=${w} height="10"/>`;
+      return w > 0 && html`<rect key=${look} class=${look} x=${x - w} y="0" width=${w} height="10"/>`;
     })}
   </svg>`;
 }
+
+// Shares of the states as one bar.
+export function Bar({ parts }) {
+  return html`<${Strip} label=${`${count(parts.done + parts.skipped)} of ${count(parts.total)} parts over`} of=${order.map((s) => [`s-${s}`, parts[s] || 0])} top=${parts.total}/>`;
+}
+
+// Why the newest read failed. data: there is an older one.
+export const Trouble = ({ problem, data }) => problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`;
 
 // A command to copy. Without a clipboard (a page over plain http) it is selected instead.
 export function Command({ text }) {

@@ -7,9 +7,9 @@ import { Csv } from './csv.js';
 import { Gantt, describe } from './gantt.js';
 import { CURVES_MS, useLive } from './live.js';
 import { Loading } from './runs.js';
-import { CampaignHead } from './show.js';
+import { CampaignHead, Trouble } from './show.js';
 import { TimeChart, timeText } from './timechart.js';
-import { count, duration, durationOrNever, percent, rate, usd, word } from './format.js';
+import { count, duration, durationOrNever, parts, percent, rate, usd, word } from './format.js';
 
 const FIELDS = ['stage', 'span', 'by'];
 const ENDED = ['succeeded', 'failed', 'cancelled', 'skipped'];
@@ -97,7 +97,7 @@ function Pareto({ id, stage, failures, by, move }) {
     ${rows.length === 0 ? html`<p class="muted">Nothing has failed for good.</p>` : html`<${Bars} label="causes of failures" bad rows=${rows.map((c) => {
       sum += of(c);
       return { name: html`<a href=${`/c/${id.slice(2)}/parts?${new URLSearchParams({ stage, state: 'failed', cause: c.cause })}`}>${word(c.cause)}</a>`, value: of(c),
-        text: `${count(c.parts)} ${c.parts === 1 ? 'part' : 'parts'}, ${usd(c.lost)}`, note: percent(sum, all) };
+        text: `${parts(c.parts)}, ${usd(c.lost)}`, note: percent(sum, all) };
     })}/><p class="muted">The share is of all that is at or above the line.</p>`}</section>`;
 }
 
@@ -121,7 +121,7 @@ export function Timeline({ id, setLive }) {
   const shown = campaign.stages.find((s) => s.name === stage);
   return html`<main>
     <${CampaignHead} campaign=${campaign} title="Timeline" here="timeline"/>
-    ${problem && html`<p class="problem" role="alert">Showing the last known: ${problem.message}</p>`}
+    <${Trouble} problem=${problem} data/>
     ${campaign.stages.length > 1 && html`<div class="fields"><label>Stage <select name="stage" value=${stage} onChange=${(e) => move({ stage: e.target.value, span: '' })}>
       ${campaign.stages.map((s) => html`<option key=${s.name} value=${s.name} selected=${s.name === stage}>${s.name} · ${word(s.state)}</option>`)}</select></label></div>`}
     ${!data.timeline ? html`<section class="card" id="archived"><h2>Archived</h2><p>Its attempts are deleted, and with them its timeline. Its cost is kept.</p></section>`

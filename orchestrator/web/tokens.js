@@ -2,11 +2,11 @@
 import { useState } from 'preact/hooks';
 import { html } from './html.js';
 import { del, get, postOnce } from './api.js';
-import { Confirm } from './dialog.js';
+import { useConfirm } from './dialog.js';
 import { CURVES_MS, useLive } from './live.js';
 import { Act, may, me } from './role.js';
-import { Closed, Form, Secret, SettingsHead, Trouble } from './settings.js';
-import { Ago, Command, Until } from './show.js';
+import { Closed, Form, Secret, SettingsHead } from './settings.js';
+import { Ago, Command, Trouble, Until } from './show.js';
 import { count } from './format.js';
 
 const LIVES = [['1d', 'a day'], ['30d', '30 days'], ['90d', '90 days'], ['365d', 'a year'], ['', 'never']];
@@ -29,7 +29,7 @@ function New({ known, onClose }) {
 }
 
 const revoke = (t) => ({ title: `Revoke ${t.name || t.id}`, action: 'Revoke', danger: true, confirm: () => del(`/tokens/${t.id}`),
-  preview: async () => ({ show: html`<p>Whatever asks with <code>${t.id}</code> is refused from now on, and its browser sessions end${t.id === me().token_id ? ', this one too' : ''}. This cannot be undone.</p>` }) });
+  text: html`Whatever asks with <code>${t.id}</code> is refused from now on, and its browser sessions end${t.id === me().token_id ? ', this one too' : ''}. This cannot be undone.` });
 
 function Table({ tokens, ask, id }) {
   const over = id === 'ended-tokens';
@@ -44,7 +44,7 @@ function Table({ tokens, ask, id }) {
 }
 
 const end = (s) => ({ title: s.current ? 'End this session' : `End session ${s.id}`, action: 'End', danger: true, confirm: () => del(`/sessions/${s.id}`),
-  preview: async () => ({ show: html`<p>${s.current ? 'It is the one of this page: you will have to log in again.' : html`The browser at <code>${s.address || 'an unknown address'}</code> has to log in again.`}</p>` }) });
+  text: html`${s.current ? 'It is the one of this page: you will have to log in again.' : html`The browser at <code>${s.address || 'an unknown address'}</code> has to log in again.`}` });
 
 function Sessions({ sessions, ask }) {
   return html`<section class="card wide"><h2>Browser sessions <b>${count(sessions.length)}</b></h2>
@@ -56,7 +56,7 @@ function Sessions({ sessions, ask }) {
 }
 
 export function Tokens({ setLive }) {
-  const [asked, setAsked] = useState(null);
+  const [ask, dialog] = useConfirm(() => close());
   const [fresh, setFresh] = useState(false);
   const sees = may('admin') && !me().projects; // a token is nobody's of a project
   const { data, problem, load } = useLive('/events', async () => {
@@ -66,16 +66,16 @@ export function Tokens({ setLive }) {
   }, [], setLive, CURVES_MS);
   const valid = data?.tokens?.filter((t) => t.state === 'valid');
   const over = data?.tokens?.filter((t) => t.state !== 'valid');
-  const close = () => { setAsked(null); setFresh(false); load(); };
+  const close = () => { setFresh(false); load(); };
   return html`<main><${SettingsHead} here="/tokens" title="Tokens" text="Whoever has a token, a person or a program, may do what its role says, in its projects.">
       <${Act} needs="admin" disabled=${!sees} class="primary" id="new-token" onClick=${() => setFresh(true)}>New token…<//><//>
     <${Trouble} problem=${problem} data=${data}/>
     ${data && !sees && html`<${Closed} needs="admins of every project" what="Tokens"/>`}
-    ${valid && html`<section class="card wide"><h2>Valid <b>${count(valid.length)}</b></h2><${Table} id="tokens" tokens=${valid} ask=${setAsked}/>
+    ${valid && html`<section class="card wide"><h2>Valid <b>${count(valid.length)}</b></h2><${Table} id="tokens" tokens=${valid} ask=${ask}/>
       ${valid.length < 2 && html`<p class="muted">Nobody else has one. Press New token, or use a shell:</p><${Command} text="drover token new ci --role operator --expires 90d"/>`}
       ${over.length > 0 && html`<details class="more"><summary>${count(over.length)} revoked or expired</summary><${Table} id="ended-tokens" tokens=${over}/></details>`}</section>`}
-    ${data && html`<${Sessions} sessions=${data.sessions} ask=${setAsked}/>`}
+    ${data && html`<${Sessions} sessions=${data.sessions} ask=${ask}/>`}
     ${fresh && html`<${New} known=${data?.known || []} onClose=${close}/>`}
-    ${asked && html`<${Confirm} ...${asked} onClose=${close}/>`}
+    ${dialog}
   </main>`;
 }

@@ -3,11 +3,11 @@ import { useState } from 'preact/hooks';
 import { html } from './html.js';
 import { useQuery } from './address.js';
 import { del, get, getTagged, patchOnce, postOnce } from './api.js';
-import { Confirm } from './dialog.js';
+import { useConfirm } from './dialog.js';
 import { CURVES_MS, useLive } from './live.js';
 import { Act, may, me } from './role.js';
-import { Closed, Form, Secret, SettingsHead, Trouble } from './settings.js';
-import { Ago, Command, Until } from './show.js';
+import { Closed, Form, Secret, SettingsHead } from './settings.js';
+import { Ago, Command, Trouble, Until } from './show.js';
 import { count, word } from './format.js';
 
 const FIELDS = ['log'];
@@ -53,7 +53,7 @@ function change({ value, etag }, onClose) {
 }
 
 const remove = (w) => ({ title: `Remove ${w.name}`, action: 'Remove', danger: true, confirm: () => del(`/webhooks/${w.id}`),
-  preview: async () => ({ show: html`<p>It is told nothing more; ${w.waiting > 0 ? `${count(w.waiting)} that wait are not sent, and ` : ''}its log goes with it. This cannot be undone.</p>` }) });
+  text: html`It is told nothing more; ${w.waiting > 0 ? `${count(w.waiting)} that wait are not sent, and ` : ''}its log goes with it. This cannot be undone.` });
 
 function Table({ list, log, onLog, onTest, onChange, ask }) {
   return html`<table class="stack" id="webhooks"><thead><tr><th class="third">Webhook</th><th>Told when</th><th>Last</th><th class="num">Waiting</th><th class="act">Do</th></tr></thead>
@@ -82,7 +82,7 @@ function Log({ of, deliveries, onResend }) {
 
 export function Webhooks({ setLive }) {
   const [at, go] = useQuery(FIELDS);
-  const [asked, setAsked] = useState(null);
+  const [ask, dialog] = useConfirm(() => close());
   const [form, setForm] = useState(null);
   const [notice, setNotice] = useState('');
   const [trouble, setTrouble] = useState(null);
@@ -93,7 +93,7 @@ export function Webhooks({ setLive }) {
       sees && at.log ? get(`/webhooks/${encodeURIComponent(at.log)}/deliveries?limit=100`).catch((e) => { if (e.status === 404) return null; throw e; }) : null]);
     return { webhooks, log: log?.deliveries, behind: log?.deliveries.some((d) => d.state === 'waiting' && d.tries === 0) };
   }, [at.log], setLive, CURVES_MS);
-  const close = () => { setAsked(null); setForm(null); load(); };
+  const close = () => { setForm(null); load(); };
   const act = (f) => async (x) => {
     setTrouble(null);
     try {
@@ -115,11 +115,11 @@ export function Webhooks({ setLive }) {
     <p class="notice" role="status" id="notice">${notice}</p><${Trouble} problem=${trouble}/><${Trouble} problem=${problem} data=${data}/>
     ${!sees && html`<${Closed} needs="admins" what="Webhooks"/>`}
     ${sees && data && html`<section class="card wide" aria-label="webhooks">${data.webhooks.length > 0
-      ? html`<${Table} list=${data.webhooks} log=${at.log} onLog=${(log) => go({ log })} onTest=${test} onChange=${edit} ask=${setAsked}/>`
+      ? html`<${Table} list=${data.webhooks} log=${at.log} onLog=${(log) => go({ log })} onTest=${test} onChange=${edit} ask=${ask}/>`
       : html`<div id="nothing"><h2>Nobody is told yet</h2><p>A webhook posts a signed message to an address, or a mail to mailto:a@example.com, when a campaign is held, fails, ends or nears its budget. Press New webhook, or use a shell:</p>
         <${Command} text="drover webhook add oncall https://hooks.example.com/drover --on held,failed"/></div>`}</section>
     ${data.log && html`<${Log} of=${data.webhooks.find((w) => w.id === at.log)} deliveries=${data.log} onResend=${again}/>`}`}
     ${form}
-    ${asked && html`<${Confirm} ...${asked} onClose=${close}/>`}
+    ${dialog}
   </main>`;
 }

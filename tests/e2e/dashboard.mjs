@@ -13,6 +13,7 @@ import { frozen } from './frozen.mjs';
 import { endpoints } from './endpoints.mjs';
 import { filesystems } from './filesystems.mjs';
 import { money } from './money.mjs';
+import { parked } from './parked.mjs';
 import { people } from './people.mjs';
 import { runs } from './runs.mjs';
 
@@ -23,7 +24,7 @@ try {
   const page = await c.newPage();
   const only = process.env.ONLY?.split(',');
   if (only && !only.includes('journey')) await logIn(page);
-  for (const part of [journey, runs, large, guide, craft, clicks, eight, frozen, endpoints, filesystems, money, people, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes, b);
+  for (const part of [journey, runs, large, guide, craft, clicks, eight, frozen, endpoints, filesystems, money, people, parked, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes, b);
   await page.context().clearCookies();
   await page.evaluate(() => document.querySelector('a.brand')?.click()); // none: the page has found out by itself
   await page.waitForSelector('input[name=token]');

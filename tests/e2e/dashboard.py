@@ -4,7 +4,7 @@
 This half brings the stack up, spoils one part's parquet file, and then carries out what the browser's half (dashboard.mjs)
 asks for on its standard output: lines "@verb argument" are answered by one line, everything else is TAP and passed on.
 The verbs are what people do outside the browser: mend a file in the bucket, stop and start droverd, order faults.
-usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,endpoints,filesystems,money,people,hostile chooses)"""
+usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,endpoints,filesystems,money,people,parked,hostile chooses)"""
 import glob
 import json
 import os
@@ -16,6 +16,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests"))
+from kit.measure import psql  # noqa: E402
 from kit.oidc import Provider  # noqa: E402
 from kit.stack import KEY, SECRET, Stack, free_port  # noqa: E402
 
@@ -38,6 +39,17 @@ def connections(port):
     return [" ".join(r[1:6]) for r in rows if f":{port:04X}" in r[1] + r[2]]
 
 
+REFUSE = """CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'value out of range: %s' USING ERRCODE = '22003'; END $$;
+    CREATE TRIGGER poison BEFORE INSERT ON attempt FOR EACH ROW EXECUTE FUNCTION poison()"""
+
+
+def misunderstood(s, campaign):
+    """An operation whose selection this droverd does not know, as a newer one might leave it. Returns its id."""
+    psql(s, f"""INSERT INTO operation (campaign_id, kind, selector, total) VALUES ({int(campaign)}, 'skip', '{{"cause": ["of_tomorrow"]}}', 1)""")
+    return s.sql(f"SELECT max(id) FROM operation WHERE campaign_id = {int(campaign)}")
+
+
 def verbs(s):
     files = sorted(glob.glob(s.dir + "/aws/s3/*/meta/*.parquet"))
     bucket = files[BROKEN].split("/")[-3]
@@ -57,6 +69,9 @@ def verbs(s):
         "freeze": lambda _: s.procs["droverd0"].send_signal(signal.SIGSTOP),
         "thaw": lambda _: s.procs["droverd0"].send_signal(signal.SIGCONT),
         "faults": lambda a: s.faults(*json.loads(a)),
+        "refuse": lambda a: psql(s, REFUSE % a),
+        "misunderstood": lambda a: misunderstood(s, a),
+        "accept": lambda a: psql(s, f"DROP FUNCTION poison CASCADE; UPDATE operation SET selector = '{{}}' WHERE id = {int(a)}"),
         "connections": lambda _: connections(s.ports["droverd0"]),
     }
 

@@ -803,8 +803,11 @@ def check_guidance(t, a):
     g = after(f"UPDATE stage_run SET state = 'held', reason = '{'x' * 500}' WHERE campaign_id = {n};", "held", "stage download: x")[0]
     t.ok(g["evidence"] == "x" * 500 and g["stage"] == "download" and g["steps"][0] == {"action": "retry", "label": "Retry 1 and resume",
          "command": f"drover retry {cid} --stage download --resume", "stage": "download", "parts": 1}, "held by its breaker: the whole reason, and a retry of what failed", g)
-    g = after(f"INSERT INTO parked (kind, ref_id, campaign_id, reason) VALUES ('campaign', {n}, {n}, 'refused <b>');", "held", "stage download: x")
+    g = after(f"INSERT INTO parked (kind, ref_id, campaign_id, reason, since) VALUES ('campaign', {n}, {n}, 'refused <b>', '2026-01-02T03:04:05+01');", "held", "stage download: x")
     t.ok([x["kind"] for x in g] == ["breaker", "parked"] and g[1]["evidence"] == "refused <b>" and g[1]["runs"], "what is parked comes last", g)
+    rows = [a.get(f"/v1/parked{q}")[1]["parked"] for q in (f"?campaign={cid}", "")]
+    t.eq([(x["kind"], x["id"], x["reason"], x["since"], cid in x["what_to_do"]) for r in rows for x in r], [("campaign", cid, "refused <b>", "2026-01-02T02:04:05+00:00", True)] * 2, "listed with since when, of it and of all")
+    t.eq(g[1]["since"], "2026-01-02T02:04:05Z", "as the guidance says")
     g = after(f"INSERT INTO parked (kind, ref_id, campaign_id, reason) SELECT 'part', i, {n}, 'x' FROM generate_series(1, 2) i;", "held", "stage download: x")
     t.eq(g[1]["title"], "1 campaign, 2 parts set aside: the database refuses a value", "and says what it is")
     g = after(f"DELETE FROM parked WHERE campaign_id = {n}; UPDATE stage_run SET state = 'running', waiting = waiting - 1, active = active + 1 WHERE campaign_id = {n};" + wait("slots"))

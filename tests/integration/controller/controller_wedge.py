@@ -3,6 +3,7 @@
 parts keep nobody from leading and no other campaign from its pace; what is refused is parked, told of, held, and tried again after an
 unpark. Method: the real programs; the faults are made in the database by psql, as a person, a newer release or a bug would make them.
 (ONLY=word runs the cases whose name has it)"""
+import datetime
 import os
 import re
 import signal
@@ -95,21 +96,28 @@ def unparked(s, cid):
 
 def case_a_manifest_that_jsonb_refuses(s):
     """1e-20000 is JSON, and no jsonb: the attempt is parked in `verifying`, everybody else goes on."""
-    before = epoch(s)
+    before, began = epoch(s), time.time()
     cid = s.submit(name="poison", source=ONE, out="poison")
     p = wait_for(lambda: parked(s, cid), 40, "a parked attempt")
     tap.ok(len(p) == 1 and p[0]["kind"] == "attempt" and p[0]["part"] == 0 and p[0]["what_to_do"] and "numeric" in p[0]["reason"],
            f"{s.what}the attempt is parked, with the reason and what to do", p)
+    since = p[0]["since"]
+    tap.ok(began <= datetime.datetime.fromisoformat(since).timestamp() <= time.time(), f"{s.what}and since when", (began, p, time.time()))
     ends(s, s.submit(name="beside", source=ONE))
     still_leads(s, before)
     tap.ok(metric(s, "droverd_parked") == 1, f"{s.what}the metric says so")
     r = drover(s, "parked", cid)
     tap.ok(r.returncode == 0 and "numeric" in r.stdout and "drover unpark" in r.stdout, f"{s.what}drover parked says it", r)
-    tap.ok("drover parked" in drover(s, "get", cid).stdout and "set aside" in drover(s, "doctor").stdout, f"{s.what}drover get and doctor point at it")
+    said = [r.stdout, *(drover(s, *argv).stdout for argv in (("parked", "-o", "json"), ("get", cid)))]
+    wants = (since[:19].replace('T', ' '), f'"{since}"', f"since {since[:19].replace('T', ' ')} UTC")
+    tap.eq([want in text for want, text in zip(wants, said)], [True] * 3, f"{s.what}drover parked, for people and machines, and drover get say since when: {wants}")
+    tap.ok("drover parked" in said[2] and "set aside" in drover(s, "doctor").stdout, f"{s.what}drover get and doctor point at it")
     s.kill("droverd0")
     s.start_droverd(0)
     wait_for(lambda: s.leader() is not None and parked(s, cid), 20, "a new leader")
     ends(s, s.submit(name="beside-2", source=ONE))
+    p = parked(s, cid)
+    tap.ok([x["since"] for x in p] == [since] and p[0]["tried_at"] >= since, f"{s.what}a new leader keeps since when", (since, p))
     manifest = [os.path.join(d, f) for d, _, fs in os.walk(s.dir + f"/aws/s3/drover-test/poison-{cid[2:]}") for f in fs if f == "_manifest.json"]
     for path in manifest:
         with open(path) as f:
