@@ -87,6 +87,8 @@ static void errors_of(const struct route *t, bool has[static STATUSES_N])
     if (!get) {
         add_status(has, 413);
         add_status(has, 415);
+    }
+    if (!get || parameters_choose(t)) {
         add_status(has, 422);
     }
     if (strcmp(t->method, "PATCH") == 0) {
@@ -189,7 +191,7 @@ static void out_parameter(struct json_out *w, const struct parameter *p)
     json_out_object(w, p->id);
     json_out_str(w, "name", p->name);
     json_out_str(w, "in", p->place == PARAMETER_PATH ? "path" : "query");
-    json_out_bool(w, "required", p->place != PARAMETER_QUERY);
+    json_out_bool(w, "required", p->place == PARAMETER_PATH || p->place == PARAMETER_NEEDED);
     json_out_str(w, "description", p->text);
     out_schema(w, p);
     out_example(w, p);

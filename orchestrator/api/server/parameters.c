@@ -120,6 +120,17 @@ static bool refused(const struct parameter *p, struct err *err)
     BUG("a type of parameter");
 }
 
+bool parameters_choose(const struct route *t)
+{
+    struct str ids = str_of(t->query);
+    while (ids.n > 0) {
+        if (parameter_find(str_split(&ids, ' '))->place == PARAMETER_CHOICE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool parameters_check_path(const struct api_req *r, struct err *err)
 {
     const struct parameter *p;
@@ -166,6 +177,10 @@ static bool check_one(struct query_check *q, const char *key, const char *value)
                        known.n == 0 ? "none is taken" : "known:", buf_cstr(&known));
     }
     q->seen[q->seen_n++] = p;
+    if (p->place == PARAMETER_CHOICE && value[0] == '\0') {
+        return err_set(q->err, ERR_INVALID,
+                       "query parameter '%s': it is empty, which never means all", p->name);
+    }
     return fits(p, str_of(value)) || refused(p, q->err);
 }
 

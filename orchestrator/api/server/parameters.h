@@ -2,7 +2,7 @@
 #pragma once
 #include "request.h"
 
-enum parameter_place { PARAMETER_PATH, PARAMETER_QUERY, PARAMETER_NEEDED };
+enum parameter_place { PARAMETER_PATH, PARAMETER_QUERY, PARAMETER_NEEDED, PARAMETER_CHOICE };
 enum parameter_type {
     PARAMETER_NUMBER,
     PARAMETER_TEXT,
@@ -25,5 +25,8 @@ const struct parameter *parameter_find(struct str id);
 const struct parameter *parameter_of_path(const char **at);
 /* ERR_NOT_FOUND for a path that cannot be one of the route. */
 bool parameters_check_path(const struct api_req *r, struct err *err) MUST_CHECK;
-/* ERR_NOT_FOUND for a path that cannot be one of the route, ERR_MALFORMED for a query. */
+/* True when the route takes a choice of rows, of which an empty one is ERR_INVALID. */
+bool parameters_choose(const struct route *t);
+/* ERR_NOT_FOUND for a path that cannot be one of the route, ERR_MALFORMED for a query, ERR_INVALID
+ * for a choice of rows in it that is empty. */
 bool parameters_check(struct api_req *r, struct err *err) MUST_CHECK;

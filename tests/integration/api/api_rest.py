@@ -392,8 +392,10 @@ def check_parts(t, a):
         t.eq(a.get(f"/v1/campaigns/c-1/parts?{q}")[0], 400, f"?{q} is refused")
     for q in ("cause=", "state=", "filter=", "filter=%20", "filter=cause%20IN%20()", "filter=cause%20IN%20(%20)", "cause=oom,", "cause=,", "filter=cause%20IN%20(oom,)", "filter=state%3Dfailed%20AND%20cause%20IN%20()"):
         s, b, _ = a.get(f"/v1/campaigns/c-1/parts?{q}")
-        want = (400, "malformed") if q.endswith("=") else (422, "invalid")
-        t.ok((s, b["code"]) == want, f"?{q}: empty is never all, {want[0]}", (s, b))
+        t.ok((s, b["code"]) == (422, "invalid"), f"?{q}: empty is never all, 422", (s, b))
+    s, b, _ = a.get("/v1/campaigns?state=")
+    t.ok((s, b["code"]) == (422, "invalid") and "'state': it is empty, which never means all" in b["detail"], "so is ?state= of the list of campaigns", (s, b))
+    t.eq([a.get(f"/v1/campaigns{q}")[0] for q in ("?page_size=", "/c-1/parts?page_token=", "/c-1/parts?state=a", "/c-1/parts?states=")], [400] * 4, "an empty value that chooses no rows is malformed, as a wrong or unknown one")
     for q in ("cause=oom&filter=cause%20IN%20(disk_full)", "filter=cause%3Doom%20cause%3Doom", "filter=cause%3Doom%20AND", "filter=cause%20IN%20oom", "filter=state%3Dfailed%20OR%20state%3Ddone", "filter=cause%20IN%20(oom"):
         t.eq(a.get(f"/v1/campaigns/c-1/parts?{q}")[0], 400, f"?{q} is refused")
     b = a.get("/v1/parts/c-1/3")[1]
