@@ -8,8 +8,6 @@
 #include "shell.h"
 #include "store/leader/archive.h"
 
-#define PAUSE_US (20 * USEC_PER_MSEC) /* between two steps: everybody else's turn */
-
 struct archive_arg {
     const struct operation_row *op;
     const char *refusal; /* "": none */
@@ -27,7 +25,6 @@ static bool give_up(struct controller *c, const struct archive_arg *a, struct er
            store_operation_progress(c->store, op->id, OPERATION_CANCELLED, op->done, err);
 }
 
-/* The operation tells its progress twenty times in all: each is an event. */
 static bool write_step(struct controller *c, void *arg, struct err *err)
 {
     struct archive_arg *a = arg;
@@ -43,12 +40,9 @@ static bool write_step(struct controller *c, void *arg, struct err *err)
     if (!store_archive_step(c->store, op->campaign_id, c->archive_rows, &a->progress, err)) {
         return false;
     }
-    int64_t done = a->progress.over ? op->total : MIN(a->progress.attempts, op->total);
-    bool news = a->progress.over || op->state == OPERATION_ACCEPTED ||
-                done - op->done >= MAX(1, op->total / 20);
-    return !news || store_operation_progress(c->store, op->id,
-                                             a->progress.over ? OPERATION_DONE : OPERATION_RUNNING,
-                                             done, err);
+    const struct archive_told told =
+        leader_archive_told(op, a->progress.over, a->progress.attempts);
+    return !told.tells || store_operation_progress(c->store, op->id, told.state, told.done, err);
 }
 
 /* What asked for it named a folder. */
@@ -79,6 +73,6 @@ bool archive_step(struct controller *c, const struct operation_row *op)
         log_event(LOG_INFO, "campaign_archived", LF_I("campaign", op->campaign_id),
                   LF_I("attempts", a.progress.attempts));
     }
-    loop_timer_set(c->tick_timer, PAUSE_US);
+    loop_timer_set(c->tick_timer, ARCHIVE_PAUSE_US);
     return true;
 }

@@ -4,8 +4,8 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/retry.h"
 #include "common/s3.h"
+#include "core/leader/archive_pace.h"
 #include "lease.h"
 #include "metrics.h"
 #include "parking.h"
@@ -13,10 +13,8 @@
 #include "store/leader/archive_export.h"
 #include <stdio.h>
 
-#define ROWS                1000
-#define BYTES_MAX           ((size_t)64 * 1024 * 1024) /* 16 MiB as jsonb's text, with room */
-#define EXPORT_AGAIN_US     USEC_PER_SEC
-#define EXPORT_AGAIN_MAX_US (60 * USEC_PER_SEC)
+#define ROWS      1000
+#define BYTES_MAX ((size_t)64 * 1024 * 1024) /* a manifest of 16 MiB is longer as jsonb's text */
 
 struct archive_put {          /* of the request, which may outlive the leadership */
     struct archive_export *e; /* NULL: nobody waits for the answer */
@@ -28,8 +26,7 @@ struct archive_export {
     struct archive_put *put; /* NULL: no request is under way */
     bool answered, ok;
     char problem[500];
-    int failures;
-    int64_t next_us; /* boot */
+    struct archive_put_pace pace;
 };
 
 static void drop(struct controller *c, size_t at)
@@ -88,10 +85,7 @@ static bool write_answer(struct controller *c, void *arg, struct err *err)
 static bool take_answer(struct controller *c, struct archive_export *e, struct parking_subject who)
 {
     e->answered = false;
-    e->failures = e->ok ? 0 : MIN(e->failures + 1, 1000);
-    e->next_us = e->ok ? 0
-                       : clock_boot_us() + retry_step_us(EXPORT_AGAIN_US, EXPORT_AGAIN_MAX_US,
-                                                         MAX(0, e->failures - 1));
+    leader_archive_put_answered(&e->pace, e->ok, clock_boot_us());
     if (!e->ok) {
         log_event(LOG_WARN, "archive_not_exported", LF_I("campaign", e->campaign_id),
                   LF_S("object", e->object.uri), LF_S("reason", e->problem));
@@ -104,7 +98,7 @@ static void put_object(struct controller *c, struct archive_export *e)
     struct s3_uri uri;
     struct err err = ERR_INIT;
     if (!s3_parse_uri(str_of(e->object.uri), &uri, &err)) { /* the API has read it */
-        e->next_us = clock_boot_us() + EXPORT_AGAIN_MAX_US;
+        leader_archive_put_nowhere(&e->pace, clock_boot_us());
         log_event(LOG_ERROR, "archive_not_exported", LF_I("campaign", e->campaign_id),
                   LF_ERR(&err));
         return;
@@ -143,7 +137,7 @@ bool archive_export_goes_on(struct controller *c, const struct operation_row *op
     }
     struct archive_export *e = c->archive_exports[at];
     if (e->put != NULL || (e->answered && !take_answer(c, e, who)) ||
-        clock_boot_us() < e->next_us || !parking_tx(c, who, read_object, e)) {
+        !leader_archive_put_due(&e->pace, clock_boot_us()) || !parking_tx(c, who, read_object, e)) {
         return true;
     }
     if (e->object.due) {

@@ -3,26 +3,16 @@
 #include "call_limits.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/retry.h"
-#include "core/leader/endpoint_intent.h"
+#include "core/leader/endpoint_model.h"
 #include "lease.h"
 #include "metrics.h"
 #include "store/leader/endpoints.h"
-#include <stdio.h>
-
-#define MODEL_AGAIN_US     (2 * USEC_PER_SEC) /* after an answer that is none */
-#define MODEL_AGAIN_MAX_US (60 * USEC_PER_SEC)
 
 struct model_look { /* one for each stage that waits */
     struct model_look *next;
     struct controller *c;
-    int64_t campaign_id, stage_id; /* that serves the model */
-    int64_t made_by;               /* the stage that has made it */
     struct sagemaker_call *call;
-    struct job_name job; /* "": not known yet */
-    int failures;
-    int64_t next_us;  /* boot */
-    char place[1025]; /* "": not known yet */
+    struct model_ask ask;
 };
 
 static void look_free(struct model_look *look)
@@ -40,19 +30,11 @@ void endpoint_models_cancel(struct controller *c)
     }
 }
 
-static bool waits(struct controller *c, const struct model_look *look)
-{
-    int n;
-    struct live_campaign *lc = leader_state_campaign(&c->state, look->campaign_id);
-    const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, look->stage_id) : NULL;
-    return ls != NULL && leader_endpoint_due(&c->state, lc, ls, clock_wall_us(), &n);
-}
-
 void endpoint_models_forget(struct controller *c)
 {
     for (struct model_look **at = &c->model_looks; *at != NULL;) {
         struct model_look *look = *at;
-        if (waits(c, look)) {
+        if (leader_model_wanted(&c->state, &look->ask, clock_wall_us())) {
             at = &look->next;
         } else {
             *at = look->next;
@@ -65,28 +47,22 @@ static struct model_look *look_of(struct controller *c, const struct live_campai
                                   const struct live_stage *ls)
 {
     for (struct model_look *look = c->model_looks; look != NULL; look = look->next) {
-        if (look->stage_id == ls->row.id) {
+        if (look->ask.stage_id == ls->row.id) {
             return look;
         }
     }
     struct model_look *look = xcalloc(1, sizeof *look);
-    *look = (struct model_look){
-        .next = c->model_looks, .c = c, .campaign_id = lc->row.id, .stage_id = ls->row.id};
-    for (int i = 0; i < lc->stages_n; i++) {
-        if (strcmp(lc->stages[i].row.name, ls->spec->endpoint->model_stage) == 0) {
-            look->made_by = lc->stages[i].row.id;
-        }
-    }
+    look->next = c->model_looks;
+    look->c = c;
+    leader_model_begin(&look->ask, lc, ls);
     c->model_looks = look;
     return look;
 }
 
-static void look_again(struct model_look *look, const char *why)
+static void log_unknown(const struct model_look *look, const char *why)
 {
-    log_event(LOG_WARN, "model_unknown", LF_I("stage", look->stage_id), LF_S("job", look->job.s),
-              LF_S("why", why));
-    look->next_us =
-        clock_boot_us() + retry_step_us(MODEL_AGAIN_US, MODEL_AGAIN_MAX_US, look->failures++);
+    log_event(LOG_WARN, "model_unknown", LF_I("stage", look->ask.stage_id),
+              LF_S("job", look->ask.job.s), LF_S("why", why));
 }
 
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,
@@ -96,17 +72,16 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     look->call = NULL;
     look->c->state.look_at_db = true;
     metric_add(METRIC_AWS_ERRORS, f != NULL);
-    if (f != NULL || not_found || job->artifacts[0] == '\0') {
-        look_again(look, f != NULL ? f->message : not_found ? "no such job" : "no artifacts");
-    } else {
-        (void)snprintf(look->place, sizeof look->place, "%s", job->artifacts);
+    const char *why = leader_model_described(&look->ask, job, not_found, f, clock_boot_us());
+    if (why != NULL) {
+        log_unknown(look, why);
     }
 }
 
 static bool read_job(struct controller *c, void *arg, struct err *err)
 {
     struct model_look *look = arg;
-    return view_endpoint_model_job(c->store, look->made_by, &look->job, err);
+    return view_endpoint_model_job(c->store, look->ask.made_by, &look->ask.job, err);
 }
 
 static size_t calls_under_way(const struct controller *c)
@@ -126,22 +101,22 @@ bool endpoint_model_known(struct controller *c, struct live_campaign *lc, struct
         return true;
     }
     struct model_look *look = look_of(c, lc, ls);
-    if (look->place[0] != '\0') {
-        *ret = look->place;
+    if (look->ask.place[0] != '\0') {
+        *ret = look->ask.place;
         return true;
     }
-    if (look->call != NULL || clock_boot_us() < look->next_us ||
+    if (look->call != NULL || !leader_model_due(&look->ask, clock_boot_us()) ||
         !call_pace_room(calls_under_way(c))) {
         return false;
     }
     if (!leader_tx(c, read_job, look)) {
-        look_again(look, "the database cannot be asked");
-    } else if (look->job.s[0] == '\0') {
-        leader_endpoint_no_model(ls);
+        log_unknown(look, "the database cannot be asked");
+        leader_model_again(&look->ask, clock_boot_us());
+    } else if (!leader_model_job_read(&look->ask, ls)) {
         c->state.look_at_db = true;
     } else {
         metric_add(METRIC_AWS_REQUESTS, 1);
-        look->call = sagemaker_describe(c->aws, lease_gate(c), look->job.s, on_describe, look);
+        look->call = sagemaker_describe(c->aws, lease_gate(c), look->ask.job.s, on_describe, look);
     }
     return false;
 }

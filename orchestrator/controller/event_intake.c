@@ -9,8 +9,7 @@
 #include "lease.h"
 #include "metrics.h"
 
-#define DELETE_AFTER_US (15 * USEC_PER_SEC) /* well before they come again */
-#define SPENT_MAX       (2 * EVENT_QUEUE_BATCH)
+#define SPENT_MAX (2 * EVENT_QUEUE_BATCH)
 
 struct event_intake {
     struct controller *c;
@@ -113,13 +112,11 @@ static void on_messages(void *ctx, const struct queue_message *m, size_t n,
     e->receive = NULL;
     if (f != NULL) {
         note_failed("events_unreadable", f);
-        e->most = 1; /* an answer too large for us */
         e->next_us = now_us + event_watch_refused(w, f, now_us);
     } else {
         take_messages(e, m, n);
         e->next_us =
             now_us + event_watch_answered(w, n, (size_t)e->most, now_us - e->asked_us, now_us);
-        e->most = EVENT_QUEUE_BATCH;
     }
     go_on(e);
 }
@@ -138,12 +135,12 @@ static void on_deleted(void *ctx, const struct aws_failure *f)
 static int64_t delete_spent(struct event_intake *e, int64_t now_us)
 {
     struct controller *c = e->c;
-    size_t n = MIN(e->spent_n, (size_t)EVENT_QUEUE_BATCH);
-    int64_t due_us = n < EVENT_QUEUE_BATCH ? e->spent_us + DELETE_AFTER_US : now_us;
-    if (n == 0 || e->remove != NULL) {
+    int64_t due_us;
+    if (e->remove != NULL) {
         return INT64_MAX;
     }
-    if (now_us < due_us) {
+    size_t n = event_watch_deletes(e->spent_n, EVENT_QUEUE_BATCH, e->spent_us, now_us, &due_us);
+    if (n == 0) {
         return due_us;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
@@ -164,6 +161,7 @@ static void go_on(struct event_intake *e)
     bool room = e->spent_n <= SPENT_MAX - EVENT_QUEUE_BATCH;
     if (e->receive == NULL && room && now_us >= e->next_us) {
         e->asked_us = now_us;
+        e->most = event_watch_most(&c->events, EVENT_QUEUE_BATCH);
         metric_add(METRIC_AWS_REQUESTS, 1);
         e->receive = event_queue_receive(c->aws, lease_gate(c), c->cfg.events_queue_url, e->most,
                                          on_messages, e);
@@ -179,7 +177,6 @@ void event_intake_start(struct controller *c)
 {
     event_watch_init(&c->events, c->cfg.observe_interval_us, clock_boot_us());
     if (c->intake != NULL) {
-        c->intake->most = EVENT_QUEUE_BATCH;
         c->intake->next_us = 0;
         c->intake->relied = false;
         loop_timer_set(c->intake->timer, 0);

@@ -2,13 +2,10 @@
 #include "price_read.h"
 #include "common/json.h"
 #include "common/log.h"
-#include "common/retry.h"
+#include "core/leader/price_pace.h"
 #include "lease.h"
 #include "metrics.h"
 #include "prices.h"
-
-#define AGAIN_MIN_US       (5 * USEC_PER_SEC)
-#define PRICE_AGAIN_MAX_US (3600 * USEC_PER_SEC)
 
 static bool read_age(struct controller *c, void *arg, struct err *err)
 {
@@ -22,14 +19,13 @@ void price_read_lead(struct controller *c)
     c->price_failures = 0;
     if (every_us > 0 && c->leading) {
         (void)leader_tx(c, read_age, &age_us); /* else it is read once more */
-        loop_timer_set(c->price_timer, age_us < 0 ? 0 : MAX(every_us - age_us, INT64_C(0)));
+        loop_timer_set(c->price_timer, price_pace_first_us(every_us, age_us));
     }
 }
 
 static void failed(struct controller *c, const struct aws_failure *f)
 {
-    int64_t again_us = retry_step_us(AGAIN_MIN_US, PRICE_AGAIN_MAX_US, c->price_failures++);
-    again_us = MIN(again_us, c->cfg.price_interval_us);
+    int64_t again_us = price_pace_failed_us(c->cfg.price_interval_us, &c->price_failures);
     metric_add(METRIC_AWS_ERRORS, 1);
     metric_add(METRIC_PRICE_FAILURES, 1);
     if (log_allow("pricing_failed")) {
@@ -86,7 +82,7 @@ void price_read_tick(struct controller *c)
     AUTO_FREE char *listed = TAKE(c->prices_listed);
     if (listed != NULL && (!leader_tx(c, store_listed, listed) || !prices_reread(c)) &&
         c->leading) {
-        loop_timer_set(c->price_timer, AGAIN_MIN_US);
+        loop_timer_set(c->price_timer, price_pace_unwritten_us());
     }
 }
 

@@ -11,6 +11,7 @@
 #include "controller.h"
 #include "core/failure/cause.h"
 #include "core/failure/retry_policy.h"
+#include "core/leader/call_count.h"
 #include "core/leader/call_pace.h"
 #include "core/leader/event_watch.h"
 #include "core/leader/job_list.h"
@@ -79,8 +80,7 @@ struct controller {
     struct orphan_sweep *sweep;
     size_t progress_n;      /* looks under way */
     int64_t acted_until_us; /* boot: earliest wake of any attempt */
-    int64_t counted_us;     /* boot: seconds of jobs are counted up to then */
-    int64_t job_us;         /* that jobs have lived until then */
+    struct call_count calls;
 
     struct call_pace pace;
     struct list_round round;

@@ -67,17 +67,10 @@ static bool look(struct controller *c)
 /* What AWS is asked for each hour that a job lives. */
 static void count_calls(struct controller *c)
 {
-    int64_t now_us = clock_boot_us();
-    int64_t live = 0;
-    for (size_t i = 0; i < c->state.attempts_n; i++) {
-        live += attempt_state_terminal(c->state.attempts[i]->p.state) ? 0 : 1;
-    }
-    c->job_us += c->counted_us == 0 ? 0 : live * (now_us - c->counted_us);
-    c->counted_us = now_us;
-    int64_t job_s = c->job_us / USEC_PER_SEC;
-    metric_set(METRIC_JOB_S, job_s);
+    call_count_tick(&c->calls, &c->state, clock_boot_us());
+    metric_set(METRIC_JOB_S, call_count_job_s(&c->calls));
     metric_set(METRIC_CALLS_PER_1000_JOB_HOURS,
-               job_s == 0 ? 0 : metric_get(METRIC_AWS_REQUESTS) * 3600 * 1000 / job_s);
+               call_count_per_1000_hours(&c->calls, metric_get(METRIC_AWS_REQUESTS)));
 }
 
 static void gauges(const struct controller *c)

@@ -16,8 +16,9 @@
 #define SAME_TIME_US    USEC_PER_MSEC /* an event has milliseconds */
 /* From one question to the queue to the next: */
 #define PAUSE_FULL_US   (200 * USEC_PER_MSEC)
-#define PAUSE_SOME_US   (2 * USEC_PER_SEC) /* so that one answer has several */
-#define PAUSE_SHORT_US  USEC_PER_SEC       /* a queue that does not wait */
+#define PAUSE_SOME_US   (2 * USEC_PER_SEC)  /* so that one answer has several */
+#define PAUSE_SHORT_US  USEC_PER_SEC        /* a queue that does not wait */
+#define DELETE_AFTER_US (15 * USEC_PER_SEC) /* well before messages come again */
 #define REFUSED_BASE_US USEC_PER_SEC
 #define REFUSED_CAP_US  (60 * USEC_PER_SEC)
 
@@ -88,6 +89,21 @@ int64_t event_watch_refused(struct event_watch *w, const struct aws_failure *f, 
     int64_t wait_us = retry_step_us(REFUSED_BASE_US, REFUSED_CAP_US, w->refusals);
     w->refusals++;
     return MAX(f->retry_after_us, wait_us);
+}
+
+int event_watch_most(const struct event_watch *w, int batch)
+{
+    return w->refusals > 0 ? 1 : batch;
+}
+
+size_t event_watch_deletes(size_t n, size_t batch, int64_t spent_us, int64_t boot_us,
+                           int64_t *ret_due_us)
+{
+    *ret_due_us = n == 0 ? INT64_MAX : n < batch ? spent_us + DELETE_AFTER_US : boot_us;
+    if (boot_us < *ret_due_us) {
+        return 0;
+    }
+    return MIN(n, batch);
 }
 
 static void pay(struct event_watch *w, const char *name)

@@ -40,6 +40,14 @@ int64_t event_watch_answered(struct event_watch *w, size_t n, size_t most, int64
                              int64_t boot_us);
 /* The same of a queue that refused, or did not answer. */
 int64_t event_watch_refused(struct event_watch *w, const struct aws_failure *f, int64_t boot_us);
+/* So many messages are asked for at once, `batch` at most: one after an answer that was no use,
+ * which may have been too large. */
+int event_watch_most(const struct event_watch *w, int batch);
+/* How many of n messages that were taken are deleted from the queue now, `batch` at most in a call;
+ * spent_us: when the oldest of them was taken. 0: none yet, *ret_due_us says when, INT64_MAX: not
+ * for these. */
+size_t event_watch_deletes(size_t n, size_t batch, int64_t spent_us, int64_t boot_us,
+                           int64_t *ret_due_us);
 /* An event tells of the job `name`; a NULL: no live attempt has it. True: it is to be described. */
 bool event_watch_told(struct event_watch *w, struct live_attempt *a, const char *name,
                       const struct job_seen *seen, int64_t boot_us);

@@ -1,9 +1,9 @@
 /* Aim: nothing of a campaign that lives is deleted; a step of an archive takes no longer than the
- * loop may wait, and no less than it could. Method: every state of a campaign, and a table of steps
- * and how long they took. */
+ * loop may wait, and no less than it could; people are told now and then, and an object that S3
+ * does not take comes again. Method: every state of a campaign, and tables of steps. */
 #include "common/units.h"
 #include "core/leader/archive_pace.h"
-#include "tests/unit/unit.h"
+#include "leader_world.h"
 
 static void test_archive_pace__as_many_rows_as_fit_into_a_step(void **state)
 {
@@ -36,11 +36,60 @@ static void test_archive_pace__what_lives_keeps_its_rows(void **state)
     }
 }
 
+static void test_archive_pace__twenty_times_it_tells(void **state)
+{
+    (void)state;
+    static const struct {
+        enum operation_state state;
+        int64_t done, attempts;
+        bool over, tells;
+        int64_t told;
+    } rows[] = {
+        {OPERATION_ACCEPTED, 0, 1, false, true, 1}, /* that it has begun */
+        {OPERATION_RUNNING, 1, 50, false, false, 50},
+        {OPERATION_RUNNING, 1, 51, false, true, 51},
+        {OPERATION_RUNNING, 990, 1200, false, false, 1000}, /* retries: more than parts */
+        {OPERATION_RUNNING, 990, 995, true, true, 1000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct operation_row op = {
+            .state = rows[i].state, .done = rows[i].done, .total = 1000};
+        const struct archive_told t = leader_archive_told(&op, rows[i].over, rows[i].attempts);
+        assert_int_equal(t.tells, rows[i].tells);
+        assert_int_equal(t.done, rows[i].told);
+        assert_int_equal(t.state, rows[i].over ? OPERATION_DONE : OPERATION_RUNNING);
+    }
+    const struct operation_row few = {.state = OPERATION_RUNNING, .done = 3, .total = 5};
+    assert_false(leader_archive_told(&few, false, 3).tells); /* nothing new */
+    assert_true(leader_archive_told(&few, false, 4).tells);
+}
+
+static void test_archive_pace__an_object_that_is_not_written_comes_again(void **state)
+{
+    (void)state;
+    static const int64_t pauses_s[] = {1, 2, 4, 8, 16, 32, 60, 60};
+    struct archive_put_pace p = {.failures = 0};
+    assert_true(leader_archive_put_due(&p, BOOT));
+    for (size_t i = 0; i < ARRAY_LEN(pauses_s); i++) {
+        leader_archive_put_answered(&p, false, BOOT);
+        assert_false(leader_archive_put_due(&p, BOOT + pauses_s[i] * SEC - 1));
+        assert_true(leader_archive_put_due(&p, BOOT + pauses_s[i] * SEC));
+    }
+    leader_archive_put_answered(&p, true, BOOT);
+    assert_true(leader_archive_put_due(&p, BOOT));
+    leader_archive_put_answered(&p, false, BOOT);
+    assert_true(leader_archive_put_due(&p, BOOT + SEC));
+    leader_archive_put_nowhere(&p, BOOT);
+    assert_false(leader_archive_put_due(&p, BOOT + 60 * SEC - 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_archive_pace__what_lives_keeps_its_rows),
         cmocka_unit_test(test_archive_pace__as_many_rows_as_fit_into_a_step),
+        cmocka_unit_test(test_archive_pace__twenty_times_it_tells),
+        cmocka_unit_test(test_archive_pace__an_object_that_is_not_written_comes_again),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -321,6 +321,40 @@ static void test_event_watch__200_jobs_cost_a_describe_in_minutes(void **state)
     leader_world_done(&t.w);
 }
 
+static void test_event_watch__messages_are_deleted_in_batches_and_in_time(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n, deletes;
+        int64_t after_us, due_us; /* since the oldest was taken */
+    } rows[] = {
+        {0, 0, 100 * SEC, INT64_MAX}, {1, 0, 0, 15 * SEC}, {9, 0, 15 * SEC - 1, 15 * SEC},
+        {9, 9, 15 * SEC, 15 * SEC},   {10, 10, 0, 0},      {14, 10, 0, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int64_t due_us, now_us = BOOT + rows[i].after_us;
+        assert_int_equal(event_watch_deletes(rows[i].n, 10, BOOT, now_us, &due_us),
+                         rows[i].deletes);
+        if (rows[i].deletes == 0) {
+            assert_int_equal(due_us, rows[i].n == 0 ? INT64_MAX : BOOT + rows[i].due_us);
+        }
+    }
+}
+
+static void test_event_watch__after_an_answer_of_no_use_one_message_is_asked_for(void **state)
+{
+    (void)state;
+    struct watch_world t;
+    const struct aws_failure f = {.outcome = AWS_UNKNOWN};
+    setup(&t, 1);
+    assert_int_equal(event_watch_most(&t.e, 10), 10);
+    (void)event_watch_refused(&t.e, &f, t.us);
+    assert_int_equal(event_watch_most(&t.e, 10), 1);
+    answered(&t);
+    assert_int_equal(event_watch_most(&t.e, 10), 10);
+    leader_world_done(&t.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +369,8 @@ int main(void)
         cmocka_unit_test(test_event_watch__after_a_loss_not_all_is_stale_at_once),
         cmocka_unit_test(test_event_watch__the_queue_is_asked_in_time_and_not_too_often),
         cmocka_unit_test(test_event_watch__200_jobs_cost_a_describe_in_minutes),
+        cmocka_unit_test(test_event_watch__messages_are_deleted_in_batches_and_in_time),
+        cmocka_unit_test(test_event_watch__after_an_answer_of_no_use_one_message_is_asked_for),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
