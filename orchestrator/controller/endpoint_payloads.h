@@ -1,15 +1,7 @@
-/* What the smoke test of an endpoint sends: payloads of the campaign file, or of a list in S3. */
+/* Reads the list in S3 of what the smoke test of an endpoint sends (smoke_payloads). */
 #pragma once
 #include "common/s3.h"
-#include "core/spec/spec.h"
-
-struct payloads { /* malloc'd texts */
-    char *text[SPEC_PAYLOADS_MAX];
-    int n;
-};
-void payloads_done(struct payloads *p);
-/* Those of the file itself, copied. */
-void payloads_of_file(const struct spec_endpoint *e, struct payloads *ret);
+#include "core/leader/smoke_payloads.h"
 
 /* fault: NULL, or what is wrong with the list, for people. unread: S3 did not answer; ask again.
  * p: taken over by the callback. */

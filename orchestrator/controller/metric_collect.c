@@ -4,18 +4,15 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "core/leader/parking.h"
+#include "core/leader/metric_logs.h"
 #include "core/metrics/metric_collect.h"
 #include "core/metrics/metric_line.h"
 #include "lease.h"
 #include "metrics.h"
 #include "store/leader/metrics.h"
 
-#define LOGS_AT_ONCE       4
-#define VALUES_MAX         4096 /* of one transaction */
-#define SETTLE_ROUNDS      3    /* observe intervals that lines may come late */
-#define WRITE_REFUSALS_MAX 5
-#define METRICS_JSON_N     (256 * 1024)
+#define VALUES_MAX     4096 /* of one transaction */
+#define METRICS_JSON_N (256 * 1024)
 
 /* The log of one attempt. */
 struct metric_log {
@@ -79,8 +76,7 @@ static struct metric_log *log_add(struct controller *c, int64_t attempt_id, int6
                              .campaign_id = campaign_id,
                              .job = *job,
                              .lines = metric_lines_new(metrics, metrics_n)};
-    l->m.interval_us = c->cfg.observe_interval_us;
-    l->m.settle_us = SETTLE_ROUNDS * c->cfg.observe_interval_us;
+    metric_logs_begin(&l->m, c->cfg.observe_interval_us);
     c->metric_logs = xrealloc(c->metric_logs, (c->metric_logs_n + 1) * sizeof(struct metric_log *));
     c->metric_logs[c->metric_logs_n++] = l;
     return l;
@@ -213,7 +209,7 @@ static void on_final(void *ctx, const struct job_metric *metrics, size_t n,
     }
     l->final = xcalloc(n + 1, sizeof *l->final);
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(metrics[i].name, METRIC_STEP) != 0) { /* it numbers the others */
+        if (metric_logs_keeps(metrics[i].name)) {
             l->final[l->final_n++] = metrics[i];
         }
     }
@@ -258,8 +254,7 @@ static bool write_page(struct controller *c, void *arg, struct err *err)
                                metric_lines_step(a->log->lines), a->after.note, err);
 }
 
-/* One transaction; when it fails, the next look is later. A log whose values the database keeps
- * refusing is given up: no other waits for it. */
+/* One transaction. */
 static bool written(struct metric_log *l, leader_fn *fn, void *arg)
 {
     struct err err;
@@ -268,14 +263,9 @@ static bool written(struct metric_log *l, leader_fn *fn, void *arg)
         l->write_refusals = 0;
         return true;
     }
-    l->m.due_us = clock_boot_us() + l->m.interval_us;
-    if (meaning == TX_REFUSED) {
-        if (log_allow("metrics_refused")) {
-            log_event(LOG_WARN, "metrics_refused", LF_S("job", l->job.s), LF_ERR(&err));
-        }
-        if (++l->write_refusals == WRITE_REFUSALS_MAX) {
-            (void)snprintf(l->m.note, sizeof l->m.note, "the database refuses its values");
-        }
+    metric_logs_not_written(&l->m, &l->write_refusals, meaning == TX_REFUSED, clock_boot_us());
+    if (meaning == TX_REFUSED && log_allow("metrics_refused")) {
+        log_event(LOG_WARN, "metrics_refused", LF_S("job", l->job.s), LF_ERR(&err));
     }
     return false;
 }
@@ -339,11 +329,10 @@ static void ask(struct metric_log *l, enum metric_act act)
 static void go_on(struct metric_log *l, size_t *under_way, int64_t *wake_us)
 {
     int64_t now_us = clock_boot_us();
-    if (leader_state_attempt(&l->c->state, l->attempt_id) == NULL &&
-        !parking_unread(&l->c->state, l->campaign_id)) {
+    if (metric_logs_ended(&l->c->state, l->attempt_id, l->campaign_id)) {
         metric_collect_ended(&l->m, now_us);
     }
-    if (*under_way >= LOGS_AT_ONCE && now_us >= l->m.due_us) {
+    if (!metric_logs_room(*under_way) && now_us >= l->m.due_us) {
         return; /* an answer causes the next look */
     }
     enum metric_act act = metric_collect_next(&l->m, now_us);
@@ -356,7 +345,7 @@ static void go_on(struct metric_log *l, size_t *under_way, int64_t *wake_us)
         *wake_us = MIN(*wake_us, now_us);
         break;
     case METRIC_CLOSE:
-        if (now_us >= l->m.due_us) {
+        if (metric_logs_closes(&l->m, now_us)) {
             close_log(l);
         }
         *wake_us = l->over ? *wake_us : MIN(*wake_us, l->m.due_us);

@@ -3,16 +3,12 @@
 #include "common/key_between.h"
 #include "common/loop.h"
 #include "core/leader/input_listing.h"
+#include "core/leader/listing_pace.h"
 #include "core/spec/spec_expand.h"
 #include "shell.h"
 #include <stdio.h>
 
-#define LISTING_WIDTH  16 /* requests at once */
-#define LISTING_RANGES 4096
-#define LISTING_REGAIN 4   /* pages until a place lost to throttling is used again */
-#define LISTING_EMPTY  100 /* pages in a row without a key */
-#define PARTS_AT_FIRST 4 /* into so many a range is divided until there are enough, then into two */
-#define KEY_SIZE       1025
+#define KEY_SIZE 1025
 
 enum range_state { RANGE_READY, RANGE_ASKED, RANGE_WAITS, RANGE_DONE };
 
@@ -35,7 +31,7 @@ struct object_listing {
     struct s3_uri place;
     struct range *first;
     int ranges_n, asked_n;
-    int width, good_n; /* places; pages since the last was lost or regained */
+    struct listing_pace pace;
     int64_t keys_n;
     struct bridge_progress progress;
     struct loop_timer *again; /* for ranges that wait */
@@ -83,17 +79,12 @@ static struct range *range_new(struct object_listing *l, const char *after, cons
     return r;
 }
 
-/* Cut what is left of a range of which a page came, as long as places are free. Later on only one
- * that has shown that it is long. */
+/* Cut what is left of a range of which a page came. */
 static void divide(struct object_listing *l, struct range *r)
 {
-    bool first = l->ranges_n < 2 * LISTING_WIDTH;
-    int parts = MIN(l->width - l->asked_n, first ? PARTS_AT_FIRST : 2);
+    int parts = listing_pace_parts(&l->pace, l->ranges_n, l->asked_n, r->pages_n);
     char middle[KEY_SIZE];
-    if (parts > 1 && !first && r->pages_n < 2) {
-        return;
-    }
-    for (int i = 1; i < parts && l->ranges_n < LISTING_RANGES; i++) {
+    for (int i = 1; i < parts; i++) {
         if (!key_between(r->after, r->until, strlen(l->place.key), middle, sizeof middle)) {
             return;
         }
@@ -133,7 +124,7 @@ static bool page_take(struct object_listing *l, struct range *r, const struct s3
         l->progress.objects += (int64_t)(r->found.n - found);
     }
     r->empty_n = p->n == 0 ? r->empty_n + 1 : 0;
-    if (r->empty_n > LISTING_EMPTY) {
+    if (listing_pace_endless(r->empty_n)) {
         (void)err_set(&err, ERR_AWS, "it does not come to an end");
         give_up(l, &err);
         return false;
@@ -147,10 +138,7 @@ static bool page_take(struct object_listing *l, struct range *r, const struct s3
     r->pages_n++;
     l->progress.pages++;
     l->progress.problem[0] = '\0';
-    if (++l->good_n >= LISTING_REGAIN) {
-        l->good_n = 0;
-        l->width = MIN(l->width + 1, LISTING_WIDTH);
-    }
+    listing_pace_came(&l->pace);
     r->state = page->next_token != NULL && !beyond ? RANGE_READY : RANGE_DONE;
     return true;
 }
@@ -190,10 +178,7 @@ static void page_refused(struct object_listing *l, struct range *r, const struct
     }
     l->progress.refused++;
     input_listing_text(l->progress.problem, sizeof l->progress.problem, page->err.message);
-    if (page->outcome == AWS_THROTTLED) {
-        l->width = MAX(l->width - 1, 1);
-        l->good_n = 0;
-    }
+    listing_pace_refused(&l->pace, page->outcome);
     r->state = RANGE_WAITS;
     if (!loop_timer_armed(l->again)) {
         loop_timer_set(l->again, pause_us);
@@ -242,7 +227,7 @@ static void advance(struct object_listing *l)
     bool left = false;
     for (struct range *r = l->first; r != NULL && !l->over; r = r->next) {
         left |= r->state != RANGE_DONE;
-        if (r->state == RANGE_READY && l->asked_n < l->width) {
+        if (r->state == RANGE_READY && listing_pace_room(&l->pace, l->asked_n)) {
             r->state = RANGE_ASKED;
             l->asked_n++;
             s3_list_page(l->c->aws_plain, &l->place, r->after, r->token, on_page, r);
@@ -265,8 +250,8 @@ void object_listing_start(struct controller *c, const struct bridge_question *q)
         return;
     }
     struct object_listing *l = xcalloc(1, sizeof *l);
-    *l = (struct object_listing){
-        .next = c->listings, .c = c, .q = *q, .place = place, .width = LISTING_WIDTH};
+    *l = (struct object_listing){.next = c->listings, .c = c, .q = *q, .place = place};
+    listing_pace_begin(&l->pace);
     l->again = loop_timer_new(c->loop, on_again, l);
     l->first = range_new(l, "", "");
     c->listings = l;

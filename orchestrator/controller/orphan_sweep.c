@@ -14,8 +14,7 @@
 #include "store/leader/strays.h"
 #include <stdio.h>
 
-#define BATCH     500
-#define PAGES_MAX 1000 /* of the first list */
+#define BATCH 500
 
 struct sweep_answer { /* of the question that was under way */
     enum { NO_ANSWER, TAG_ANSWER, DESCRIBE_ANSWER } kind;
@@ -323,7 +322,7 @@ static enum list_walk_then take_page(struct controller *c, const struct listed_p
     if (!look_through(c, page->jobs, page->n)) {
         return LIST_WALK_CUT;
     }
-    return list_walk_page(&o->walk, page->next, PAGES_MAX);
+    return sweep_list_page(&o->walk, page->next);
 }
 
 static void take_list(struct controller *c)

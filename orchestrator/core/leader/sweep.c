@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PAGES_MAX 1000
 /* A List showed the job, and AWS may know nothing else of a young one yet; rows that refuse it may
  * take it later. That is believed after so many times in a row, some three minutes. */
 #define REPEATS_MOST 8
@@ -15,6 +16,11 @@ void sweep_clear(struct sweep *w)
     name_set_clear(&w->seen);
     free(w->jobs);
     *w = (struct sweep){.n = 0};
+}
+
+enum list_walk_then sweep_list_page(struct list_walk *walk, const char *next)
+{
+    return list_walk_page(walk, next, PAGES_MAX);
 }
 
 bool sweep_list_due(const struct sweep *w, int64_t boot_us)

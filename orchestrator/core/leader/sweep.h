@@ -15,6 +15,7 @@
 #include "adoption.h"
 #include "common/aws_outcome.h"
 #include "job_list.h"
+#include "list_round.h"
 #include "tx_error.h"
 
 struct sweep_job { /* a job that nobody has decided on */
@@ -38,6 +39,9 @@ struct sweep {   /* all zero at first */
 /* Frees what it holds; all zero again. */
 void sweep_clear(struct sweep *w);
 
+/* A page of the first list came whose next is `next`: as list_walk_page, for as many pages as an
+ * account can reasonably have. */
+enum list_walk_then sweep_list_page(struct list_walk *walk, const char *next);
 /* The first list is to be asked for. */
 bool sweep_list_due(const struct sweep *w, int64_t boot_us);
 /* It is asked for. Returns what it must list from (wall), and has later Lists show what an older

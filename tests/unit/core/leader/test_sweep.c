@@ -223,11 +223,25 @@ static void test_sweep__later_lists_show_what_an_older_leader_signed(void **stat
     leader_world_done(&w);
 }
 
+static void test_sweep__the_first_list_has_an_end(void **state)
+{
+    (void)state;
+    char token[16];
+    struct list_walk walk = {.pages = 0};
+    for (int i = 1; i < 1000; i++) {
+        (void)snprintf(token, sizeof token, "t%d", i);
+        assert_int_equal(sweep_list_page(&walk, token), LIST_WALK_ON);
+    }
+    assert_int_equal(sweep_list_page(&walk, "t1000"), LIST_WALK_CUT);
+    assert_int_equal(sweep_list_page(&(struct list_walk){.pages = 3}, ""), LIST_WALK_OVER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sweep__what_is_asked_about_a_name),
         cmocka_unit_test(test_sweep__what_a_tag_means),
+        cmocka_unit_test(test_sweep__the_first_list_has_an_end),
         cmocka_unit_test(test_sweep__whose_a_described_job_is),
         cmocka_unit_test(test_sweep__what_is_ours_and_not_taken_is_held),
         cmocka_unit_test(test_sweep__intents_wait_for_all_of_the_first_list),

@@ -1,0 +1,73 @@
+/* Aim: a listing is as parallel as S3 lets it be, slows down when told so, cuts no more ranges than
+ * it has use for, and ends. Method: tables, and a listing of pages played by hand. */
+#include "core/leader/listing_pace.h"
+#include "leader_world.h"
+
+static void test_listing_pace__a_place_is_lost_and_regained(void **state)
+{
+    (void)state;
+    struct listing_pace p;
+    listing_pace_begin(&p);
+    assert_true(listing_pace_room(&p, 15));
+    assert_false(listing_pace_room(&p, 16));
+    listing_pace_refused(&p, AWS_UNKNOWN); /* a network that fails is not too fast */
+    assert_true(listing_pace_room(&p, 15));
+    listing_pace_came(&p);
+    listing_pace_came(&p);
+    listing_pace_came(&p);
+    listing_pace_refused(&p, AWS_THROTTLED);
+    assert_true(listing_pace_room(&p, 14));
+    assert_false(listing_pace_room(&p, 15));
+    listing_pace_came(&p); /* those before it do not count */
+    listing_pace_came(&p);
+    listing_pace_came(&p);
+    assert_false(listing_pace_room(&p, 15));
+    listing_pace_came(&p);
+    assert_true(listing_pace_room(&p, 15));
+    for (int i = 0; i < 40; i++) {
+        listing_pace_came(&p);
+    }
+    assert_false(listing_pace_room(&p, 16)); /* never more than at first */
+    for (int i = 0; i < 40; i++) {
+        listing_pace_refused(&p, AWS_THROTTLED);
+    }
+    assert_true(listing_pace_room(&p, 0));
+    assert_false(listing_pace_room(&p, 1)); /* one goes on */
+}
+
+static void test_listing_pace__into_how_many_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        int ranges, asked, pages, parts;
+    } rows[] = {
+        {1, 0, 1, 4},   {1, 12, 1, 4},   {1, 13, 1, 3},   {1, 15, 1, 1},
+        {1, 16, 1, 1},  {31, 0, 1, 4},   {32, 0, 1, 1},   {32, 0, 2, 2},
+        {32, 15, 2, 1}, {4095, 0, 9, 2}, {4096, 0, 9, 1}, {4097, 0, 9, 1},
+    };
+    struct listing_pace p;
+    listing_pace_begin(&p);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(listing_pace_parts(&p, rows[i].ranges, rows[i].asked, rows[i].pages),
+                         rows[i].parts);
+    }
+}
+
+static void test_listing_pace__pages_without_keys_end(void **state)
+{
+    (void)state;
+    assert_false(listing_pace_endless(0));
+    assert_false(listing_pace_endless(100));
+    assert_true(listing_pace_endless(101));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_listing_pace__a_place_is_lost_and_regained),
+        cmocka_unit_test(test_listing_pace__into_how_many_parts),
+        cmocka_unit_test(test_listing_pace__pages_without_keys_end),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
