@@ -13,8 +13,9 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from kit import BIN, TOP, Tap
 
-ROOMS = ("orchestrator orchestrator/core orchestrator/controller orchestrator/aws orchestrator/store orchestrator/api orchestrator/cli orchestrator/web orchestrator/common "
-         "include sql worker worker/download worker/index worker/io worker/job worker/local deploy").split()
+# Rooms that hold folders or no C; every folder that the Makefile makes an archive of is one, too.
+ROOMS = "orchestrator orchestrator/core orchestrator/store orchestrator/api orchestrator/web include sql worker worker/download deploy".split()
+README_LINES_MAX = 40
 FILE = re.compile(r"^[\w./-]+\.(?:[ch]|def|js|py|sh|sql|yaml|md|html|css|awk|png)$|^(?:[\w.-]+/)+$")
 # Files that programs write, and folders that `make` does.
 WRITTEN = re.compile(r"^build/|^_|_stats\.json$|NNNN")
@@ -41,9 +42,11 @@ def readmes(tap):
     files = [f for f in tree if f.endswith(".md")]
     tree = {"/" + f for f in tree} | {"/" + f[: i + 1] for f in tree for i, c in enumerate(f) if c == "/"}
     pages = [f for f in files if os.path.basename(f) == "README.md" and f != "README.md"]
-    tap.eq([r for r in ROOMS if f"{r}/README.md" not in pages], [], "every room has a README")
+    rooms = set(ROOMS + run("make", "--no-print-directory", "-s", "--eval", "rooms: ; @echo $(FOLDERS)", "rooms").stdout.split())
+    tap.ok(len(rooms) > 45, "the Makefile names its folders", rooms)
+    tap.eq(sorted(r for r in rooms if f"{r}/README.md" not in pages), [], "every room has a README")
     lines = {f: read(f).count("\n") for f in files}
-    tap.eq({f: n for f, n in lines.items() if f in pages and not 10 <= n <= 45}, {}, "a README of a folder is one page")
+    tap.eq({f: n for f, n in lines.items() if f in pages and not 10 <= n <= README_LINES_MAX}, {}, "a README of a folder is one page")
     tap.ok(lines["README.md"] <= 150, "the README has at most 150 lines", lines["README.md"])
     tap.eq({f: m for f in files if (m := names_missing(f, tree))}, {}, "every file the documents name exists")
     verbs = verbs_there()
@@ -107,6 +110,40 @@ def searches(tap):
             tap.ok(any(text.strip() in h for h in hits), f"{command[:60]} finds {path}", out[:600])
 
 
+def steps_missing(text):
+    """Commands and words of CONTRIBUTING.md's recipes that the tree does not have."""
+    targets = "".join(read(f) for f in run("git", "ls-files", "-co", "--exclude-standard", "Makefile", "*.mk").stdout.split())
+    suites = [row.split("\t")[0] for row in read("tests/suites.tsv").splitlines() if not row.startswith("#")]
+    here = lambda name: os.path.exists(os.path.join(TOP, name))  # noqa: E731
+    source = lambda name: here(name.removeprefix("build/release/").removesuffix(".o") + ".c")  # noqa: E731
+    made = lambda name: source(name) if name.startswith("build/release/") else name in ("build/bin/drover", "build/bin/droverd") or re.search(r"^[\w -]*\b%s\b[\w -]*:" % re.escape(name), targets, re.M)  # noqa: E731
+    blocks = [line.partition("  #")[0].strip() for block in text.split("```")[1::2] for line in block.splitlines()]
+    commands = [c for c in blocks if re.match(r"(make|python3|bash|build/)", c)] + re.findall(r"`(make [^`]+)`", text)
+    missing = []
+    for command in commands:
+        first, *rest = command.split()
+        variants = [w.split("=")[1] for w in rest if w.startswith("VARIANT=")]
+        globs = [w[3:-1].replace("*", ".*") for w in rest if w.startswith("T='")]
+        words = [w for w in rest if not re.match(r"-|\w+=", w)]
+        fine = all(made(w) for w in words) if first == "make" else source(first) if first.startswith("build/") else all(here(w) for w in words)
+        if not fine or not all("OPT_%s :=" % v in targets for v in variants) or not all(any(re.fullmatch(g, s) for s in suites) for g in globs):
+            missing.append(command)
+    names = set(re.findall(r"`([A-Za-z]+_\w+)`", text))
+    known = " ".join(run("git", "grep", "-hoEw", "--untracked", "|".join(sorted(names)), "--", "Makefile", "orchestrator", "worker", "sql", "include").stdout.split())
+    known += " ".join(run("git", "ls-files", "-co", "--exclude-standard", "tests").stdout.split())
+    sql = "".join(read(f) for f in run("git", "ls-files", "-co", "--exclude-standard", "sql/migrations").stdout.split())
+    # PostgreSQL's names of constraints: TABLE_COLUMN_check.
+    constraint = lambda name: any(f"CREATE TABLE {name[:i]} " in sql and re.search(r"\b%s\b" % name[i + 1 : -6], sql) for i, c in enumerate(name) if c == "_" and name.endswith("_check"))  # noqa: E731
+    return len(commands) + len(names), missing + sorted(n for n in names if n not in known and not constraint(n))
+
+
+def recipes(tap):
+    n, missing = steps_missing(read(".github/CONTRIBUTING.md"))
+    tap.ok(n >= 20 and not missing, "the recipes of CONTRIBUTING.md name commands and words that exist", (n, missing))
+    planted = "```\nmake no-such\nmake VARIANT=none all\nbuild/release/tests/unit/none  # why\nbash tests/none.sh\nmake all\n```\n`make test T='none-*'`, `no_such_word_of_drover`"
+    tap.eq(len(steps_missing(planted)[1]), 6, "the planted steps are found")
+
+
 def man_pages(tap):
     with tempfile.TemporaryDirectory() as out:
         r = run("sh", "deploy/man/man.sh", BIN, out)
@@ -141,6 +178,7 @@ def main():
     events(tap)
     notice(tap)
     searches(tap)
+    recipes(tap)
     man_pages(tap)
     return tap.done()
 

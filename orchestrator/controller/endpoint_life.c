@@ -1,7 +1,6 @@
 /* See endpoint_life.h. */
 #include "endpoint_life.h"
 #include "aws/hosting.h"
-#include "call_limits.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"

@@ -1,6 +1,5 @@
 /* See endpoint_model.h. */
 #include "endpoint_model.h"
-#include "call_limits.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/endpoint_model.h"

@@ -1,6 +1,5 @@
 /* See filesystem_intent.h. */
 #include "filesystem_intent.h"
-#include "call_limits.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/budget_state.h"

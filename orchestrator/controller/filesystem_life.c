@@ -1,7 +1,6 @@
 /* See filesystem_life.h. */
 #include "filesystem_life.h"
 #include "aws/fsx.h"
-#include "call_limits.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"

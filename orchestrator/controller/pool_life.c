@@ -1,6 +1,5 @@
 /* See pool_life.h. */
 #include "pool_life.h"
-#include "call_limits.h"
 #include "calls.h"
 #include "common/cleanup.h"
 #include "common/clock.h"

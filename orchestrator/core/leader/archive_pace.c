@@ -1,13 +1,11 @@
 /* See archive_pace.h. */
 #include "archive_pace.h"
-#include "common/retry.h"
+#include "call_again.h"
 
-#define ROWS_LEAST   200
-#define ROWS_MOST    5000
-#define STEP_US      (30 * USEC_PER_MSEC)
-#define TOLD_TIMES   20
-#define AGAIN_US     USEC_PER_SEC
-#define AGAIN_MAX_US (60 * USEC_PER_SEC)
+#define ROWS_LEAST 200
+#define ROWS_MOST  5000
+#define STEP_US    (30 * USEC_PER_MSEC)
+#define TOLD_TIMES 20
 
 const char *leader_archive_refusal(enum campaign_state state, int64_t active)
 {

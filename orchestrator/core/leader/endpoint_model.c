@@ -4,8 +4,8 @@
 #include "endpoint_intent.h"
 #include <stdio.h>
 
-#define AGAIN_US     (2 * USEC_PER_SEC)
-#define AGAIN_MAX_US (60 * USEC_PER_SEC)
+#define MODEL_AGAIN_US     (2 * USEC_PER_SEC)
+#define MODEL_AGAIN_MAX_US (60 * USEC_PER_SEC)
 
 void leader_model_begin(struct model_ask *m, const struct live_campaign *lc,
                         const struct live_stage *ls)
@@ -41,7 +41,7 @@ bool leader_model_job_read(const struct model_ask *m, struct live_stage *ls)
 
 void leader_model_again(struct model_ask *m, int64_t boot_us)
 {
-    m->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, m->failures);
+    m->next_us = boot_us + retry_step_us(MODEL_AGAIN_US, MODEL_AGAIN_MAX_US, m->failures);
     m->failures = MIN(m->failures + 1, 1000);
 }
 

@@ -4,8 +4,8 @@
 #include <regex.h>
 #include <stdio.h>
 
-#define PATH_BYTES_MAX  256
-#define SHAPE_DEPTH_MAX 8
+#define SHAPE_PATH_BYTES_MAX 256
+#define SHAPE_DEPTH_MAX      8
 
 static const struct shape_field tag_fields[] = {
     {"Key", SHAPE_TEXT, true, 1, 128, NULL, NULL, NULL},
@@ -82,7 +82,7 @@ static void list_check(struct request_check *c, const json_t *v, const char *pat
     range_check(c, NULL, path, f, (double)json_array_size(v), "length");
     json_array_foreach(v, i, item)
     {
-        char inner[PATH_BYTES_MAX];
+        char inner[SHAPE_PATH_BYTES_MAX];
         (void)snprintf(inner, sizeof inner, "%.200s.%zu.member", path, i + 1);
         if (f->kind == SHAPE_TEXTS) {
             text_check(c, item, inner, f);
@@ -169,7 +169,7 @@ static void fields_check(struct request_check *c, const json_t *o,
     for (size_t i = 0; i < shape->n; i++) {
         const struct shape_field *f = &shape->fields[i];
         const json_t *v = json_object_get(o, f->name);
-        char inner[PATH_BYTES_MAX];
+        char inner[SHAPE_PATH_BYTES_MAX];
         (void)snprintf(inner, sizeof inner, "%.120s%s%c%s", path, path[0] == '\0' ? "" : ".",
                        tolower((unsigned char)f->name[0]), f->name + 1);
         if (v != NULL && !json_is_null(v)) {
