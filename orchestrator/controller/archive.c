@@ -45,17 +45,11 @@ static bool write_step(struct controller *c, void *arg, struct err *err)
     return !told.tells || store_operation_progress(c->store, op->id, told.state, told.done, err);
 }
 
-/* What asked for it named a folder. */
-static bool exports(const struct operation_row *op)
-{
-    return op->selector_json != NULL && strstr(op->selector_json, "\"to\"") != NULL;
-}
-
 bool archive_step(struct controller *c, const struct operation_row *op)
 {
     struct archive_arg a = {.op = op, .refusal = ""};
     struct parking_subject who = PARKING_OPERATION(op->campaign_id, op->id);
-    if (!parking_due(c, who) || (exports(op) && archive_export_goes_on(c, op))) {
+    if (!parking_due(c, who) || (leader_archive_exports(op) && archive_export_goes_on(c, op))) {
         return false;
     }
     int64_t began_us = clock_mono_us();

@@ -200,18 +200,6 @@ static void intend_each(struct controller *c, struct intent_batch *b)
     }
 }
 
-static enum launch_fault fault_of(const struct intent_batch *b, int i)
-{
-    const char *refused = b->intents[i].refused;
-    if (!b->lowered[i]) {
-        return LAUNCH_NO_REQUEST;
-    }
-    return refused[0] == '\0'                   ? LAUNCH_NOT_WRITTEN
-           : strcmp(refused, "money") == 0      ? LAUNCH_NO_MONEY
-           : strcmp(refused, "part_money") == 0 ? LAUNCH_PART_MONEY
-                                                : LAUNCH_REFUSED;
-}
-
 static void put_back(struct controller *c, struct intent_batch *b, int i)
 {
     const struct sched_launch *l = &b->plan->launches[i];
@@ -221,7 +209,7 @@ static void put_back(struct controller *c, struct intent_batch *b, int i)
         log_event(LOG_WARN, "intent_refused", LF_I("campaign", who.campaign_id),
                   LF_I("task", who.ref_id), LF_S("by", b->intents[i].refused));
     }
-    enum launch_fault fault = fault_of(b, i);
+    enum launch_fault fault = leader_launch_fault(&b->intents[i], b->lowered[i]);
     if (fault == LAUNCH_PART_MONEY) {
         leader_part_spent(&c->state, &b->intents[i]);
     }

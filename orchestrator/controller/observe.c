@@ -16,8 +16,6 @@
 #include "shell.h"
 #include <stdio.h>
 
-#define FIRST_WAIT_US (50 * USEC_PER_MSEC)
-
 static void note_failed(const struct aws_failure *f)
 {
     metric_add(METRIC_AWS_ERRORS, 1);
@@ -100,15 +98,13 @@ void observe_go_on(struct controller *c)
     }
     list_round_every(&c->round, event_watch_list_us(&c->events, &c->state), boot_us);
     int64_t wait_us = list_round_wait_us(&c->round, &c->state, clock_wall_us(), skew_us, boot_us);
-    if (wait_us == 0 && !orphan_sweep_asked(c)) { /* which goes first: intents wait for it */
-        wait_us = FIRST_WAIT_US;
-    }
+    wait_us = list_round_yields_us(wait_us, orphan_sweep_asked(c));
     if (wait_us > 0) {
         loop_timer_set(c->observe_timer, wait_us);
         return;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
-    if ((c->round.asks_new ? c->round.news : c->round.walk).failures == 0) {
+    if (list_round_is_first_try(&c->round)) {
         call_pace_first(&c->pace);
     }
     list_round_query(&c->round, &c->state, c->cfg.job_prefix, skew_us, boot_us, &q);

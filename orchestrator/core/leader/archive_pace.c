@@ -1,6 +1,7 @@
 /* See archive_pace.h. */
 #include "archive_pace.h"
 #include "call_again.h"
+#include <string.h>
 
 #define ROWS_LEAST 200
 #define ROWS_MOST  5000
@@ -18,6 +19,11 @@ int64_t leader_archive_rows(int64_t rows, int64_t took_us)
 {
     int64_t next = took_us < STEP_US / 3 ? 2 * rows : took_us > STEP_US ? rows / 2 : rows;
     return MIN(MAX(next, ROWS_LEAST), ROWS_MOST);
+}
+
+bool leader_archive_exports(const struct operation_row *op)
+{
+    return op->selector_json != NULL && strstr(op->selector_json, "\"to\"") != NULL;
 }
 
 struct archive_told leader_archive_told(const struct operation_row *op, bool over, int64_t attempts)

@@ -12,6 +12,8 @@ const char *leader_archive_refusal(enum campaign_state state, int64_t active);
  * the loop waits for a step. rows 0: before the first, or after one that was refused. */
 int64_t leader_archive_rows(int64_t rows, int64_t took_us);
 
+/* Its rows are written to S3 before they are deleted: what asked for it named a folder. */
+bool leader_archive_exports(const struct operation_row *op);
 struct archive_told {
     bool tells; /* the operation's row is written: each time is an event, twenty in all */
     enum operation_state state;

@@ -3,17 +3,17 @@
 #include "common/retry.h"
 
 /* In intervals between two rounds of Lists (10 s): */
-#define LIST_EVERY      60 /* while events are relied on */
-#define POOLS_EVERY     3  /* while a pool is kept: its end raises no event */
-#define LATE_MAX        6  /* an event comes so late at most */
-#define DOUBT           30 /* after a loss */
-#define UNSEEN          72 /* a job that no List has shown for so long is described */
-#define END_WITHIN      6  /* and of one that uploads or stops */
-#define STALE_EVERY     2160
-#define DOUBT_DOUBLINGS 5
-#define FORGIVEN_AFTER  200           /* ends told in a row */
-#define LOOKS_MAX       3             /* Describes for one event */
-#define SAME_TIME_US    USEC_PER_MSEC /* an event has milliseconds */
+#define LIST_EVERY     60  /* while events are relied on */
+#define POOLS_EVERY    3   /* while a pool is kept: its end raises no event */
+#define LATE_MAX       6   /* an event comes so late at most */
+#define DOUBT          30  /* after a loss */
+#define DOUBT_MAX      960 /* after one more each time */
+#define UNSEEN         72  /* a job that no List has shown for so long is described */
+#define END_WITHIN     6   /* and of one that uploads or stops */
+#define STALE_EVERY    2160
+#define FORGIVEN_AFTER 200           /* ends told in a row */
+#define LOOKS_MAX      3             /* Describes for one event */
+#define SAME_TIME_US   USEC_PER_MSEC /* an event has milliseconds */
 /* From one question to the queue to the next: */
 #define PAUSE_FULL_US   (200 * USEC_PER_MSEC)
 #define PAUSE_SOME_US   (2 * USEC_PER_SEC)  /* so that one answer has several */
@@ -57,7 +57,7 @@ static uint64_t name_hash(const char *name)
 
 static void lose(struct event_watch *w, int64_t boot_us)
 {
-    int64_t doubt_us = (DOUBT * w->interval_us) << MIN(w->losses, DOUBT_DOUBLINGS);
+    int64_t doubt_us = retry_step_us(DOUBT * w->interval_us, DOUBT_MAX * w->interval_us, w->losses);
     w->doubt_until_us = boot_us + doubt_us;
     w->losses++;
     w->told = 0;
@@ -195,7 +195,8 @@ void event_watch_described(const struct event_watch *w, struct live_attempt *a, 
         a->event_due_us = 0;
         return;
     }
-    a->event_due_us = boot_us + (before ? 0 : (w->interval_us / 10) << a->event_looks);
+    a->event_due_us =
+        boot_us + (before ? 0 : retry_step_us(w->interval_us / 10, w->interval_us, a->event_looks));
 }
 
 bool event_watch_tick(struct event_watch *w, int64_t boot_us)

@@ -227,6 +227,17 @@ static int64_t refused_pause_us(struct live_stage *ls, usec_t now_us)
     return pause_us;
 }
 
+enum launch_fault leader_launch_fault(const struct intent *in, bool lowered)
+{
+    if (!lowered) {
+        return LAUNCH_NO_REQUEST;
+    }
+    return in->refused[0] == '\0'                   ? LAUNCH_NOT_WRITTEN
+           : strcmp(in->refused, "money") == 0      ? LAUNCH_NO_MONEY
+           : strcmp(in->refused, "part_money") == 0 ? LAUNCH_PART_MONEY
+                                                    : LAUNCH_REFUSED;
+}
+
 void leader_part_spent(struct leader_state *s, const struct intent *in)
 {
     struct task_change_row *change = leader_state_change(s, in->task_id, true);

@@ -50,6 +50,8 @@ enum launch_fault {
     LAUNCH_NO_MONEY,    /* rows of money said no, which memory holds to be enough */
     LAUNCH_PART_MONEY   /* its part's own cap said no: leader_part_spent */
 };
+/* Why this intent was not taken. lowered: a request was made of it. */
+enum launch_fault leader_launch_fault(const struct intent *in, bool lowered);
 /* The intent was refused for its part's own cap, and so told what the part has cost: an attempt
  * that was paused, or failed before a person's retry, is not known otherwise. Plans know it. */
 void leader_part_spent(struct leader_state *s, const struct intent *in);

@@ -1,12 +1,13 @@
 /* See lease_watch.h. */
 #include "lease_watch.h"
+#include "common/retry.h"
 #include "core/protocol/protocol.h"
 
 #define HELD_PAUSE_US      (400 * USEC_PER_MSEC)
 #define REFUSED_PAUSE_US   (5 * USEC_PER_SEC)
 #define LEASE_AGAIN_US     (200 * USEC_PER_MSEC)
+#define LEASE_AGAIN_MAX_US (8 * LEASE_AGAIN_US)  /* it doubles from the third failure on */
 #define LONGEST_US         (3600 * USEC_PER_SEC) /* well above what a setting allows */
-#define LEASE_FAILURES_MAX 5                     /* the pause doubles from the third on */
 
 int64_t lease_end_us(const struct lease_terms *t, int64_t asked_us)
 {
@@ -64,8 +65,8 @@ int64_t lease_watch_pause_us(struct lease_watch *w, enum lease_try how, const st
 {
     switch (how) {
     case LEASE_TRY_NO_DATABASE:
-        w->failures = MIN(w->failures + 1, LEASE_FAILURES_MAX);
-        return LEASE_AGAIN_US << MAX(0, w->failures - 2);
+        w->failures = MIN(w->failures + 1, 1000);
+        return retry_step_us(LEASE_AGAIN_US, LEASE_AGAIN_MAX_US, MAX(0, w->failures - 2));
     case LEASE_TRY_NOT_DURABLE:
         return REFUSED_PAUSE_US;
     case LEASE_TRY_FAILED:

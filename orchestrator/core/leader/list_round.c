@@ -8,10 +8,11 @@
 #define PAGES_BURST           4
 #define LOOKS_IN_10_INTERVALS 40
 #define LOOKS_BURST           8
-#define GAPS                  10 /* in an interval: no two pages come closer */
-#define NEW_EVERY             6  /* intervals */
-#define PAGE_FAILURES_MAX     5  /* of one page */
-#define ABSENT_MAX            40 /* Describes after one round */
+#define GAPS                  10                   /* in an interval: no two pages come closer */
+#define NEW_EVERY             6                    /* intervals */
+#define PAGE_FAILURES_MAX     5                    /* of one page */
+#define ABSENT_MAX            40                   /* Describes after one round */
+#define YIELD_US              (50 * USEC_PER_MSEC) /* to the List of the sweep */
 #define ABSENT_DOUBLINGS      4
 #define UNSEEN_MAX            4                    /* intervals: then rotation comes to it */
 #define UNSEEN_RARE           3                    /* times longer while rounds are rare */
@@ -180,6 +181,16 @@ void list_round_sent(struct list_round *r, int64_t boot_us)
 static usec_t new_from(const struct list_round *r, const struct leader_state *s)
 {
     return MAX(s->watch_from_us, MIN(r->new_from_us, r->new_began_us));
+}
+
+bool list_round_is_first_try(const struct list_round *r)
+{
+    return (r->asks_new ? r->news : r->walk).failures == 0;
+}
+
+int64_t list_round_yields_us(int64_t wait_us, bool sweep_asked)
+{
+    return wait_us == 0 && !sweep_asked ? YIELD_US : wait_us;
 }
 
 void list_round_query(struct list_round *r, const struct leader_state *s, const char *job_prefix,

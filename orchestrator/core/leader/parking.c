@@ -1,13 +1,13 @@
 /* See parking.h. Few subjects are ever in trouble, so an array is walked. */
 #include "parking.h"
 #include "awake.h"
+#include "common/retry.h"
 #include "core/sched/ready_queue.h"
 
 #define LOCKED_BASE_US   (100 * USEC_PER_MSEC)
 #define LOCKED_CAP_US    (5 * USEC_PER_SEC)
 #define PARKED_BASE_US   (60 * USEC_PER_SEC)
 #define PARKED_CAP_US    (3600 * USEC_PER_SEC)
-#define DOUBLINGS_MAX    16
 #define LOCKED_FORGET_US USEC_PER_SEC
 #define UNPARK_AGAIN_US  (5 * USEC_PER_SEC)
 
@@ -124,8 +124,7 @@ bool parking_failed(struct leader_state *s, const struct parking_subject *who, e
         *p = (struct parked){.row = row, .kept = p->kept};
     }
     int64_t base_us = locked ? LOCKED_BASE_US : PARKED_BASE_US;
-    p->pause_us =
-        MIN(base_us << MIN(p->times, DOUBLINGS_MAX), locked ? LOCKED_CAP_US : PARKED_CAP_US);
+    p->pause_us = retry_step_us(base_us, locked ? LOCKED_CAP_US : PARKED_CAP_US, p->times);
     p->next_us = boot_us + p->pause_us;
     struct live_campaign *lc = leader_state_campaign(s, who->campaign_id);
     if (lc != NULL) {

@@ -1,10 +1,12 @@
 /* See metric_collect.h. */
 #include "metric_collect.h"
 #include "common/base.h"
+#include "common/retry.h"
 #include <stdio.h>
 #include <string.h>
 
 #define PAUSE_MAX_US (60 * USEC_PER_SEC)
+#define LONGER_MAX   64 /* intervals */
 
 void metric_collect_ended(struct metric_collect *m, int64_t boot_us)
 {
@@ -116,9 +118,9 @@ void metric_collect_failed(struct metric_collect *m, enum metric_act act,
         m->due_us = boot_us;
         return;
     }
-    int64_t pause = m->interval_us << MIN(m->failures, 6);
-    m->failures++;
-    m->due_us = boot_us + MIN(MAX(pause, m->interval_us), PAUSE_MAX_US);
+    int64_t most_us = MIN(LONGER_MAX * m->interval_us, PAUSE_MAX_US);
+    m->due_us = boot_us + retry_step_us(m->interval_us, most_us, m->failures);
+    m->failures = MIN(m->failures + 1, 1000);
     m->refusals += refused && m->ended;
     if (m->refusals >= METRIC_REFUSALS_MAX ||
         (m->ended && boot_us >= m->ended_us + METRIC_GIVE_UP_US)) {

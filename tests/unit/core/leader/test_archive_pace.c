@@ -83,6 +83,18 @@ static void test_archive_pace__an_object_that_is_not_written_comes_again(void **
     assert_false(leader_archive_put_due(&p, BOOT + 60 * SEC - 1));
 }
 
+static void test_archive_pace__exports_when_a_folder_is_named(void **state)
+{
+    (void)state;
+    struct operation_row op = {.selector_json = NULL};
+    char folder[] = "{\"to\":\"s3://b/f/\"}", none[] = "{}";
+    assert_false(leader_archive_exports(&op));
+    op.selector_json = none;
+    assert_false(leader_archive_exports(&op));
+    op.selector_json = folder;
+    assert_true(leader_archive_exports(&op));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -90,6 +102,7 @@ int main(void)
         cmocka_unit_test(test_archive_pace__as_many_rows_as_fit_into_a_step),
         cmocka_unit_test(test_archive_pace__twenty_times_it_tells),
         cmocka_unit_test(test_archive_pace__an_object_that_is_not_written_comes_again),
+        cmocka_unit_test(test_archive_pace__exports_when_a_folder_is_named),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

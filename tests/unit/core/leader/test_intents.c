@@ -438,6 +438,25 @@ static void test_intents__a_reason_is_written_once_and_not_while_locked(void **s
     leader_world_done(&w);
 }
 
+static void test_intents__why_a_launch_was_not_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        bool lowered;
+        const char *refused;
+        enum launch_fault fault;
+    } rows[] = {
+        {false, "", LAUNCH_NO_REQUEST},          {false, "money", LAUNCH_NO_REQUEST},
+        {true, "", LAUNCH_NOT_WRITTEN},          {true, "money", LAUNCH_NO_MONEY},
+        {true, "part_money", LAUNCH_PART_MONEY}, {true, "state", LAUNCH_REFUSED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct intent in = {.n = 1};
+        (void)snprintf(in.refused, sizeof in.refused, "%s", rows[i].refused);
+        assert_int_equal(leader_launch_fault(&in, rows[i].lowered), rows[i].fault);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_intents__a_price_that_is_not_known_holds_nobody),
         cmocka_unit_test(test_intents__when_the_next_plan_is_made),
         cmocka_unit_test(test_intents__a_reason_is_written_once_and_not_while_locked),
+        cmocka_unit_test(test_intents__why_a_launch_was_not_taken),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -524,6 +524,29 @@ static void test_list_round__while_events_tell_rotation_is_rare_too(void **state
     leader_world_done(&t.w);
 }
 
+static void test_list_round__a_refused_page_is_no_first_try(void **state)
+{
+    (void)state;
+    struct list_round r = {.interval_us = SEC};
+    assert_true(list_round_is_first_try(&r));
+    r.walk.failures = 1;
+    assert_false(list_round_is_first_try(&r));
+    r.asks_new = true; /* another List, whose page was not refused */
+    assert_true(list_round_is_first_try(&r));
+    r.news.failures = 1;
+    r.walk.failures = 0;
+    assert_false(list_round_is_first_try(&r));
+}
+
+static void test_list_round__the_sweep_lists_first(void **state)
+{
+    (void)state;
+    assert_int_equal(list_round_yields_us(0, true), 0);
+    assert_int_equal(list_round_yields_us(0, false), SEC / 20);
+    assert_int_equal(list_round_yields_us(SEC, false), SEC);
+    assert_int_equal(list_round_yields_us(SEC, true), SEC);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,6 +570,8 @@ int main(void)
         cmocka_unit_test(test_list_round__a_new_leader_learns_anew_and_keeps_the_pace),
         cmocka_unit_test(test_list_round__rounds_are_rare_while_events_tell),
         cmocka_unit_test(test_list_round__while_events_tell_rotation_is_rare_too),
+        cmocka_unit_test(test_list_round__a_refused_page_is_no_first_try),
+        cmocka_unit_test(test_list_round__the_sweep_lists_first),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
