@@ -10,6 +10,7 @@
 #include "outcome.h"
 #include "output_check.h"
 #include "parking.h"
+#include "wall.h"
 
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret)
 {
@@ -39,7 +40,7 @@ static void take_over(struct controller *c, struct attempt_row *row, struct live
     struct protocol_effect e;
     attempt_protocol_config(c, &pc);
     const struct attempt_takeover t = {.protocol = &pc,
-                                       .now_us = clock_wall_us(),
+                                       .now_us = leader_now(c),
                                        .lease_end_us = lease_others_end_us(c),
                                        .again = again};
     struct live_attempt *a = leader_take_over_attempt(&c->state, row, lc, &t, &e);

@@ -24,6 +24,7 @@
 #include "shell.h"
 #include "store/leader/strays.h"
 #include "strays.h"
+#include "wall.h"
 #include <stdio.h>
 
 static void fact_of(struct live_attempt *a, enum fact_kind kind, enum cause cause)
@@ -61,7 +62,7 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
         return;
     }
     struct fact fact =
-        leader_create_answer(&io->c->state, a, arn, f, clock_wall_us(), clock_boot_us(), &notes);
+        leader_create_answer(&io->c->state, a, arn, f, leader_now(io->c), clock_boot_us(), &notes);
     if (f == NULL) {
         metric_add(METRIC_JOBS_SUBMITTED, 1);
         atomic_store(&io->c->status->aws_ok, true);
@@ -150,8 +151,8 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     }
     struct intent as;
     bool recast;
-    struct fact fact = adoption_described(&io->c->state, a, job, not_found, failed, clock_wall_us(),
-                                          clock_boot_us(), &recast, &as);
+    struct fact fact = adoption_described(&io->c->state, a, job, not_found, failed,
+                                          leader_now(io->c), clock_boot_us(), &recast, &as);
     if (recast) {
         free(io->recast);
         io->recast = xmalloc(sizeof *io->recast);

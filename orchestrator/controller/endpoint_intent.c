@@ -10,6 +10,7 @@
 #include "lease.h"
 #include "parking.h"
 #include "store/leader/endpoints.h"
+#include "wall.h"
 #include <stdio.h>
 
 struct intend_arg {
@@ -39,7 +40,7 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
                                       .job_prefix = c->cfg.job_prefix,
                                       .region = aws_client_region(c->aws),
                                       .model_data = a->model_data,
-                                      .now_us = clock_wall_us()};
+                                      .now_us = leader_now(c)};
     a->refused = (struct err)ERR_INIT;
     if (!store_endpoint_id(c->store, &f.endpoint_id, err)) {
         return false;
@@ -113,7 +114,7 @@ static void intend_all(struct controller *c)
         for (int k = 0; k < lc->stages_n && c->leading; k++) {
             int n;
             struct live_stage *ls = &lc->stages[k];
-            if (leader_endpoint_due(&c->state, lc, ls, clock_wall_us(), &n) &&
+            if (leader_endpoint_due(&c->state, lc, ls, leader_now(c), &n) &&
                 resource_pace_due(ls, clock_boot_us()) &&
                 parking_due(c, PARKING_CAMPAIGN(lc->row.id))) {
                 intend(c, lc, ls, n);

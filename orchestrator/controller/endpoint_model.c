@@ -6,6 +6,7 @@
 #include "lease.h"
 #include "metrics.h"
 #include "store/leader/endpoints.h"
+#include "wall.h"
 
 struct model_look { /* one for each stage that waits */
     struct model_look *next;

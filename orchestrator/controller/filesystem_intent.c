@@ -10,6 +10,7 @@
 #include "lease.h"
 #include "parking.h"
 #include "store/leader/filesystems.h"
+#include "wall.h"
 #include <stdio.h>
 
 struct filesystem_intend_arg {
@@ -35,7 +36,7 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
     struct filesystem_intend_arg *a = arg;
     char refused[12] = "";
     struct filesystem_intent_facts f = {
-        .n = a->n, .job_prefix = c->cfg.job_prefix, .now_us = clock_wall_us()};
+        .n = a->n, .job_prefix = c->cfg.job_prefix, .now_us = leader_now(c)};
     a->refused = (struct err)ERR_INIT;
     buf_reset(a->request);
     if (!store_filesystem_id(c->store, &f.filesystem_id, err)) {
@@ -92,7 +93,7 @@ bool filesystem_intents_tick(struct controller *c)
         for (int k = 0; k < lc->stages_n && c->leading; k++) {
             int n;
             struct live_stage *ls = &lc->stages[k];
-            if (leader_filesystem_due(&c->state, lc, ls, clock_wall_us(), &n) &&
+            if (leader_filesystem_due(&c->state, lc, ls, leader_now(c), &n) &&
                 resource_pace_due(ls, clock_boot_us()) &&
                 parking_due(c, PARKING_CAMPAIGN(lc->row.id))) {
                 intend(c, lc, ls, n);
@@ -100,6 +101,6 @@ bool filesystem_intents_tick(struct controller *c)
         }
     }
     leader_filesystems_forget(&c->state);
-    leader_filesystems_mark(&c->state, clock_wall_us());
+    leader_filesystems_mark(&c->state, leader_now(c));
     return c->leading;
 }

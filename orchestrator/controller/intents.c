@@ -13,6 +13,7 @@
 #include "output_check.h"
 #include "parking.h"
 #include "pool_life.h"
+#include "wall.h"
 
 #define SLOW_US 2000 /* of a decision */
 
@@ -214,7 +215,7 @@ static void put_back(struct controller *c, struct intent_batch *b, int i)
         leader_part_spent(&c->state, &b->intents[i]);
     }
     if (!leader_put_back(&c->state, b->f.live_stages[l->stage_i], &l->task, &b->inputs[i], fault,
-                         pause_us, clock_wall_us())) {
+                         pause_us, leader_now(c))) {
         log_event(LOG_ERROR, "part_is_not_waiting", LF_I("campaign", who.campaign_id),
                   LF_I("task", who.ref_id), LF_S("row", task_state_name(b->inputs[i].state)));
     }
@@ -228,13 +229,12 @@ static void after_commit(struct controller *c, struct intent_batch *b)
             put_back(c, b, i);
             continue;
         }
-        struct live_attempt *a =
-            leader_apply_intent(&c->state, &f, &b->intents[i], clock_wall_us());
+        struct live_attempt *a = leader_apply_intent(&c->state, &f, &b->intents[i], leader_now(c));
         attempt_attach_io(c, a);
         if (a->pool != NULL) {
             pool_attach_io(c, a->pool);
         }
-        stage_history_started(a, clock_wall_us());
+        stage_history_started(a, leader_now(c));
         metric_collect_watch(c, a);
         parking_done(c, subject_of(b, i));
     }
@@ -328,7 +328,7 @@ static void decide(struct controller *c, struct leader_view *f, struct sched_pla
 {
     int64_t began_us = clock_cpu_us();
     int64_t most = call_pace_intents(&c->pace, sched_view_unsent(&c->state), clock_mono_us());
-    sched_view_make(&c->state, clock_wall_us(), most, f);
+    sched_view_make(&c->state, leader_now(c), most, f);
     sched_decide(&f->view, plan);
     int64_t took_us = clock_cpu_us() - began_us;
     metric_add(METRIC_DECISIONS, 1);

@@ -34,6 +34,7 @@
 #include "store/leader/scheduler.h"
 #include "strays.h"
 #include "task_load.h"
+#include "wall.h"
 #include <stdio.h>
 
 #define SPEC_ARENA_MAX (16 * 1024 * 1024)
@@ -485,7 +486,7 @@ static bool load_slots(struct controller *c, struct err *err)
     if (raised > 0) {
         log_event(LOG_WARN, "slots_corrected", LF_I("types", raised));
     }
-    rows_slots(&c->state, rows, n, clock_wall_us());
+    rows_slots(&c->state, rows, n, leader_now(c));
     return true;
 }
 

@@ -6,12 +6,13 @@
 #include "shell.h"
 #include "store/leader/leader.h"
 #include "store/leader/maintenance.h"
+#include "wall.h"
 
-static bool work(const struct controller *c, struct store *s, struct maintenance_done *ret,
+static bool work(struct controller *c, struct store *s, struct maintenance_done *ret,
                  struct err *err)
 {
     usec_t before_us;
-    bool archives = leader_archive_before(clock_wall_us(), c->cfg.archive_after_days, &before_us);
+    bool archives = leader_archive_before(leader_now(c), c->cfg.archive_after_days, &before_us);
     if (!store_events_maintain(s, err) ||
         !store_keys_expire(s, MAINTENANCE_KEYS, &ret->keys, err) ||
         (archives && !store_archive_due(s, before_us, MAINTENANCE_ARCHIVES, &ret->archives, err))) {

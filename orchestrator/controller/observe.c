@@ -14,6 +14,7 @@
 #include "orphan_sweep.h"
 #include "output_check.h"
 #include "shell.h"
+#include "wall.h"
 #include <stdio.h>
 
 static void note_failed(const struct aws_failure *f)
@@ -97,7 +98,7 @@ void observe_go_on(struct controller *c)
         return; /* the tick that takes it goes on */
     }
     list_round_every(&c->round, event_watch_list_us(&c->events, &c->state), boot_us);
-    int64_t wait_us = list_round_wait_us(&c->round, &c->state, clock_wall_us(), skew_us, boot_us);
+    int64_t wait_us = list_round_wait_us(&c->round, &c->state, leader_now(c), skew_us, boot_us);
     wait_us = list_round_yields_us(wait_us, orphan_sweep_asked(c));
     if (wait_us > 0) {
         loop_timer_set(c->observe_timer, wait_us);

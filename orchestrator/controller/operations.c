@@ -11,6 +11,7 @@
 #include "parking.h"
 #include "shell.h"
 #include "skip_done.h"
+#include "wall.h"
 
 #define PAGE_TASKS 2000
 #define BATCHES    3 /* a tick */
@@ -117,7 +118,8 @@ static void carried_out(struct controller *c, const struct op_step *s)
 {
     switch (s->then) {
     case OPERATION_MOVES:
-        operation_apply(&c->state, s->campaign, &s->w, s->rows, s->n, s->moved_ids, s->moved);
+        operation_apply(&c->state, s->campaign, &s->w, s->rows, s->n, s->moved_ids, s->moved,
+                        leader_now(c));
         log_event(LOG_INFO, "operation_moved", LF_I("operation", s->op->id),
                   LF_I("parts", (int64_t)s->moved));
         break;

@@ -13,6 +13,7 @@
 #include "output_check.h"
 #include "parking.h"
 #include "pool_life.h"
+#include "wall.h"
 
 static void log_notes(const struct live_attempt *a, const struct pending_record *p,
                       const struct outcome_notes *n)
@@ -42,7 +43,7 @@ void record_push(struct live_attempt *a, const struct protocol_effect *e)
     struct controller *c = a->io->c;
     struct outcome_notes notes;
     struct pending_record p;
-    leader_plan_record(&c->state, a, e, clock_wall_us(), &p, &notes);
+    leader_plan_record(&c->state, a, e, leader_now(c), &p, &notes);
     log_notes(a, &p, &notes);
     leader_push_record(&c->state, a, &p);
 }
@@ -97,7 +98,7 @@ static void committed(struct controller *c, struct pending_record *p,
     struct live_attempt *a = leader_state_attempt(&c->state, p->r.attempt_id);
     struct record_applied then;
     leader_record_written(&c->state, p, row);
-    leader_apply_record(&c->state, p, clock_wall_us(), clock_boot_us(), &then);
+    leader_apply_record(&c->state, p, leader_now(c), clock_boot_us(), &then);
     count(&p->r);
     if (then.trips) {
         log_event(LOG_WARN, "breaker_tripped", LF_I("stage", a->stage->row.id),

@@ -10,6 +10,7 @@
 #include "metrics.h"
 #include "output_check.h"
 #include "parking.h"
+#include "wall.h"
 
 static bool write_end(struct controller *c, void *arg, struct err *err)
 {
@@ -68,7 +69,7 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     }
     io->job_ended = job == NULL || job->ended > 0;
     io->described = leader_pool_described(p, f != NULL || FP("pool.after_describe"), not_found,
-                                          clock_wall_us(), clock_boot_us(), &io->report);
+                                          leader_now(c), clock_boot_us(), &io->report);
 }
 
 /* What a Describe has said of it. p may be gone after, and so may the leadership. */
@@ -77,7 +78,7 @@ static void carry_report(struct controller *c, struct live_pool *p)
     struct pool_writes w;
     p->io->described = false;
     leader_plan_pool_seen(&c->state, p, &p->io->report, p->io->job_ended, clock_boot_us(), &w);
-    leader_apply_pool_seen(&c->state, p, w.fate, clock_wall_us(), clock_boot_us());
+    leader_apply_pool_seen(&c->state, p, w.fate, leader_now(c), clock_boot_us());
     if (w.fate == POOL_FATE_NOT_BOOKED) {
         log_event(LOG_ERROR, "pool_not_booked", LF_S("job", p->row.job.s), LF_ERR(&w.error));
     } else if (w.fate == POOL_FATE_OVER) {
@@ -154,7 +155,7 @@ static bool send_end(struct controller *c, struct live_pool *p)
 /* False: leadership lost. */
 static bool act(struct controller *c, struct live_pool *p, int64_t boot_us, int64_t *wake_us)
 {
-    enum pool_action next = leader_pool_next(p, clock_wall_us(), boot_us, wake_us);
+    enum pool_action next = leader_pool_next(p, leader_now(c), boot_us, wake_us);
     if (next != POOL_ACT_NONE &&
         call_pace_holds_pool(&c->pace, p, c->cfg.observe_interval_us, boot_us, clock_mono_us())) {
         *wake_us = MIN(*wake_us, p->next_us);

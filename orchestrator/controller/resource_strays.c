@@ -9,6 +9,7 @@
 #include "metrics.h"
 #include "output_check.h"
 #include "store/leader/resource_strays.h"
+#include "wall.h"
 #include <stdio.h>
 
 struct resource_io { /* the one call that is under way, and its answer */
@@ -149,7 +150,7 @@ static void take_answer(struct controller *c)
     io->answered = false;
     struct live_resource_stray *r = leader_resource_stray(&c->state, io->name);
     if (r != NULL) {
-        leader_plan_resource_stray_fact(r, &io->fact, clock_wall_us(), clock_boot_us(), &w);
+        leader_plan_resource_stray_fact(r, &io->fact, leader_now(c), clock_boot_us(), &w);
         carry(c, r, &w);
     }
 }

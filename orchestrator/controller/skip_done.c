@@ -7,6 +7,7 @@
 #include "output_check.h"
 #include "parking.h"
 #include "shell.h"
+#include "wall.h"
 #include <stdio.h>
 
 struct skip_done_call {
@@ -111,7 +112,7 @@ static bool settle_answered(struct controller *c)
             continue;
         }
         output_cancel(k->check);
-        skip_done_apply(&c->state, &k->ask, k->then, k->said, clock_wall_us());
+        skip_done_apply(&c->state, &k->ask, k->then, k->said, leader_now(c));
         free(k);
     }
     c->checks_n = kept;
@@ -159,7 +160,7 @@ static void start_all(struct controller *c, struct start_arg *a)
         }
     }
     for (size_t i = 0; i < again_n && c->leading; i++) {
-        skip_done_apply(&c->state, &again[i], SKIP_DONE_ASK_AGAIN, "", clock_wall_us());
+        skip_done_apply(&c->state, &again[i], SKIP_DONE_ASK_AGAIN, "", leader_now(c));
     }
 }
 
@@ -202,7 +203,7 @@ static void tell_waits(struct controller *c)
 {
     struct err err;
     for (size_t i = 0; i < c->state.campaigns_n && c->leading; i++) {
-        struct tell_arg a = {.campaign = c->state.campaigns[i], .now_us = clock_wall_us()};
+        struct tell_arg a = {.campaign = c->state.campaigns[i], .now_us = leader_now(c)};
         if (!parking_reports(a.campaign) || !waits_told(&a, false)) {
             continue;
         }
@@ -221,12 +222,12 @@ bool skip_done_tick(struct controller *c)
     if (!settle_answered(c)) {
         return false;
     }
-    a.n = skip_done_next(&c->state, clock_wall_us(), a.asks, SKIP_DONE_AT_ONCE - c->checks_n);
+    a.n = skip_done_next(&c->state, leader_now(c), a.asks, SKIP_DONE_AT_ONCE - c->checks_n);
     if (a.n > 0) {
         start_all(c, &a);
     }
     for (size_t i = a.begun; i < a.n && c->leading; i++) {
-        skip_done_apply(&c->state, &a.asks[i], SKIP_DONE_ASK_AGAIN, "", clock_wall_us());
+        skip_done_apply(&c->state, &a.asks[i], SKIP_DONE_ASK_AGAIN, "", leader_now(c));
     }
     tell_waits(c);
     return c->leading;

@@ -8,6 +8,7 @@
 #include "metrics.h"
 #include "output_check.h"
 #include "store/leader/strays.h"
+#include "wall.h"
 #include <stdio.h>
 
 struct stray_answer {
@@ -102,7 +103,7 @@ static void take_answer(struct controller *c)
         return;
     }
     a->there = false;
-    if (st != NULL && leader_stray_answered(st, a->action, a->failed, a->not_found, clock_wall_us(),
+    if (st != NULL && leader_stray_answered(st, a->action, a->failed, a->not_found, leader_now(c),
                                             clock_boot_us(), &a->job)) {
         take_description(c, st, &a->job);
     }

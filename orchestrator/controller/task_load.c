@@ -3,12 +3,14 @@
 #include "common/log.h"
 #include "core/leader/rows_read.h"
 #include "core/sched/ready_queue.h"
+#include "wall.h"
 
 #define INPUTS_FROM 100000 /* parts; a connection costs some 5 ms */
 
 /* Tasks read but not yet in their queues: a page that fails must not leave some of them there. */
 struct task_sink {
     const struct live_stage *ls;
+    usec_t now_us;
     struct ready_queue_task *ready, *unchecked, *held;
     size_t ready_n, unchecked_n, held_n, cap;
 };
@@ -25,7 +27,7 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
     }
     for (size_t i = 0; i < n; i++) {
         struct ready_queue_task t;
-        switch (rows_task(k->ls, &rows[i], &t)) {
+        switch (rows_task(k->ls, &rows[i], k->now_us, &t)) {
         case ROWS_NO_QUEUE:
             break;
         case ROWS_READY:
@@ -66,7 +68,7 @@ static bool read_all(struct controller *c, struct task_sink *k, struct err *err)
 
 bool task_load(struct controller *c, struct live_stage *ls, struct err *err)
 {
-    struct task_sink k = {.ls = ls};
+    struct task_sink k = {.ls = ls, .now_us = leader_now(c)};
     bool ok = read_all(c, &k, err) && rows_parts_fit(ls, k.ready_n + k.unchecked_n + k.held_n, err);
     if (ok) {
         ready_queue_push_many(ls->ready, k.ready, k.ready_n);

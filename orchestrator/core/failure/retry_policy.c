@@ -64,6 +64,16 @@ int64_t retry_wait_expected_s(const struct spec_stage *stage, const int64_t seen
     return n > 0 ? sum_s / n : retry_row(stage, CAUSE_UNKNOWN)->wait_from_s;
 }
 
+int64_t retry_wait_longest_s(const struct spec_stage *stage)
+{
+    int64_t s = 0;
+    for (int c = CAUSE_NONE + 1; c < CAUSE_COUNT; c++) {
+        const struct spec_retry *row = retry_row(stage, (enum cause)c);
+        s = MAX(s, MAX(row->wait_from_s, row->wait_to_s));
+    }
+    return s;
+}
+
 /* now * x100 / 100, rounded up, at most max. */
 static int64_t times(int64_t now, int x100, int64_t max)
 {

@@ -53,6 +53,7 @@ void leader_state_clear(struct leader_state *s)
     s->bills_n = 0;
     s->bills_unread = s->bills_more = false;
     s->watch_until_us = 0;
+    s->clock = (struct leader_clock){.known = false};
     while (s->campaigns_n > 0) {
         leader_state_drop_campaign(s, s->campaigns[s->campaigns_n - 1]);
     }

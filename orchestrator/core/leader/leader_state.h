@@ -99,7 +99,8 @@ struct live_pool { /* a warm pool, from the intent of the attempt that leaves it
     struct ledger_account_of_attempt account; /* once its attempt has let go of it */
     struct pool_io *io;                       /* the shell's calls; never looked into here */
     bool seen;                                /* SageMaker has shown it as Available */
-    bool look_now;                            /* something says that it has changed */
+    bool timed;    /* its times are by our clock; until then they are AWS's, as in its row */
+    bool look_now; /* something says that it has changed */
     bool wants_end, end_taken;
     int failures;
     int64_t next_us;       /* boot: no call before this */
@@ -258,8 +259,17 @@ struct parked {
                                   its row is */
 };
 
+/* How the wall clock stands to others (wall_clock.h). */
+struct leader_clock {
+    bool known;
+    int64_t ahead_us;     /* of CLOCK_BOOTTIME, when it was last looked at */
+    int64_t aws_ahead_us; /* AWS's clock of this one */
+    int64_t told_us;      /* as AWS told it last */
+};
+
 struct leader_state {
     char install_id[40];
+    struct leader_clock clock;
     int64_t epoch;
     struct rng rng; /* jitter of retries */
 

@@ -202,12 +202,12 @@ static void retry_one(struct leader_state *s, struct live_campaign *lc, struct l
 
 /* Held, or released. A part that was not read yet is read in its new state. */
 static void hold_one(struct live_campaign *lc, struct live_stage *ls, const struct task_row *t,
-                     enum task_state to)
+                     enum task_state to, usec_t now_us)
 {
     struct task_row row = *t;
     struct ready_queue_task entry;
     row.state = to;
-    enum rows_queue queue = rows_task(ls, &row, &entry);
+    enum rows_queue queue = rows_task(ls, &row, now_us, &entry);
     if (row.seq >= ls->loaded) {
         lc->seen_tasks = -1;
     } else {
@@ -230,7 +230,7 @@ static void drop_moved(struct live_stage *ls, enum task_state from, const int64_
 
 void operation_apply(struct leader_state *s, struct live_campaign *lc,
                      const struct operation_writes *w, const struct task_row *rows, size_t n,
-                     const int64_t *moved_ids, size_t moved)
+                     const int64_t *moved_ids, size_t moved, usec_t now_us)
 {
     struct live_stage *ls = leader_state_stage(lc, w->stage_id);
     size_t next = 0; /* both lists are in order of id as a rule */
@@ -255,7 +255,7 @@ void operation_apply(struct leader_state *s, struct live_campaign *lc,
         if (w->verb == VERB_RETRY) {
             retry_one(s, lc, ls, &rows[i], &w->changes);
         } else {
-            hold_one(lc, ls, &rows[i], w->task_to);
+            hold_one(lc, ls, &rows[i], w->task_to, now_us);
         }
         next += in_order;
     }

@@ -71,7 +71,8 @@ void operation_undo_apply(struct leader_state *s, struct live_campaign *lc,
 enum operation_state operation_ends_as(enum operation_then then);
 void operation_plan(const struct live_campaign *lc, const struct live_stage *ls,
                     const struct operation_order *order, struct operation_writes *ret);
-/* After the commit: of rows[n], all of one stage, those in moved_ids[moved] have moved. */
+/* After the commit: of rows[n], all of one stage, those in moved_ids[moved] have moved.
+ * now_us: wall. */
 void operation_apply(struct leader_state *s, struct live_campaign *lc,
                      const struct operation_writes *w, const struct task_row *rows, size_t n,
-                     const int64_t *moved_ids, size_t moved);
+                     const int64_t *moved_ids, size_t moved, usec_t now_us);

@@ -222,7 +222,7 @@ static void move_pool(const struct leader_state *s, const struct live_attempt *a
             notes->cost_overflow = true;
         }
     } else {
-        usec_t from = a->row.ended_us > 0 ? a->row.ended_us : now_us;
+        usec_t from = a->row.ended_us > 0 ? a->row.ended_us : now_us + s->clock.aws_ahead_us;
         r->pool_expires_us = from + a->row.keep_alive_s * USEC_PER_SEC;
     }
 }
@@ -382,8 +382,9 @@ static struct live_pool *pools_moved(struct leader_state *s, struct live_slots *
     }
     slots_idle(slots, a->row.instances);
     pool_set_state(own, POOL_AVAILABLE);
-    own->row.available_us = now_us;
     own->row.expires_us = p->r.pool_expires_us;
+    leader_pool_timed(s, own, now_us);
+    own->row.available_us = now_us;
     own->account = p->account;
     own->attempt = NULL;
     own->seen = a->pool_seen.status == WARM_POOL_AVAILABLE;

@@ -5,6 +5,7 @@
 #include "common/retry.h"
 #include "core/capacity/warm_pool.h"
 #include "core/money/cost.h"
+#include "wall_clock.h"
 #include <stdio.h>
 
 #define LOOK_AGAIN_US (60 * USEC_PER_SEC) /* Describe an idle pool this often, unasked */
@@ -128,9 +129,24 @@ void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool 
     }
 }
 
+void leader_pool_timed(const struct leader_state *s, struct live_pool *p, usec_t now_us)
+{
+    struct pool_row *r = &p->row;
+    int64_t keep_us = r->keep_alive_s * USEC_PER_SEC;
+    if (p->timed) {
+        return;
+    }
+    p->timed = true;
+    if (r->expires_us > 0) {
+        r->expires_us = MIN(leader_wall_of_aws(s, r->expires_us), now_us + keep_us);
+        r->available_us = r->expires_us - keep_us;
+    }
+}
+
 void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum pool_fate fate,
                             usec_t now_us, int64_t boot_us)
 {
+    leader_pool_timed(s, p, now_us);
     p->failures = 0;
     p->look_now = false;
     p->described_us = boot_us;

@@ -50,6 +50,10 @@ void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool 
                            struct pool_writes *ret);
 /* A Describe has come; nothing of it needs a commit. Call it before an OVER is written. What could
  * not be booked is asked again after a back-off. */
+/* The times of its row, which are AWS's, become ours, when that was not done: an answer of AWS has
+ * told how far the clocks are apart. It has stood idle since the end of its keep-alive less that,
+ * and ends no later than a whole one from now. */
+void leader_pool_timed(const struct leader_state *s, struct live_pool *p, usec_t now_us);
 void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum pool_fate fate,
                             usec_t now_us, int64_t boot_us);
 /* The end is committed. The caller removes the pool afterwards. */

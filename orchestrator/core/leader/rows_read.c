@@ -3,6 +3,7 @@
 #include "awake.h"
 #include "bills.h"
 #include "budget_state.h"
+#include "core/failure/retry_policy.h"
 #include "intents.h"
 #include "parking.h"
 #include "skip_done.h"
@@ -118,7 +119,16 @@ bool rows_parts_fit(const struct live_stage *ls, size_t n, struct err *err)
                    (long long)wait, (long long)ls->row.id, n);
 }
 
-enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row,
+/* No back-off is longer than the longest of its stage: one that is was written before the clock was
+ * set back. */
+static usec_t not_before(const struct live_stage *ls, const struct task_row *row, usec_t now_us)
+{
+    bool later = row->not_before_us > now_us && ls->spec != NULL;
+    return later ? MIN(row->not_before_us, now_us + retry_wait_longest_s(ls->spec) * USEC_PER_SEC)
+                 : row->not_before_us;
+}
+
+enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row, usec_t now_us,
                           struct ready_queue_task *ret)
 {
     int64_t size_mb = row->size / (1024 * 1024);
@@ -126,7 +136,7 @@ enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *ro
         return ROWS_NO_QUEUE;
     }
     *ret = (struct ready_queue_task){.task_id = row->id,
-                                     .not_before_us = MAX(INT64_C(0), row->not_before_us),
+                                     .not_before_us = MAX(INT64_C(0), not_before(ls, row, now_us)),
                                      .seq = (uint32_t)row->seq,
                                      .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
     return row->state == TASK_HELD            ? ROWS_HELD

@@ -32,8 +32,9 @@ bool rows_unloaded(const struct live_stage *ls);
  * missing would be waited for without anybody being told. Else *err says why. */
 bool rows_parts_fit(const struct live_stage *ls, size_t n, struct err *err) MUST_CHECK;
 enum rows_queue { ROWS_NO_QUEUE, ROWS_READY, ROWS_UNCHECKED, ROWS_HELD };
-/* Where a task waits; *ret is its entry. ROWS_NO_QUEUE: it does not. */
-enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row,
+/* Where a task waits; *ret is its entry: it backs off no longer than any failure of its stage may
+ * make it, whatever its row says. ROWS_NO_QUEUE: it does not wait. now_us: wall. */
+enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row, usec_t now_us,
                           struct ready_queue_task *ret);
 /* A part waits again: it enters its queue, or stays out of it while its row is still to be read,
  * which is done at the next look. */

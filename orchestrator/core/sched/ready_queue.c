@@ -539,6 +539,23 @@ bool ready_queue_hurry(struct ready_queue *r, int64_t task_id)
     return false;
 }
 
+static void move_heap(struct heap *h, int64_t by_us)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        int64_t to, *at = &h->at[i].not_before_us;
+        *at = *at != 0 && add_i64(*at, by_us, &to) ? MAX(to, INT64_C(1)) : *at;
+    }
+}
+
+void ready_queue_move(struct ready_queue *r, int64_t by_us)
+{
+    move_heap(&r->backoff, by_us); /* all by as much: the heap stays one */
+    heap_build(&r->backoff, time_before);
+    for (int i = 0; i < groups_n(r); i++) {
+        move_heap(&group_at(r, i)->heap, by_us);
+    }
+}
+
 void ready_queue_clear(struct ready_queue *r)
 {
     for (int i = 0; i < groups_n(r); i++) {

@@ -66,6 +66,8 @@ bool ready_queue_take(struct ready_queue *r, int64_t task_id);
 size_t ready_queue_drop(struct ready_queue *r, const int64_t *ids, size_t n);
 /* A task that backs off may start now; false: it does not back off. O(n). */
 bool ready_queue_hurry(struct ready_queue *r, int64_t task_id);
+/* The clock has moved by by_us: so has the end of each back-off. O(all). */
+void ready_queue_move(struct ready_queue *r, int64_t by_us);
 void ready_queue_clear(struct ready_queue *r);
 size_t ready_queue_n(const struct ready_queue *r); /* number of all tasks */
 size_t ready_queue_backing_off_n(const struct ready_queue *r, usec_t now_us);

@@ -279,8 +279,10 @@ static void see_plan(struct world *w, struct ctl *c, const struct batch *b)
     for (int i = 0; i < w->plan->launches_n; i++) {
         trace(w, 0x1a4c4, (uint64_t)w->plan->launches[i].task.task_id);
     }
-    c->decide_at_us = w->plan->wake_us;
     c->decided_us = ctl_boot(w, c);
+    c->decide_at_us = w->plan->wake_us == USEC_NEVER
+                          ? INT64_MAX
+                          : c->decided_us + MAX(0, w->plan->wake_us - b->f.view.now_us);
     c->rate_waits = false;
     for (int i = 0; i < b->f.view.stages_n; i++) {
         w->cover->reasons[w->plan->reason[i]]++;

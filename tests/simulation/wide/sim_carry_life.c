@@ -249,9 +249,9 @@ static bool carry_out(struct world *w, struct ctl *c, int op)
         return false;
     }
     if (p.n > 0) {
-        operation_apply(&c->state, lc, &ow, p.rows, p.n, p.ids, p.n);
+        operation_apply(&c->state, lc, &ow, p.rows, p.n, p.ids, p.n, ctl_wall(w, c));
         if (!rows_fresh(lc)) {
-            load_reopened(w, lc);
+            load_reopened(w, c, lc);
         }
     }
     return true;

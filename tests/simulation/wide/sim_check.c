@@ -15,6 +15,7 @@ void judge_init(struct world *w)
     g->jobs_ended = xcalloc(TASKS_MAX, sizeof *g->jobs_ended);
     g->conflicts = xcalloc(TASKS_MAX, sizeof *g->conflicts);
     g->not_before_us = xcalloc(TASKS_MAX, sizeof *g->not_before_us);
+    g->failed_us = xcalloc(TASKS_MAX, sizeof *g->failed_us);
     g->told_total[MARKET_ON_DEMAND] = g->told_total[MARKET_SPOT] = -1;
 }
 
@@ -26,6 +27,7 @@ void judge_done(struct world *w)
     free(w->judge.jobs_ended);
     free(w->judge.conflicts);
     free(w->judge.not_before_us);
+    free(w->judge.failed_us);
 }
 
 void wrong(struct world *w, const char *invariant, const char *fmt, ...)

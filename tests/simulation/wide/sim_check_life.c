@@ -219,6 +219,7 @@ void judge_part_moved(struct world *w, int task, const struct attempt_record *r)
     }
     if (r->task_to == TASK_WAITING && r->cause != CAUSE_NONE) {
         w->judge.not_before_us[task] = w->now_us + wait_of(&w->stage[t->stage], r->cause);
+        w->judge.failed_us[task] = w->now_us;
     }
 }
 
@@ -228,11 +229,13 @@ void judge_person_retries(struct world *w, int task)
     w->judge.not_before_us[task] = 0;
 }
 
+/* Whatever steps the clock of the leader makes; the next one has only what the row says. */
 void judge_back_off(struct world *w, int attempt)
 {
     int task = ATTEMPT(w, attempt)->task;
     int64_t early_us = w->judge.not_before_us[task] - w->now_us;
-    if (early_us > CLOCKS_US && w->cfg.strength[FAULT_CLOCK_STEP] <= 0) {
+    bool steps = w->cfg.strength[FAULT_CLOCK_STEP] > 0;
+    if (early_us > CLOCKS_US && (!steps || w->judge.failed_us[task] > w->judge.led_us)) {
         wrong(w, "I13", "part %d is tried again %lld s before its time", task,
               (long long)(early_us / SEC));
     }

@@ -2,11 +2,12 @@
  * the scheduler was shown and from the rows, by arithmetic of its own. */
 #include "sim_world.h"
 
-#define TAUGHT_US     (5 * SEC)     /* so long after a refusal nothing it excludes is tried */
-#define PARKED_US     (5 * MINUTE)  /* a pool that no task matches is ended within this time */
-#define SETTLE_US     (45 * MINUTE) /* of the calm: holds and outages are over */
-#define LONG_ALIVE_US (10 * MINUTE)
-#define SHARD_US      (5 * MINUTE) /* our worker has made its first shard durable */
+#define TAUGHT_US       (5 * SEC)     /* so long after a refusal nothing it excludes is tried */
+#define PARKED_US       (5 * MINUTE)  /* a pool that no task matches is ended within this time */
+#define SETTLE_US       (45 * MINUTE) /* of the calm: holds and outages are over */
+#define LONG_ALIVE_US   (10 * MINUTE)
+#define CLOCKS_APART_US (5 * MINUTE) /* a leader's and AWS's: less than four are not learned */
+#define SHARD_US        (5 * MINUTE) /* our worker has made its first shard durable */
 
 static void check_limit(struct world *w, const char *of, int64_t id, int64_t limit, int64_t live,
                         int64_t started)
@@ -90,6 +91,28 @@ static void check_pools(struct world *w, const struct sched_view *v, const struc
                   "%lld more instances of %s ask for a pool, %lld have one, the quota is %lld",
                   (long long)kept[t], w->types[t], (long long)v->slots[t].warm_held,
                   (long long)v->slots[t].warm_quota);
+        }
+    }
+}
+
+/* Whatever steps the clock of the leader makes, an idle pool is neither older nor nearer to its end
+ * than it is. */
+static void check_pool_times(struct world *w, const struct sched_view *v)
+{
+    usec_t now_us = SIM_EPOCH_US + w->now_us;
+    for (int i = 0; i < v->pools_n; i++) {
+        const struct warm_pool *p = &v->pools[i];
+        int attempt = row_of_id(p->attempt_id);
+        const struct intent_seen *in = judge_intent(w, ATTEMPT(w, attempt)->name_hash);
+        if (p->state != POOL_AVAILABLE || in == NULL || in->job < 0) {
+            continue;
+        }
+        const struct job *j = &w->aws.jobs[in->job];
+        int64_t older_us = v->now_us - p->available_us - (now_us - j->pool_since_us);
+        int64_t sooner_us = j->pool_until_us - now_us - (p->expires_us - v->now_us);
+        if (older_us > CLOCKS_APART_US || sooner_us > CLOCKS_APART_US) {
+            wrong(w, "I8", "the pool of %s is believed %lld s older and %lld s nearer to its end",
+                  j->name.s, (long long)(older_us / SEC), (long long)(sooner_us / SEC));
         }
     }
 }
@@ -206,6 +229,7 @@ void judge_plan_limits(struct world *w, const struct ctl *c, const struct sched_
     check_parts(w, v, p);
     check_types(w, v, p);
     check_pools(w, v, p);
+    check_pool_times(w, v);
     check_operator_limits(w, v, p);
     check_taught(w, c, v, p);
     check_gangs(w, v, p);

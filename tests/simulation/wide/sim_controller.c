@@ -1,18 +1,30 @@
 /* A controller: its clocks, timers and crashes, and its pass after each event: record, look at
  * the store, decide and intend, act. The order is that of controller/tick.c. */
 #include "core/leader/attempt.h"
+#include "core/leader/wall_clock.h"
 #include "sim_world.h"
 
-#define DECIDE_EVERY_US (30 * SEC) /* at least this often, also without a known change */
+#define DECIDE_EVERY_US (30 * SEC)   /* at least this often, also without a known change */
+#define LEARNED_FROM_US (4 * MINUTE) /* AWS_SKEW_TOLERATED_US */
 
 int64_t ctl_boot(const struct world *w, const struct ctl *c)
 {
     return c->boot_ahead_us + w->now_us + w->now_us / 1000 * c->drift_ppm / 1000;
 }
 
-usec_t ctl_wall(const struct world *w, const struct ctl *c)
+usec_t ctl_wall(const struct world *w, struct ctl *c)
 {
-    return SIM_EPOCH_US + w->now_us + c->wall_ahead_us;
+    usec_t wall_us = SIM_EPOCH_US + w->now_us + c->wall_ahead_us;
+    (void)leader_wall_clock(&c->state, wall_us, ctl_boot(w, c), c->aws_told_us);
+    return wall_us;
+}
+
+void ctl_learns(struct ctl *c)
+{
+    int64_t off_us = -c->wall_ahead_us - c->aws_told_us;
+    if (off_us > LEARNED_FROM_US || off_us < -LEARNED_FROM_US) {
+        c->aws_told_us = -c->wall_ahead_us;
+    }
 }
 
 void ctl_protocol(const struct world *w, struct protocol_config *ret)
@@ -60,6 +72,7 @@ void ctl_start(struct world *w, struct ctl *c)
         return;
     }
     c->up = true;
+    c->aws_told_us = 0;
     c->lead++;
     c->seen_at_us = 0;
     ctl_timer(w, c, TIMER_STANDBY, 0);
@@ -155,7 +168,7 @@ static void on_timer(struct world *w, struct ctl *c, enum timer t)
     switch (t) {
     case TIMER_TICK:
         c->state.look_at_db = c->state.act = true;
-        c->state.decide |= c->rate_waits || ctl_wall(w, c) >= c->decide_at_us ||
+        c->state.decide |= c->rate_waits || ctl_boot(w, c) >= c->decide_at_us ||
                            ctl_boot(w, c) - c->decided_us >= DECIDE_EVERY_US;
         ctl_timer(w, c, TIMER_TICK, w->cfg.tick_us);
         return;

@@ -180,7 +180,7 @@ static void load_durations(struct world *w, struct live_stage *ls)
     }
 }
 
-static void load_tasks(struct world *w, struct live_stage *ls)
+static void load_tasks(struct world *w, struct live_stage *ls, usec_t now_us)
 {
     const struct db_stage *ds = STAGE(w, row_of_id(ls->row.id));
     for (int t = ds->task0; t < ds->task0 + ds->tasks_n; t++) {
@@ -193,18 +193,18 @@ static void load_tasks(struct world *w, struct live_stage *ls)
                                      .seq = t - ds->task0,
                                      .size = (int64_t)w->size_mb[t] * 1024 * 1024};
         struct ready_queue_task entry;
-        if (rows_task(ls, &row, &entry) == ROWS_READY) {
+        if (rows_task(ls, &row, now_us, &entry) == ROWS_READY) {
             ready_queue_push(ls->ready, &entry);
         }
     }
     ls->loaded = ds->tasks_n;
 }
 
-void load_reopened(struct world *w, struct live_campaign *lc)
+void load_reopened(struct world *w, struct ctl *c, struct live_campaign *lc)
 {
     for (int i = 0; i < lc->stages_n; i++) {
         if (rows_unloaded(&lc->stages[i])) {
-            load_tasks(w, &lc->stages[i]);
+            load_tasks(w, &lc->stages[i], ctl_wall(w, c));
         }
     }
     lc->seen_tasks = 0;
@@ -240,7 +240,7 @@ static struct live_campaign *load_linked(struct world *w, struct ctl *c, int cam
             stage_history_take_promises(ls, &STAGE(w, i)->promise, 1);
         }
         if (rows_stage_is_read(ls)) {
-            load_tasks(w, ls);
+            load_tasks(w, ls, ctl_wall(w, c));
         }
     }
     rows_new_campaign(lc);

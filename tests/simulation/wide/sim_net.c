@@ -173,6 +173,7 @@ void call_reply(struct world *w, int call)
             seen.answer = ANSWER_LOST;
             execute_reply(w, c, &seen);
         } else {
+            ctl_learns(c);
             execute_reply(w, c, k);
         }
     }

@@ -225,9 +225,10 @@ struct ctl {
     bool lost; /* leadership: what is known is freed at the end of the event */
     bool listing, quota_reading, progress_reading;
     int64_t acted_until_us, decided_us, progress_at_us;
-    usec_t decide_at_us; /* wall */
-    bool rate_waits;     /* the last plan had no token left */
-    int clean_lists;     /* of the hold */
+    int64_t decide_at_us; /* boot */
+    int64_t aws_told_us;  /* AWS's clock is ahead of its wall clock, as it has learned */
+    bool rate_waits;      /* the last plan had no token left */
+    int clean_lists;      /* of the hold */
 };
 
 struct intent_seen {
@@ -253,6 +254,7 @@ struct judge {
     int *jobs_ended;         /* by task: jobs that reached an end, and requests refused for good */
     int *conflicts;          /* by task: attempts that ended in conflict */
     int64_t *not_before_us;  /* by task: it is not tried again before; 0: at once */
+    int64_t *failed_us;      /* by task: since then it waits for that */
     int64_t wire[WIRE_KEPT]; /* ring of the instants of Creates */
     size_t wire_n;
     int64_t told_per_job, told_run_s, told_volume_gb; /* by the last reading of the quotas */
@@ -440,7 +442,8 @@ void ctl_event(struct world *w, struct ctl *c, const struct event *e);
 void ctl_pass(struct world *w, struct ctl *c);
 void ctl_lose(struct world *w, struct ctl *c, const char *why);
 int64_t ctl_boot(const struct world *w, const struct ctl *c);
-usec_t ctl_wall(const struct world *w, const struct ctl *c);
+void ctl_learns(struct ctl *c); /* from the Date of an answer, as common/aws.c */
+usec_t ctl_wall(const struct world *w, struct ctl *c); /* its leader follows the steps */
 int64_t ctl_real(const struct world *w, const struct ctl *c, int64_t boot_us);
 void ctl_timer(struct world *w, struct ctl *c, enum timer t, int64_t after_us);
 bool ctl_may_send(const struct world *w, const struct ctl *c);
@@ -454,7 +457,7 @@ bool load_all(struct world *w, struct ctl *c);
 bool load_changes(struct world *w, struct ctl *c);
 struct live_campaign *load_campaign(struct world *w, struct ctl *c, int campaign);
 /* What the next look would read: tasks of stages that were reopened. */
-void load_reopened(struct world *w, struct live_campaign *lc);
+void load_reopened(struct world *w, struct ctl *c, struct live_campaign *lc);
 struct live_stage *load_stage_of(struct ctl *c, int64_t campaign_id, int64_t stage_id);
 void load_clear(struct ctl *c);
 /* sim_carry.c: facts, records, intents; sim_carry_life.c; sim_carry_pools.c */

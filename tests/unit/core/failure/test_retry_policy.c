@@ -299,6 +299,9 @@ static void test_retry_policy__waits_grow_and_keep_their_bounds(void **state)
         longest = MAX(longest, d.wait_us);
     }
     assert_true(longest > 500 * USEC_PER_SEC);
+    assert_int_equal(retry_wait_longest_s(&s), retry_default(CAUSE_CAPACITY)->wait_to_s);
+    s.retry[CAUSE_OOM] = row(-1, 30, 7200, false);
+    assert_int_equal(retry_wait_longest_s(&s), 7200);
 }
 
 /* A change that no quota of the account ever allows would wait for ever. */

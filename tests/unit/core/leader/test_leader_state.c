@@ -34,6 +34,19 @@ static void test_leader_state__attempts_by_name(void **state)
     leader_state_done(&w.s);
 }
 
+/* What passed while somebody else led is no step of the clock. */
+static void test_leader_state__clocks_are_not_kept(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    w.s.clock = (struct leader_clock){.known = true, .ahead_us = WALL, .aws_ahead_us = SEC};
+    leader_state_clear(&w.s);
+    assert_false(w.s.clock.known);
+    assert_int_equal(w.s.clock.aws_ahead_us, 0);
+    leader_world_done(&w);
+}
+
 static void test_leader_state__earlier_tries_of_a_campaign_in_view_are_read(void **state)
 {
     (void)state;
@@ -272,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_leader_state__attempts_by_name),
+        cmocka_unit_test(test_leader_state__clocks_are_not_kept),
         cmocka_unit_test(test_leader_state__earlier_tries_of_a_campaign_in_view_are_read),
         cmocka_unit_test(test_leader_state__what_changes_a_campaign_wakes_it),
         cmocka_unit_test(test_leader_state__setters_refuse_what_is_no_edge),

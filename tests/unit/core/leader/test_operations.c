@@ -38,7 +38,7 @@ static void carry_out(enum verb v, enum campaign_state c, enum stage_state s)
     if (!verb_refused(w.answer)) {
         assert_true(!w.stage_reopens || stage_edge(s, STAGE_RUNNING));
         assert_true(!w.campaign_reopens || campaign_edge(c, CAMPAIGN_RUNNING));
-        operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
+        operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3, WALL);
         assert_int_equal(ready_queue_n(l.st[1].ready), v == VERB_RETRY ? 3 : 0);
         assert_int_equal(l.st[1].row.counts[w.task_to], 3);
         assert_true(stage_state_terminal(s) || l.st[1].row.state == s); /* held stays held */
@@ -84,7 +84,7 @@ static void test_operations__a_stage_within_allow_failed_is_reopened(void **stat
     assert_int_equal(w.stage_from, STAGE_SUCCEEDED);
     assert_int_equal(w.campaign_from, CAMPAIGN_SUCCEEDED);
     l.w.s.tries_unread = false;
-    operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1);
+    operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1, WALL);
     assert_int_equal(l.st[0].row.state, STAGE_RUNNING);
     assert_true(l.w.s.tries_unread);
     assert_int_equal(l.st[1].row.state, STAGE_SUCCEEDED); /* it has run already */
@@ -110,7 +110,7 @@ static void test_operations__stages_skipped_after_a_failure_run_after_the_retry(
     assert_int_equal(l.st[2].row.state, STAGE_SKIPPED);
     failed_rows(&l.st[0], 2, rows, ids);
     operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
-    operation_apply(&l.w.s, l.lc, &w, rows, 2, ids, 2);
+    operation_apply(&l.w.s, l.lc, &w, rows, 2, ids, 2, WALL);
     (void)life_settle(&l);
     assert_int_equal(l.st[1].row.state, STAGE_BLOCKED);
     assert_int_equal(l.st[2].row.state, STAGE_BLOCKED);
@@ -136,7 +136,7 @@ static void test_operations__skipping_what_failed_lets_the_next_stage_run(void *
     (void)life_settle(&l);
     failed_rows(&l.st[0], 2, rows, ids);
     operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_SKIP}, &w);
-    operation_apply(&l.w.s, l.lc, &w, rows, 2, ids, 2);
+    operation_apply(&l.w.s, l.lc, &w, rows, 2, ids, 2, WALL);
     assert_int_equal(l.st[0].row.counts[TASK_SKIPPED], 2);
     assert_int_equal(ready_queue_n(l.st[0].ready), 0);
     (void)life_settle(&l);
@@ -160,7 +160,7 @@ static void test_operations__a_held_stage_stays_held(void **state)
     failed_rows(&l.st[0], 3, rows, ids);
     operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
     assert_false(w.stage_reopens || w.campaign_reopens);
-    operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
+    operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3, WALL);
     assert_int_equal(l.st[0].row.state, STAGE_HELD);
     assert_int_equal(l.lc->row.state, CAMPAIGN_HELD);
     assert_string_equal(l.st[0].row.reason, "breaker");
@@ -184,7 +184,7 @@ static void test_operations__what_was_not_read_is_queued_by_the_next_look(void *
     l.st[0].row.taken = 3;
     l.lc->seen_tasks = 3;
     operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
-    operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
+    operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3, WALL);
     assert_int_equal(l.st[0].row.counts[TASK_WAITING], 3);
     assert_true(ready_queue_pop(l.st[0].ready, WALL, &t));
     assert_int_equal(t.task_id, ids[0]);
@@ -213,7 +213,7 @@ static void test_operations__memory_takes_over_only_what_was_written(void **stat
     ch->tries[CAUSE_OOM] = 2;
     operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
     const int64_t moved[] = {ids[3], ids[1]}; /* the others had moved on */
-    operation_apply(&l.w.s, l.lc, &w, rows, 5, moved, 2);
+    operation_apply(&l.w.s, l.lc, &w, rows, 5, moved, 2, WALL);
     assert_int_equal(l.st[0].row.counts[TASK_FAILED], 3);
     assert_int_equal(l.st[0].row.counts[TASK_WAITING], 2);
     assert_true(ready_queue_pop(l.st[0].ready, WALL, &t));
@@ -243,7 +243,7 @@ static struct task_change_row *changed_by(struct life_world *l, const struct ope
     failed_rows(&l->st[0], 1, rows, ids);
     operation_plan(l->lc, &l->st[0], order, &w);
     assert_false(verb_refused(w.answer));
-    operation_apply(&l->w.s, l->lc, &w, rows, 1, ids, 1);
+    operation_apply(&l->w.s, l->lc, &w, rows, 1, ids, 1, WALL);
     return leader_state_change(&l->w.s, ids[0], false);
 }
 
@@ -320,7 +320,7 @@ static void change(struct life_world *l, enum verb v, const struct task_row *row
     operation_plan(l->lc, &l->st[0], &(struct operation_order){.verb = v}, &w);
     assert_false(verb_refused(w.answer) || w.stage_reopens || w.campaign_reopens);
     assert_int_equal(w.task_from, verb_parts_from(v));
-    operation_apply(&l->w.s, l->lc, &w, rows, n, moved, moved_n);
+    operation_apply(&l->w.s, l->lc, &w, rows, n, moved, moved_n, WALL);
 }
 
 static void test_operations__held_parts_start_when_they_are_released(void **state)
@@ -533,7 +533,7 @@ static void test_operations__an_undo_ends_what_the_retry_had_opened(void **state
     failed_rows(&l.st[0], 3, rows, ids);
     operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY, .volume_gb = 90},
                    &w);
-    operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
+    operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3, WALL);
     assert_true(life_settle(&l) < 50 && l.st[1].row.state == STAGE_BLOCKED);
     for (int i = 0; i < 3; i++) {
         back[i].task_id = ids[i];
@@ -549,7 +549,7 @@ static void test_operations__an_undo_ends_what_the_retry_had_opened(void **state
     want_change(leader_state_change(&l.w.s, ids[1], false), 0, 0, 9);
     assert_true(life_settle(&l) < 50 && l.lc->row.state == CAMPAIGN_RUNNING);
     operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_HOLD}, &w);
-    operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1);
+    operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1, WALL);
     back[0].state = TASK_HELD;
     operation_undo_apply(&l.w.s, l.lc, back, 1, ids, 1);
     want_change(leader_state_change(&l.w.s, ids[0], false), 0, 60, 0);

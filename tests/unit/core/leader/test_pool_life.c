@@ -2,6 +2,7 @@
  * SageMaker swaps, and when the next call is due. Method: a state by hand, one rule a test. */
 #include "core/leader/budget_state.h"
 #include "core/leader/pool_life.h"
+#include "core/leader/wall_clock.h"
 #include "leader_world.h"
 
 static struct live_slots *slots_of(struct leader_world *w)
@@ -169,6 +170,50 @@ static void test_pool_life__a_clock_that_jumps_ends_no_pool(void **state)
     assert_int_equal(writes.fate, POOL_FATE_STAYS);
     p->seen = true;
     assert_int_equal(seen(&w, p, WARM_POOL_NONE, -1, "", late_us).fate, POOL_FATE_STAYS);
+    leader_world_done(&w);
+}
+
+/* A leader whose clock is hours off, or steps, before it first looks at a pool of an older one:
+ * AWS told when its job ended, and tells how late it is there. */
+static void test_pool_life__a_pool_of_the_rows_ends_by_the_clock_of_aws(void **state)
+{
+    (void)state;
+    static const int64_t steps[] = {2 * 3600 * SEC, -2 * 3600 * SEC, 24 * 3600 * SEC};
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        struct leader_world w;
+        leader_world_init(&w);
+        struct live_pool *p = leader_world_pool(&w, 1, POOL_AVAILABLE, NULL);
+        p->row.price_musd_per_hour = 0;
+        p->row.available_us = WALL - 24 * (3600 * SEC); /* of another clock */
+        usec_t now_us = WALL + 60 * SEC + steps[i];
+        (void)leader_wall_clock(&w.s, WALL, BOOT, 0);
+        (void)leader_wall_clock(&w.s, now_us, BOOT + 60 * SEC, 0);
+        assert_int_equal(w.s.clock.aws_ahead_us, -steps[i]); /* before AWS tells so */
+        leader_apply_pool_seen(&w.s, p, POOL_FATE_THERE, now_us, BOOT + 60 * SEC);
+        assert_int_equal(p->row.expires_us, now_us + 540 * SEC);
+        assert_int_equal(p->row.available_us, now_us - 60 * SEC);
+        leader_apply_pool_seen(&w.s, p, POOL_FATE_THERE, now_us, BOOT + 60 * SEC); /* once */
+        assert_int_equal(p->row.expires_us, now_us + 540 * SEC);
+        (void)leader_wall_clock(&w.s, now_us, BOOT + 60 * SEC, -steps[i]);
+        assert_int_equal(w.s.clock.aws_ahead_us, -steps[i]);
+        leader_world_done(&w);
+    }
+}
+
+/* Nothing is told, and the clock was set back while nobody led: no more than a whole keep-alive. */
+static void test_pool_life__no_pool_lasts_longer_than_its_keep_alive(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_pool *p = leader_world_pool(&w, 1, POOL_AVAILABLE, NULL);
+    (void)leader_wall_clock(&w.s, WALL - 2 * (3600 * SEC), BOOT, 0);
+    leader_apply_pool_seen(&w.s, p, POOL_FATE_THERE, WALL - 2 * (3600 * SEC), BOOT);
+    assert_int_equal(p->row.expires_us, WALL - 2 * (3600 * SEC) + 600 * SEC);
+    struct live_pool *untold = leader_world_pool(&w, 2, POOL_AVAILABLE, NULL);
+    untold->row.expires_us = 0;
+    leader_pool_timed(&w.s, untold, WALL);
+    assert_int_equal(untold->row.expires_us, 0);
     leader_world_done(&w);
 }
 
@@ -485,6 +530,8 @@ int main(void)
         cmocka_unit_test(test_pool_life__what_a_describe_means),
         cmocka_unit_test(test_pool_life__all_instances_pay),
         cmocka_unit_test(test_pool_life__a_clock_that_jumps_ends_no_pool),
+        cmocka_unit_test(test_pool_life__a_pool_of_the_rows_ends_by_the_clock_of_aws),
+        cmocka_unit_test(test_pool_life__no_pool_lasts_longer_than_its_keep_alive),
         cmocka_unit_test(test_pool_life__an_end_gives_slots_and_money_back),
         cmocka_unit_test(test_pool_life__a_taken_pool_gives_no_idle_slots_back),
         cmocka_unit_test(test_pool_life__sagemaker_swaps_two_takers),

@@ -1,5 +1,6 @@
 /* Aim: what is read from rows enters memory once and in the right place, and what only the leader
  * writes is never taken back from them. Method: a campaign by hand, rows by hand. */
+#include "core/failure/retry_policy.h"
 #include "core/leader/parking.h"
 #include "core/leader/rows_read.h"
 #include "life_world.h"
@@ -99,6 +100,30 @@ static void test_rows_read__new_parts_are_counted_once(void **state)
     life_world_done(&l);
 }
 
+/* A row says when a part may start by the clock of him who wrote it. One that has been set back
+ * since would make it wait for hours. */
+static void test_rows_read__a_back_off_of_a_row_is_bounded(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    int64_t longest_us = retry_wait_longest_s(&l.spec[0]) * SEC;
+    struct ready_queue_task t;
+    struct task_row row = {.not_before_us = WALL, .state = TASK_WAITING};
+    assert_int_equal(rows_task(&l.st[0], &row, WALL - longest_us, &t), ROWS_READY);
+    assert_int_equal(t.not_before_us, WALL);
+    (void)rows_task(&l.st[0], &row, WALL - longest_us - 1, &t);
+    assert_int_equal(t.not_before_us, WALL - 1);
+    (void)rows_task(&l.st[0], &row, WALL - 24 * 3600 * SEC, &t);
+    assert_int_equal(t.not_before_us, WALL - 24 * 3600 * SEC + longest_us);
+    (void)rows_task(&l.st[0], &row, WALL + SEC, &t);
+    assert_int_equal(t.not_before_us, WALL);
+    l.st[0].spec = NULL; /* nothing of it starts */
+    (void)rows_task(&l.st[0], &row, WALL - 24 * 3600 * SEC, &t);
+    assert_int_equal(t.not_before_us, WALL);
+    life_world_done(&l);
+}
+
 static void test_rows_read__where_a_task_waits(void **state)
 {
     (void)state;
@@ -110,23 +135,23 @@ static void test_rows_read__where_a_task_waits(void **state)
                            .not_before_us = WALL,
                            .size = (INT64_C(300) << 20) + 1,
                            .state = TASK_WAITING};
-    assert_int_equal(rows_task(&l.st[0], &row, &t), ROWS_READY);
+    assert_int_equal(rows_task(&l.st[0], &row, WALL, &t), ROWS_READY);
     assert_int_equal(t.task_id, 5);
     assert_int_equal(t.seq, 3);
     assert_int_equal(t.not_before_us, WALL);
     assert_int_equal(t.size_mb, 300);
     row.size = INT64_MAX;
-    assert_int_equal(rows_task(&l.st[0], &row, &t), ROWS_READY);
+    assert_int_equal(rows_task(&l.st[0], &row, WALL, &t), ROWS_READY);
     assert_int_equal(t.size_mb, UINT32_MAX);
     l.spec[0].done_if = "s3://b/{part}";
-    assert_int_equal(rows_task(&l.st[0], &row, &t), ROWS_UNCHECKED);
+    assert_int_equal(rows_task(&l.st[0], &row, WALL, &t), ROWS_UNCHECKED);
     row.names = 1;
-    assert_int_equal(rows_task(&l.st[0], &row, &t), ROWS_READY);
+    assert_int_equal(rows_task(&l.st[0], &row, WALL, &t), ROWS_READY);
     for (int s = 0; s < TASK_STATE_COUNT; s++) {
         row.state = (enum task_state)s;
-        assert_int_equal(rows_task(&l.st[0], &row, &t), s == TASK_WAITING ? ROWS_READY
-                                                        : s == TASK_HELD  ? ROWS_HELD
-                                                                          : ROWS_NO_QUEUE);
+        assert_int_equal(rows_task(&l.st[0], &row, WALL, &t), s == TASK_WAITING ? ROWS_READY
+                                                              : s == TASK_HELD  ? ROWS_HELD
+                                                                                : ROWS_NO_QUEUE);
     }
     life_world_done(&l);
 }
@@ -427,7 +452,7 @@ static void test_rows_read__figures_that_nobody_writes(void **state)
     assert_true(leader_state_slots(s, "ml.a.large", limit.market)->s.operator_limit < most);
     struct ready_queue_task t;
     const struct task_row task = {.id = 5, .not_before_us = INT64_MIN, .state = TASK_WAITING};
-    assert_int_equal(rows_task(&l.st[0], &task, &t), ROWS_READY);
+    assert_int_equal(rows_task(&l.st[0], &task, WALL, &t), ROWS_READY);
     assert_int_equal(t.not_before_us, 0);
     life_world_done(&l);
 }
@@ -517,6 +542,7 @@ int main(void)
         cmocka_unit_test(test_rows_read__a_stage_and_its_campaign_enter_memory),
         cmocka_unit_test(test_rows_read__who_waits_for_a_person_at_takeover),
         cmocka_unit_test(test_rows_read__new_parts_are_counted_once),
+        cmocka_unit_test(test_rows_read__a_back_off_of_a_row_is_bounded),
         cmocka_unit_test(test_rows_read__where_a_task_waits),
         cmocka_unit_test(test_rows_read__a_part_waits_in_one_place),
         cmocka_unit_test(test_rows_read__which_campaigns_are_read_again),

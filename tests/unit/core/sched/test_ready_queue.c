@@ -326,6 +326,29 @@ static void test_ready__what_is_dropped_never_comes_out(void **state)
     }
 }
 
+/* The clock is set forward, then back. */
+static void test_ready__a_clock_that_moves_takes_back_offs_along(void **state)
+{
+    (void)state;
+    struct ready_queue *r = ready_queue_new();
+    struct ready_queue_task t;
+    for (int i = 0; i < 5; i++) {
+        ready_queue_push(r, &(struct ready_queue_task){i + 1, i * 100, 0, 1});
+    }
+    assert_int_equal(ready_queue_backing_off_n(r, 150), 3);
+    assert_true(ready_queue_peek(r, 150, &t)); /* the second may start as well */
+    ready_queue_move(r, 1000);
+    assert_int_equal(ready_queue_backing_off_n(r, 1150), 3);
+    assert_int_equal(ready_queue_next_us(r), 1200);
+    ready_queue_move(r, -100000);
+    for (int i = 0; i < 5; i++) {
+        assert_true(ready_queue_pop(r, 1, &t)); /* no time is before 1; nor does one become "now" */
+        assert_int_equal(t.task_id, i + 1);
+        assert_true(i == 0 || t.not_before_us == 1);
+    }
+    ready_queue_free(r);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -338,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_ready__what_is_dropped_never_comes_out),
         cmocka_unit_test(test_ready__due_leaves_out_what_a_clock_set_back_makes_early),
         cmocka_unit_test(test_ready__a_million_tasks_load_and_drain_in_order),
+        cmocka_unit_test(test_ready__a_clock_that_moves_takes_back_offs_along),
         cmocka_unit_test(test_ready__the_largest_of_at_most_a_size),
         cmocka_unit_test(test_ready__a_small_one_is_found_below_a_million_large_ones),
     };

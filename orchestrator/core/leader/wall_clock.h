@@ -1,0 +1,16 @@
+/* The wall clock may step while a leader lives; what it waits for may not. An instant in memory
+ * that is compared with the wall clock later moves with each step, so it stays as far away as it
+ * was by CLOCK_BOOTTIME: back-offs of parts and of done_if, pools, rungs, reservations, others' use
+ * of a quota. Rows keep the times they were written with, and a takeover reads them so; what it
+ * reads is bounded (rows_task, leader_pool_timed). Times that AWS or S3 told of jobs, and the
+ * times of endpoints and file systems, which people were shown, do not move. Pure. */
+#pragma once
+#include "leader_state.h"
+
+/* Called before each use of the wall clock: wall_us and boot_us were read together, told_us is how
+ * far AWS's clock is ahead of this one, as its last answer told (0: not known). Returns the step
+ * that it found, 0: none. O(all parts that wait) at a step, else O(1). */
+int64_t leader_wall_clock(struct leader_state *s, usec_t wall_us, int64_t boot_us, int64_t told_us);
+
+/* The time t of AWS's clock by ours. */
+usec_t leader_wall_of_aws(const struct leader_state *s, usec_t t);
