@@ -55,6 +55,15 @@ ARROWS = [
     ("worker/local/", ["common/", "local/"]),
     ("worker/", ["common/", "worker_protocol.h", "download/", "index/", "copy/", "sample/", "job/", "io/"]),
 ]
+# Warnings of droverd that nothing repeats by itself: each is of one thing that happened, or of one start. All others
+# go through log_allow, so that what fails again and again is told ever more seldom.
+TOLD_ONCE = set(
+    "archive_refused attempt_needs_attention bill_not_corrected breaker_tripped budget_threshold campaign_locked cost_overflow database_waited inputs_alone"
+    " job_adopted leader_frozen leadership_lost lease_release_failed login_refusal_not_audited login_refused migration_waits not_booked operation_refused"
+    " output_place_unknown parked part_at_its_cap part_hung part_is_not_waiting part_set_aside price_unreadable prices_unreadable private_db_not_stopped"
+    " schema_newer slots_corrected stray_deleted stray_ended stray_found stray_job stray_stopped token_file_open_to_others token_file_revoked"
+    " webhook_given_up webhook_not_written".split()
+)
 # Library headers and the only folders that may see them.
 LIBRARIES = [
     (r"libpq-fe\.h|postgres.*", ["orchestrator/store/pg/"]),
@@ -395,6 +404,19 @@ def check_headings(c_files):
     check("no headings between functions: a file that needs them wants to be two", wrong)
 
 
+def check_warnings(c_files):
+    wrong, told = [], set()
+    for path in [p for p in c_files if p.startswith("orchestrator/") and not p.startswith("orchestrator/cli/")]:
+        lines = strip_comments(read(path), strings=False).split("\n")
+        for i, line in enumerate(lines):
+            m = re.search(r'\blog_event\(LOG_(?:WARN|ERROR),[^",]*"(\w+)"', line + (lines + [""])[i + 1])
+            if m and "log_event(" in line and "log_allow(" not in " ".join(lines[max(0, i - 3) : i + 1]):
+                told.add(m.group(1))
+                wrong += [] if m.group(1) in TOLD_ONCE else ["%s:%d %s" % (path, i + 1, m.group(1))]
+    wrong += ["%s is told once and not there" % word for word in sorted(TOLD_ONCE - told)]
+    check("a warning that repeats is told ever more seldom (log_allow)", wrong)
+
+
 def check_words(files):
     wrong = []
     for path in files:
@@ -686,6 +708,7 @@ def main():
     check_rows(c_files)
     check_calls(c_files)
     check_headings(c_files)
+    check_warnings(c_files)
     check_words(files)
     check_sql(c_files)
     check_globals(objs)

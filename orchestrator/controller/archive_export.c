@@ -86,7 +86,7 @@ static bool take_answer(struct controller *c, struct archive_export *e, struct p
 {
     e->answered = false;
     leader_archive_put_answered(&e->pace, e->ok, clock_boot_us());
-    if (!e->ok) {
+    if (!e->ok && log_allow("archive_not_exported")) {
         log_event(LOG_WARN, "archive_not_exported", LF_I("campaign", e->campaign_id),
                   LF_S("object", e->object.uri), LF_S("reason", e->problem));
     }
@@ -99,8 +99,10 @@ static void put_object(struct controller *c, struct archive_export *e)
     struct err err = ERR_INIT;
     if (!s3_parse_uri(str_of(e->object.uri), &uri, &err)) { /* the API has read it */
         leader_archive_put_nowhere(&e->pace, clock_boot_us());
-        log_event(LOG_ERROR, "archive_not_exported", LF_I("campaign", e->campaign_id),
-                  LF_ERR(&err));
+        if (log_allow("archive_not_exported")) {
+            log_event(LOG_ERROR, "archive_not_exported", LF_I("campaign", e->campaign_id),
+                      LF_ERR(&err));
+        }
         return;
     }
     e->put = xcalloc(1, sizeof *e->put);

@@ -208,7 +208,7 @@ static void take_answer(struct controller *c, struct live_endpoint *e)
     struct endpoint_writes w;
     e->io->answered = false;
     leader_plan_endpoint_fact(e, &e->io->fact, leader_now(c), clock_boot_us(), &w);
-    if (w.error.code != ERR_NONE) {
+    if (w.error.code != ERR_NONE && log_allow("endpoint_not_booked")) {
         log_event(LOG_ERROR, "endpoint_not_booked", LF_S("endpoint", e->row.name.s),
                   LF_ERR(&w.error));
     }

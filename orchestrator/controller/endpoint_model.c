@@ -34,7 +34,7 @@ void endpoint_models_forget(struct controller *c)
 {
     for (struct model_look **at = &c->model_looks; *at != NULL;) {
         struct model_look *look = *at;
-        if (leader_model_wanted(&c->state, &look->ask, clock_wall_us())) {
+        if (leader_model_wanted(&c->state, &look->ask, leader_now(c))) {
             at = &look->next;
         } else {
             *at = look->next;
@@ -61,8 +61,10 @@ static struct model_look *look_of(struct controller *c, const struct live_campai
 
 static void log_unknown(const struct model_look *look, const char *why)
 {
-    log_event(LOG_WARN, "model_unknown", LF_I("stage", look->ask.stage_id),
-              LF_S("job", look->ask.job.s), LF_S("why", why));
+    if (log_allow("model_unknown")) {
+        log_event(LOG_WARN, "model_unknown", LF_I("stage", look->ask.stage_id),
+                  LF_S("job", look->ask.job.s), LF_S("why", why));
+    }
 }
 
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,

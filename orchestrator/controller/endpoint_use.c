@@ -52,7 +52,7 @@ static void on_report(void *ctx, const struct invocation_report *report,
     if (report != NULL) {
         u->report = xrealloc(u->report, sizeof *u->report);
         *u->report = *report;
-    } else {
+    } else if (log_allow("invocations_unknown")) {
         log_event(LOG_WARN, "invocations_unknown", LF_S("code", f->code), LF_S("why", f->message));
     }
 }

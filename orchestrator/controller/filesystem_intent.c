@@ -61,7 +61,10 @@ static void tell_waits(struct live_stage *ls, const struct filesystem_intend_arg
 {
     if (a->refused.code != ERR_NONE) {
         resource_pace_not_built(ls, clock_boot_us());
-        log_event(LOG_ERROR, "request_not_built", LF_I("stage", ls->row.id), LF_ERR(&a->refused));
+        if (log_allow("request_not_built")) {
+            log_event(LOG_ERROR, "request_not_built", LF_I("stage", ls->row.id),
+                      LF_ERR(&a->refused));
+        }
     } else if (ls->reason != a->why) {
         log_event(LOG_INFO, "filesystem_waits", LF_I("stage", ls->row.id),
                   LF_S("why", wait_reason_name(a->why)));

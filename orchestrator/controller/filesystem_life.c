@@ -226,7 +226,7 @@ static void take_answer(struct controller *c, struct live_filesystem *f)
     f->io->answered = false;
     leader_filesystem_created(f, seen != NULL ? seen->created : 0, leader_now(c));
     leader_plan_filesystem_fact(f, &f->io->fact, leader_now(c), clock_boot_us(), &w);
-    if (w.error.code != ERR_NONE) {
+    if (w.error.code != ERR_NONE && log_allow("filesystem_not_booked")) {
         log_event(LOG_ERROR, "filesystem_not_booked", LF_S("filesystem", f->row.token.s),
                   LF_ERR(&w.error));
     }

@@ -157,11 +157,15 @@ static enum lease_try stand_by(struct controller *c)
     }
     atomic_store(&c->status->db_ok, true);
     if (!lease_check_durability(c->store, &err)) {
-        log_event(LOG_ERROR, "leading_refused", LF_ERR(&err));
+        if (log_allow("leading_refused")) {
+            log_event(LOG_ERROR, "leading_refused", LF_ERR(&err));
+        }
         return LEASE_TRY_NOT_DURABLE;
     }
     if (!try_take(c, &taken, &err)) {
-        log_event(LOG_WARN, "takeover_failed", LF_ERR(&err));
+        if (log_allow("takeover_failed")) {
+            log_event(LOG_WARN, "takeover_failed", LF_ERR(&err));
+        }
         store_close(c->store);
         c->store = NULL;
         return LEASE_TRY_FAILED;

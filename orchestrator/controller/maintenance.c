@@ -33,7 +33,7 @@ int64_t maintenance_run(struct controller *c)
         return leader_maintenance_again_us(NULL);
     }
     done.ok = store_open(c->cfg.conninfo, STORE_MAINTENANCE, &s, &err) && work(c, s, &done, &err);
-    if (!done.ok) {
+    if (!done.ok && log_allow("maintenance_failed")) {
         log_event(LOG_WARN, "maintenance_failed", LF_ERR(&err));
     }
     store_close(s);

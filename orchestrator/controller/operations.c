@@ -130,7 +130,10 @@ static void carried_out(struct controller *c, const struct op_step *s)
                   LF_S("reason", verb_refusal(s->w.answer)));
         break;
     case OPERATION_UNREADABLE:
-        log_event(LOG_WARN, "operation_unreadable", LF_I("operation", s->op->id), LF_ERR(&s->why));
+        if (log_allow("operation_unreadable")) {
+            log_event(LOG_WARN, "operation_unreadable", LF_I("operation", s->op->id),
+                      LF_ERR(&s->why));
+        }
         break;
     }
 }

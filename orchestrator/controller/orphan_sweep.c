@@ -86,7 +86,9 @@ static enum sweep_then hold(struct controller *c, struct sweep_write *v)
     v->written = false;
     enum tx_meaning meaning = leader_try(c, write_stray, v, &err);
     if (meaning == TX_REFUSED) {
-        log_event(LOG_ERROR, "stray_not_written", LF_S("job", v->row.name), LF_ERR(&err));
+        if (log_allow("stray_not_written")) {
+            log_event(LOG_ERROR, "stray_not_written", LF_S("job", v->row.name), LF_ERR(&err));
+        }
     } else if (meaning == TX_DONE && v->written) {
         leader_apply_stray(&c->state, &v->row);
         log_event(LOG_WARN, "stray_found", LF_S("job", v->row.name), LF_S("why", v->row.why),
@@ -205,7 +207,7 @@ static void take_answer(struct controller *c)
         then = described(c, &a);
     } else {
         then = sweep_tag_answered(a.tag, c->state.install_id, a.failed ? &a.failure : NULL);
-        if (a.failed && then == SWEEP_DECIDED) {
+        if (a.failed && then == SWEEP_DECIDED && log_allow("tags_unreadable")) {
             log_event(LOG_WARN, "tags_unreadable", LF_S("job", o->s.jobs[o->at].job.name),
                       LF_S("code", a.failure.code), LF_S("remedy", "allow sagemaker:ListTags"));
         }

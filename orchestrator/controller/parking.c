@@ -66,7 +66,9 @@ static void tell_parked(struct controller *c, const struct parking_subject *who,
     if (meaning == TX_DONE) {
         parking_kept(&c->state, who);
     } else if (meaning != TX_LOST) {
-        log_event(LOG_ERROR, "parked_not_written", LF_I("id", who->ref_id), LF_ERR(&why));
+        if (log_allow("parked_not_written")) {
+            log_event(LOG_ERROR, "parked_not_written", LF_I("id", who->ref_id), LF_ERR(&why));
+        }
     }
 }
 

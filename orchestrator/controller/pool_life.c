@@ -80,7 +80,9 @@ static void carry_report(struct controller *c, struct live_pool *p)
     leader_plan_pool_seen(&c->state, p, &p->io->report, p->io->job_ended, clock_boot_us(), &w);
     leader_apply_pool_seen(&c->state, p, w.fate, leader_now(c), clock_boot_us());
     if (w.fate == POOL_FATE_NOT_BOOKED) {
-        log_event(LOG_ERROR, "pool_not_booked", LF_S("job", p->row.job.s), LF_ERR(&w.error));
+        if (log_allow("pool_not_booked")) {
+            log_event(LOG_ERROR, "pool_not_booked", LF_S("job", p->row.job.s), LF_ERR(&w.error));
+        }
     } else if (w.fate == POOL_FATE_OVER) {
         end_pool(c, p, &w);
     }

@@ -120,7 +120,7 @@ static bool write_news(struct controller *c, void *arg, struct err *err)
 
 static void carry(struct controller *c, struct live_resource_stray *r, struct resource_writes *w)
 {
-    if (w->error.code != ERR_NONE) {
+    if (w->error.code != ERR_NONE && log_allow("stray_not_booked")) {
         log_event(LOG_ERROR, "stray_not_booked", LF_S("name", r->row.name), LF_ERR(&w->error));
     }
     if (w->news == RESOURCE_AS_BEFORE) {

@@ -140,7 +140,9 @@ static enum resource_then hold(struct controller *c, const struct resource_found
     }
     enum tx_meaning meaning = leader_try(c, write_stray, &v, &err);
     if (meaning == TX_REFUSED) {
-        log_event(LOG_ERROR, "stray_not_written", LF_S("name", v.row.name), LF_ERR(&err));
+        if (log_allow("stray_not_written")) {
+            log_event(LOG_ERROR, "stray_not_written", LF_S("name", v.row.name), LF_ERR(&err));
+        }
     } else if (meaning == TX_DONE && v.new) {
         leader_apply_resource_stray(&c->state, &v.row);
         log_event(LOG_WARN, "stray_found", LF_S("name", v.row.name),
@@ -174,7 +176,7 @@ static enum resource_then decide(struct controller *c, struct resource_sweeper *
     const struct endpoint_description *d = o->there ? &o->endpoint : NULL;
     if (o->asked == ASKED_TAG) {
         enum resource_then then = resource_sweep_tag(u, o->tag, c->state.install_id, f);
-        if (f != NULL && then == RESOURCE_FOREIGN) {
+        if (f != NULL && then == RESOURCE_FOREIGN && log_allow("tags_unreadable")) {
             log_event(LOG_WARN, "tags_unreadable", LF_S("name", u->name), LF_S("code", f->code),
                       LF_S("remedy", "allow sagemaker:ListTags"));
         }

@@ -43,7 +43,7 @@ static void on_checked(void *ctx, struct output_verdict *v)
     call->answer = skip_done_answer_of(v);
     bool unchecked = call->answer == SKIP_DONE_UNCHECKED;
     (void)snprintf(call->said, sizeof call->said, "%s", unchecked ? v->text : "");
-    if (unchecked) {
+    if (unchecked && log_allow("done_if_unchecked")) {
         log_event(LOG_WARN, "done_if_unchecked", LF_I("campaign", call->ask.campaign_id),
                   LF_I("part", (int64_t)call->ask.task.seq));
     }

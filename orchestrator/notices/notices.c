@@ -116,7 +116,8 @@ static void problem_text(const struct sending *s, const struct http_reply *reply
 static void write_result(struct notices *n, const struct delivery_result *r)
 {
     struct err err = ERR_INIT;
-    if (n->store != NULL && !store_delivery_done(n->store, r, &err)) {
+    if (n->store != NULL && !store_delivery_done(n->store, r, &err) &&
+        log_allow("webhook_result_not_written")) {
         log_event(LOG_WARN, "webhook_result_not_written", LF_I("delivery", r->id), LF_ERR(&err));
     }
 }

@@ -152,7 +152,10 @@ static bool discover(struct oidc *o, struct err *err)
     if (!document_read(o, err)) {
         o->failed_us = clock_mono_us();
         o->failure = *err;
-        log_event(LOG_WARN, "oidc_discovery_failed", LF_S("issuer", o->cfg.issuer), LF_ERR(err));
+        if (log_allow("oidc_discovery_failed")) {
+            log_event(LOG_WARN, "oidc_discovery_failed", LF_S("issuer", o->cfg.issuer),
+                      LF_ERR(err));
+        }
         o->discovered_us = now - o->cfg.keep_us + FAILED_US;
         return o->keys_url != NULL;
     }
@@ -164,7 +167,9 @@ static bool keys_read(struct oidc *o, struct err *err)
 {
     json_t *jwks = NULL;
     if (!get_document(o, o->keys_url, &jwks, err)) {
-        log_event(LOG_WARN, "oidc_keys_failed", LF_S("issuer", o->cfg.issuer), LF_ERR(err));
+        if (log_allow("oidc_keys_failed")) {
+            log_event(LOG_WARN, "oidc_keys_failed", LF_S("issuer", o->cfg.issuer), LF_ERR(err));
+        }
         return false;
     }
     json_decref(o->jwks);

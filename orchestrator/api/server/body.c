@@ -37,7 +37,7 @@ static bool spool_open(struct api_req *r)
 {
     const char *dir = r->api->cfg.spool_dir != NULL ? r->api->cfg.spool_dir : "/tmp";
     r->spool_fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (r->spool_fd < 0) {
+    if (r->spool_fd < 0 && log_allow("spool_failed")) {
         log_event(LOG_ERROR, "spool_failed", LF_S("dir", dir), LF_I("errno", errno));
     }
     return r->spool_fd >= 0;
@@ -51,7 +51,9 @@ static bool spool_add(struct api_req *r, const char *p, size_t n)
     while (n > 0) {
         ssize_t done = write(r->spool_fd, p, n);
         if (done < 0 && errno != EINTR) {
-            log_event(LOG_ERROR, "spool_failed", LF_I("errno", errno));
+            if (log_allow("spool_failed")) {
+                log_event(LOG_ERROR, "spool_failed", LF_I("errno", errno));
+            }
             return false;
         }
         if (done > 0) {

@@ -262,7 +262,7 @@ static void req_run(struct api_req *r)
     }
     if (!ok) {
         reply_problem(r, &err);
-        if (r->status >= 500) {
+        if (r->status >= 500 && log_allow("request_failed")) {
             log_event(LOG_WARN, "request_failed", LF_S("path", r->path),
                       LF_S("request_id", r->request_id), LF_ERR(&err));
         }
