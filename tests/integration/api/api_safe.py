@@ -614,6 +614,26 @@ def at_once(a, tagged, table, body):
     return sorted(got)
 
 
+def budgets(t, a, owner):
+    """Money takes If-Match and the same roles as limits of parts: the installation's is its admins', a project's its own admins', too. owner: an admin of laion only."""
+    others = [a.post("/v1/tokens", {"name": "spends", "role": role})[1]["token"] for role in ("operator", "viewer")]
+    there = {"/v1/limits": lambda: a.get("/v1/limits"), "/v1/projects/laion": lambda: a.get("/v1/projects")}
+    held = lambda: a.sql("SELECT string_agg(level || ' ' || ref_id || ' ' || limit_musd, ', ' ORDER BY level) FROM cap WHERE level IN ('global', 'project') AND limit_musd IS NOT NULL")  # noqa: E731
+    change = lambda path, usd, tag=None, token=True: a.call("PATCH", path, {"budget": usd and {"total": usd}}, tag and {"If-Match": tag}, token=token)[0]  # noqa: E731
+    project = a.sql("SELECT id FROM project WHERE name = 'laion'")
+    for path, fresh in there.items():
+        tag = fresh()[2]["etag"]
+        t.eq([change(path, "900 USD", h) for h in (None, '"x"', tag, tag)], [428, 412, 200, 412], f"the budget of {path} takes If-Match, of the newest")
+        t.eq([change(path, "7 USD", "*", token) for token in others], [403, 403], "and is neither an operator's nor a viewer's")
+    t.eq(held(), f"global 0 900000000, project {project} 900000000", "what was refused changed nothing")
+    t.eq([change(p, "8 USD", "*", owner) for p in ("/v1/limits", "/v1/projects/default", "/v1/projects/laion")], [403, 404, 200], "a project's admin changes its budget, and no other")
+    t.eq(held(), f"global 0 900000000, project {project} 8000000", "that one alone")
+    for path, fresh in there.items():
+        t.eq(at_once(a, lambda: (path, fresh()[2]["etag"]), "cap", {"budget": {"total": "5 USD"}}), [200, 412], f"of two changes of the budget of {path} at once with one ETag one is refused")  # noqa: B023
+        t.eq(change(path, None, fresh()[2]["etag"]), 200, "it is taken off")
+    t.eq(held(), "", "and then there is none")
+
+
 def tokens(t, pg):
     """Tokens are made, listed, let expire and revoked; roles count, also for some projects only."""
     a = Api(pg)
@@ -682,6 +702,7 @@ def tokens(t, pg):
     t.eq([a.call("PATCH", "/v1/projects/" + p, {"parts": 9}, {"If-Match": "*"})[0] for p in ("laion.v2", "laion%2Ev2", "laion.v3", "laionxv2", ".")], [200, 200, 404, 404, 404], "a name with a dot is one in a path, too")
     t.eq({p["name"]: p["parts"] for p in a.get("/v1/projects")[1]["projects"]}, {"default": None, "laion": 8, "laion.v2": 9}, "and only that project changes")
     t.eq([a.call(m, p, {"parts": 1}, {"If-Match": "*"}, token=owner)[0] for m, p in (("PATCH", "/v1/limits"), ("POST", "/v1/tokens"))], [403, 403], "and nothing above it")
+    budgets(t, a, owner)
     hook = a.post("/v1/webhooks", {"name": "both", "url": "https://hooks.example.com/both"})[1]["id"]
     new_token = lambda: (lambda made: ("/v1/tokens/" + made[1]["id"], made[2]["etag"]))(a.post("/v1/tokens", {"name": "both", "role": "viewer", "expires_in": "1h"}))  # noqa: E731
     for what, tagged, table, body in (("limits", lambda: ("/v1/limits", a.get("/v1/limits")[2]["etag"]), "setting", {"parts": 9}),
