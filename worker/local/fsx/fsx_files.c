@@ -56,8 +56,11 @@ static bool object_import(struct fsx_transfer *t, const char *key, struct err *e
     if (stat(to, &b) == 0 && !is_newer(&a, &b)) {
         return true;
     }
+    if (S_ISREG(a.st_mode) && key[strlen(key) - 1] == '/') {
+        return files_mkdirs(to, err);
+    }
     t->counts->total++;
-    if (!files_mkparents(to, err) || !files_copy(from, to, err)) {
+    if (!files_place(from, to, err)) {
         return false;
     }
     /* As old as its object, so that only what a job changed is exported. */

@@ -99,7 +99,7 @@ static bool prefix_copy(const char *root, const char *bucket, const char *prefix
         at += strlen(key) + 1;
         if (!s3_store_path(root, bucket, key, from, err) ||
             !files_path(to, sizeof to, err, "%s/%s", folder, key + cut) ||
-            !files_mkparents(to, err) || !files_copy(from, to, err)) {
+            !files_place(from, to, err)) {
             return false;
         }
     }

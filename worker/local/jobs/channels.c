@@ -101,7 +101,7 @@ static bool object_fetch(struct supervisor *s, struct channel *c, const char *ke
             continue;
         }
         if (!files_path(to, sizeof to, err, "%s/input/data/%s/%s", s->hosts[i].ml, c->name, rel) ||
-            !files_mkparents(to, err) || !files_copy(from, to, err)) {
+            !files_place(from, to, err)) {
             return false;
         }
     }

@@ -163,10 +163,10 @@ static bool object_load(struct sync *y, const char *key, struct err *err)
     }
     for (y->host = 0; y->host < y->s->hosts_n; y->host++) {
         if (!files_path(to, sizeof to, err, "%s/%s/%s", y->s->hosts[y->host].ml, y->folder, rel) ||
-            !files_mkparents(to, err) || !files_copy(from, to, err)) {
+            !files_place(from, to, err)) {
             return false;
         }
-        if (stat(to, &st) == 0) {
+        if (stat(to, &st) == 0 && S_ISREG(st.st_mode)) {
             stamp(y, rel, &st, &changed);
         }
     }

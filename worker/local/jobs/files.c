@@ -139,6 +139,15 @@ bool files_copy(const char *from, const char *to, struct err *err)
     }
 }
 
+bool files_place(const char *from, const char *to, struct err *err)
+{
+    size_t n = strlen(to);
+    if (n > 0 && to[n - 1] == '/') {
+        return files_mkdirs(to, err);
+    }
+    return files_mkparents(to, err) && files_copy(from, to, err);
+}
+
 static int remove_entry(const char *path, const struct stat *st UNUSED, int flag UNUSED,
                         struct FTW *ftw UNUSED)
 {

@@ -21,6 +21,9 @@ bool files_read(const char *path, struct buf *out, struct err *err) MUST_CHECK;
 void files_read_head(const char *path, size_t max, struct buf *out);
 /* Copy one file's bytes (regular files; permissions 0644). */
 bool files_copy(const char *from, const char *to, struct err *err) MUST_CHECK;
+/* The same into folders that are made; to a path with '/' at its end, which is that of a marker
+ * object, only the folder is made. */
+bool files_place(const char *from, const char *to, struct err *err) MUST_CHECK;
 /* rm -rf below and with path; links are removed, not followed. */
 void files_remove_tree(const char *path);
 /* Print a path; ERR_LIMIT when it does not fit. */

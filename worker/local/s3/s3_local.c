@@ -4,6 +4,7 @@
 #include "local/app.h"
 #include "local/http/upload.h"
 #include "local/jobs/files.h"
+#include "s3_awkward.h"
 #include "s3_range.h"
 #include "s3_write_local.h"
 #include <fcntl.h>
@@ -263,7 +264,7 @@ static void bucket_operate(struct request *r, const char *bucket)
         reply_xml(r);
     } else if (strcmp(r->operation, "DeleteBucket") == 0) {
         if (!files_path(path, sizeof path, &err, "%s/s3/%s", r->app->root, bucket) ||
-            rmdir(path) != 0) {
+            s3_awkward_any(r->app->root, bucket) || rmdir(path) != 0) {
             reply_error(r, 409, "BucketNotEmpty", "The bucket you tried to delete is not empty");
             return;
         }

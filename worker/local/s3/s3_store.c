@@ -2,6 +2,7 @@
 #include "s3_store.h"
 #include "common/cleanup.h"
 #include "local/jobs/files.h"
+#include "s3_awkward.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -16,8 +17,8 @@ static bool bucket_name_ok(const char *b)
     return strspn(b, "abcdefghijklmnopqrstuvwxyz0123456789.-") == n && strstr(b, "..") == NULL;
 }
 
-bool s3_store_path(const char *root, const char *bucket, const char *key, char out[static PATH_MAX],
-                   struct err *err)
+/* Bucket and key can be those of an object. */
+static bool target_check(const char *bucket, const char *key, struct err *err)
 {
     if (!bucket_name_ok(bucket)) {
         return err_set(err, ERR_INVALID, "bucket name '%s' is not valid", bucket);
@@ -26,16 +27,45 @@ bool s3_store_path(const char *root, const char *bucket, const char *key, char o
         return err_set(err, ERR_LIMIT, "key is longer than %d bytes", S3_KEY_MAX);
     }
     struct str rest = str_of(key);
-    do {
+    while (rest.n > 0) {
         struct str part = str_split(&rest, '/');
-        if (part.n == 0 || part.n > NAME_MAX || str_eq_cstr(part, ".") || str_eq_cstr(part, "..")) {
-            return err_set(err, ERR_INVALID, "key '%s' is no file name here", key);
+        if (str_eq_cstr(part, ".") || str_eq_cstr(part, "..")) {
+            return err_set(err, ERR_INVALID, "key '%s' has a segment . or ..", key);
         }
-    } while (rest.n > 0);
-    if (key[strlen(key) - 1] == '/') {
-        return err_set(err, ERR_INVALID, "key '%s' is no file name here", key);
     }
-    return files_path(out, PATH_MAX, err, "%s/s3/%s/%s", root, bucket, key);
+    return key[0] != '\0' || err_set(err, ERR_INVALID, "a key is empty");
+}
+
+bool s3_store_path(const char *root, const char *bucket, const char *key, char out[static PATH_MAX],
+                   struct err *err)
+{
+    char other[PATH_MAX];
+    struct stat st;
+    if (!target_check(bucket, key, err) || !s3_awkward_path(root, bucket, key, other, err)) {
+        return false;
+    }
+    if (!s3_awkward_key(key)) {
+        if (!files_path(out, PATH_MAX, err, "%s/s3/%s/%s", root, bucket, key)) {
+            return false;
+        }
+        if ((stat(out, &st) == 0 && S_ISREG(st.st_mode)) || stat(other, &st) != 0) {
+            return true;
+        }
+    }
+    memcpy(out, other, sizeof other);
+    return true;
+}
+
+/* Where an object is or is going to be: as its path when no folder or file is in its way. */
+static bool place_of(const char *root, const char *bucket, const char *key,
+                     char out[static PATH_MAX], struct err *err)
+{
+    struct stat st;
+    if (!s3_store_path(root, bucket, key, out, err)) {
+        return false;
+    }
+    bool blocked = stat(out, &st) == 0 ? S_ISDIR(st.st_mode) : errno == ENOTDIR;
+    return !blocked || s3_awkward_path(root, bucket, key, out, err);
 }
 
 bool s3_store_uri(const char *uri, char bucket[static S3_BUCKET_MAX],
@@ -77,7 +107,7 @@ static bool publish(const char *root, const char *bucket, const char *key, const
                     bool create_only, struct err *err)
 {
     char path[PATH_MAX];
-    if (!s3_store_path(root, bucket, key, path, err)) {
+    if (!place_of(root, bucket, key, path, err)) {
         return false;
     }
     if (!s3_store_has_bucket(root, bucket)) {
@@ -131,8 +161,9 @@ void s3_store_remove(const char *root, const char *bucket, const char *key)
     }
     meta_path(root, &st, meta);
     (void)unlink(meta);
-    /* Empty folders go, up to the bucket's own. */
-    size_t top = strlen(root) + strlen("/s3/") + strlen(bucket);
+    /* Empty folders go, up to the bucket's own; that of awkward keys as well. */
+    bool plain = path[strlen(root) + strlen("/s3/")] != '.';
+    size_t top = strlen(root) + (plain ? strlen("/s3/") + strlen(bucket) : strlen("/s3/.keys"));
     char *slash;
     while ((slash = strrchr(path, '/')) != NULL && (size_t)(slash - path) > top) {
         *slash = '\0';

@@ -1,8 +1,8 @@
 /* Objects as files: ROOT/s3/<bucket>/<key>. A bucket exists when its folder does. What a file
  * cannot hold (ETag, content type, user metadata, checksum) is in ROOT/state/meta under the file's
  * identity (inode, modification time, size), so that files put there by hand are objects too: their
- * ETag is computed on first use. Keys that cannot be file names (empty, "." or ".." segments, a
- * trailing "/") are rejected. */
+ * ETag is computed on first use. Keys that cannot be paths of files are kept elsewhere
+ * (s3_awkward.h); those with a segment "." or ".." are rejected. */
 #pragma once
 #include "s3_checksum_local.h"
 #include <limits.h>
@@ -19,7 +19,7 @@ struct s3_meta {   /* a value */
     char content_type[256];
     char user[4096]; /* "name: value\n" lines of x-amz-meta-* */
 };
-/* Path of an object. ERR_INVALID for an impossible bucket or key. */
+/* Path of an object, wherever it is; where one would be that is not there. ERR_INVALID for an impossible bucket or key. */
 bool s3_store_path(const char *root, const char *bucket, const char *key, char out[static PATH_MAX],
                    struct err *err) MUST_CHECK;
 /* Split s3://bucket/key; the key may be empty. */

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define WALK_DEPTH_MAX 128
+#define WALK_DEPTH_MAX S3_SEGMENTS_MAX
 
 struct walk_entry {
     char *name; /* with '/' at the end when it is a folder */
@@ -80,6 +80,20 @@ static void key_found(struct s3_walk *w, const char *key, const struct stat *st,
     }
 }
 
+/* The awkward keys before this one, and the same one, which the file at its path hides; NULL: the
+ * rest. */
+static void awkward_found(struct s3_walk *w, const char *key)
+{
+    while (!w->done && w->awkward_at < w->awkward_n &&
+           (key == NULL || strcmp(w->awkward[w->awkward_at].key, key) <= 0)) {
+        const struct s3_awkward *a = &w->awkward[w->awkward_at++];
+        struct stat st;
+        if ((key == NULL || strcmp(a->key, key) != 0) && stat(a->path, &st) == 0) {
+            key_found(w, a->key, &st, a->path);
+        }
+    }
+}
+
 static bool folder_wanted(const struct s3_walk *w, const char *key)
 {
     if (!begins(key, w->prefix) && !begins(w->prefix, key)) {
@@ -109,7 +123,10 @@ static void folder_walk(struct s3_walk *w, const char *folder, const char *key, 
                 folder_walk(w, path, full, depth + 1);
             } else if (!dir && begins(full, w->prefix) && strcmp(full, w->after) > 0 &&
                        stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-                key_found(w, full, &st, path);
+                awkward_found(w, full);
+                if (!w->done) {
+                    key_found(w, full, &st, path);
+                }
             }
         }
         free(list[i].name);
@@ -128,7 +145,11 @@ bool s3_walk_run(struct s3_walk *w, struct err *err)
     }
     w->rolled[0] = '\0';
     w->done = false;
+    w->awkward_n = s3_awkward_list(w->root, w->bucket, w->prefix, w->after, &w->awkward);
+    w->awkward_at = 0;
     folder_walk(w, folder, "", 0);
+    awkward_found(w, NULL);
+    s3_awkward_free(w->awkward, w->awkward_n);
     return true;
 }
 
@@ -154,7 +175,13 @@ bool s3_store_keys(const char *root, const char *bucket, const char *prefix, siz
                    struct buf *out, struct err *err)
 {
     struct keys_ctx ctx = {out, max};
-    struct s3_walk w = {root, bucket, prefix, "", "", keys_found, &ctx, "", false};
+    struct s3_walk w = {.root = root,
+                        .bucket = bucket,
+                        .prefix = prefix,
+                        .after = "",
+                        .delimiter = "",
+                        .found = keys_found,
+                        .ctx = &ctx};
     if (!s3_walk_run(&w, err)) {
         return false;
     }

@@ -1,5 +1,6 @@
 /* Listing a bucket in the order of its keys, without reading more folders than the answer needs. */
 #pragma once
+#include "s3_awkward.h"
 #include "s3_store.h"
 
 struct s3_walk {
@@ -13,5 +14,8 @@ struct s3_walk {
     void *ctx;
     char rolled[S3_KEY_MAX + 1]; /* the last rolled-up prefix */
     bool done;
+    /* Of the walk: what of the awkward keys is still to come, in order. */
+    struct s3_awkward *awkward;
+    size_t awkward_n, awkward_at;
 };
 bool s3_walk_run(struct s3_walk *w, struct err *err) MUST_CHECK;
