@@ -188,8 +188,9 @@ static void read_description(const json_t *o, struct job_description *ret)
     secret_mask(ret->failure_reason);
     copy_str(json_object_get(o, "ModelArtifacts"), "S3ModelArtifacts", ret->artifacts,
              sizeof ret->artifacts);
-    copy_str(json_object_get(o, "Environment"), "DROVER_REQUEST", ret->request_hash,
-             sizeof ret->request_hash);
+    const json_t *environment = json_object_get(o, "Environment");
+    copy_str(environment, "DROVER_REQUEST", ret->request_hash, sizeof ret->request_hash);
+    ret->untold = json_object_size(environment) == 0;
     ret->created = copy_epoch(o, "CreationTime");
     ret->started = copy_epoch(o, "TrainingStartTime");
     ret->ended = copy_epoch(o, "TrainingEndTime");
@@ -203,8 +204,7 @@ static void read_description(const json_t *o, struct job_description *ret)
     ret->volume_gb = json_integer_value(json_object_get(resources, "VolumeSizeInGB"));
     ret->max_runtime_s = json_integer_value(
         json_object_get(json_object_get(o, "StoppingCondition"), "MaxRuntimeInSeconds"));
-    const char *attempt =
-        json_string_value(json_object_get(json_object_get(o, "Environment"), "DROVER_ATTEMPT"));
+    const char *attempt = json_string_value(json_object_get(environment, "DROVER_ATTEMPT"));
     if (attempt != NULL && !parse_i64(str_of(attempt), 1, INT64_MAX, &ret->attempt_id, NULL)) {
         ret->attempt_id = 0;
     }

@@ -69,7 +69,7 @@ bool orphan_sweep_asked(struct controller *c)
 
 struct sweep_write {
     const struct job_description *job;
-    const struct sweep_job *u;
+    struct sweep_job *u;
     struct stray_row row;
     bool written;
 };

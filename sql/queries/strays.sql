@@ -81,14 +81,15 @@ WHERE name = $1::text AND holds AND (status <> $2::text OR started_at IS DISTINC
 -- name: attempt_revive
 -- The job of a void attempt is alive and nothing has replaced it: the attempt goes on, of unknown outcome, with slots
 -- and money held again. Returns the attempt, or no row when its task has gone another way or a campaign is not run.
--- $1 name text, $2 identity hash text, $3 epoch bigint, $4 reserve bigint, $5 now bigint
+-- $1 name text, $2 identity hash text ('': the job does not say, its name is believed), $3 epoch bigint,
+-- $4 reserve bigint, $5 now bigint
 WITH back AS MATERIALIZED (
     SELECT a.id, a.campaign_id, a.stage_id, a.task_id, a.n, a.instance_type, a.market, a.instances, r.seq, c.project_id
     FROM attempt a JOIN campaign c ON c.id = a.campaign_id
     JOIN campaign_run cr ON cr.campaign_id = a.campaign_id AND cr.state NOT IN ('succeeded', 'failed', 'cancelled')
     JOIN stage_run s ON s.stage_id = a.stage_id AND s.state = 'running'
     JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
-    WHERE a.name = $1::text AND a.state = 12 AND a.identity_hash = $2::text AND NOT a.revived AND r.state = 0
+    WHERE a.name = $1::text AND a.state = 12 AND $2::text IN ('', a.identity_hash) AND NOT a.revived AND r.state = 0
       AND r.names = a.n FOR UPDATE OF a, r),
 new_money AS (
     UPDATE money m SET reserved_musd = m.reserved_musd + $4::bigint
@@ -126,14 +127,14 @@ new_events AS (
 SELECT id FROM back
 
 -- name: attempt_recast
--- The job under the name of an attempt of unknown outcome is ours, of an intent that was lost: the attempt is that job.
+-- The job under the name of a live attempt is ours, of an intent that was lost: the attempt is that job.
 -- What is reserved stays; a dearer job is booked with an overrun. The bytes of its own intent are never sent any more.
 -- Returns how many. The row of slots exists.
 -- $1 attempt bigint, $2 identity hash text, $3 instance type text, $4 market text, $5 instances integer,
 -- $6 volume_gb integer, $7 max_runtime_s bigint, $8 keep_alive_s bigint, $9 price bigint
 WITH old AS MATERIALIZED (
     SELECT id, campaign_id, stage_id, instance_type, market, instances FROM attempt
-    WHERE id = $1::bigint AND state IN (0, 1) AND holds FOR UPDATE),
+    WHERE id = $1::bigint AND state BETWEEN 0 AND 6 AND holds FOR UPDATE),
 moves AS MATERIALIZED (
     SELECT instance_type, market, sum(n)::bigint AS n
     FROM (SELECT instance_type, market, -instances AS n FROM old

@@ -177,14 +177,15 @@ def case_reads_that_lie(s):
 
 
 def case_describe_without_environment(s):
-    """Another emulator leaves Environment out: a job that is known to be ours stays ours."""
-    name = next_name(s)
-    s.faults({**DESCRIBE, "name_contains": name, "kind": "no_environment", "times": 2})
-    cid = s.submit(name="bare", source=ONE)
-    ends(s, cid)
-    got = [a["state"] for a in s.api("GET", f"/parts/{cid}/0")["attempt_list"]]
-    tap.ok(got == ["succeeded"] and len(jobs(s, name)) == 1, f"{s.what}no conflict, one job", got)
-    no_attempt_used(s, cid, 1)
+    """Another emulator leaves Environment out, now and then or always: a job of our name stays ours, also when the reply of its Create was lost."""
+    for what, faults in (("twice", [{"times": 2}]), ("always", [{"times": 100000}]), ("and its reply is lost", [{"times": 100000}, {**CREATE, "kind": "drop_after"}])):
+        name = next_name(s)
+        s.faults(*({**DESCRIBE, "kind": "no_environment", "name_contains": name, **f} for f in faults))
+        cid = s.submit(name="bare", source=ONE)
+        ends(s, cid)
+        got = [a["state"] for a in s.api("GET", f"/parts/{cid}/0")["attempt_list"]]
+        tap.ok(got == ["succeeded"] and len(jobs(s, name)) == 1, f"{s.what}{what}: no conflict, one job", got)
+        no_attempt_used(s, cid, 1)
 
 
 def case_answers_that_break(s):

@@ -16,6 +16,7 @@ struct job_description {
     char secondary[32];
     char arn[257];
     char request_hash[65]; /* Environment.DROVER_REQUEST; "" when absent */
+    bool untold;           /* it came without an Environment: whose it is, it does not say */
     char failure_reason[1025];
     char artifacts[1025];                     /* s3 URI, "" when none */
     usec_t created, started, ended, modified; /* 0 when absent */

@@ -92,20 +92,27 @@ bool adoption_next_place(const struct leader_state *s, const char *job_prefix, c
 }
 
 /* Enough of itself, within bounds, to hold its slots and its money. */
-static bool says_enough(const struct job_description *job)
+static bool says_use(const struct job_description *job)
 {
     return job->instances >= 1 && job->instances <= INT32_MAX && job->instance_type[0] != '\0' &&
            job->volume_gb >= 0 && job->volume_gb <= INT32_MAX && job->max_runtime_s >= 1 &&
-           job->keep_alive_s >= 0 && job->request_hash[0] != '\0' && job->attempt_id != 0;
+           job->keep_alive_s >= 0;
+}
+
+/* And whose it is. */
+static bool says_enough(const struct job_description *job)
+{
+    return says_use(job) && job->request_hash[0] != '\0' && job->attempt_id != 0;
 }
 
 /* What of an intent the job says itself. */
-static void fill(struct leader_state *s, const struct job_description *job, struct intent *in)
+static void fill(struct leader_state *s, const struct job_description *job, const char *hash,
+                 struct intent *in)
 {
     const struct live_slots *slots =
         leader_state_slots(s, job->instance_type, job->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
     (void)snprintf(in->instance_type, sizeof in->instance_type, "%s", job->instance_type);
-    (void)snprintf(in->identity_hash, sizeof in->identity_hash, "%s", job->request_hash);
+    (void)snprintf(in->identity_hash, sizeof in->identity_hash, "%s", hash);
     in->instances = (int)job->instances;
     in->volume_gb = (int)job->volume_gb;
     in->max_runtime_s = job->max_runtime_s;
@@ -114,16 +121,31 @@ static void fill(struct leader_state *s, const struct job_description *job, stru
     in->price_musd_per_hour = MAX(0, slots->s.price_musd_per_hour);
 }
 
+/* Does it use other than the attempt's row says? */
+static bool uses_other(const struct attempt_row *row, const struct intent *in)
+{
+    return strcmp(row->instance_type, in->instance_type) != 0 || row->market != in->market ||
+           row->instances != in->instances || row->keep_alive_s != in->keep_alive_s ||
+           row->max_runtime_s != in->max_runtime_s;
+}
+
 bool adoption_recast(struct leader_state *s, const struct live_attempt *a,
                      const struct job_description *job, struct intent *ret)
 {
+    bool open = a->p.state >= ATTEMPT_UNKNOWN && a->p.state <= ATTEMPT_STOPPING;
     memset(ret, 0, sizeof *ret);
-    if (a->p.state != ATTEMPT_UNKNOWN || strcmp(job->name, a->row.name.s) != 0 ||
-        strlen(job->request_hash) != HASH_HEX_N - 1 || !says_enough(job) ||
+    if (!open || strcmp(job->name, a->row.name.s) != 0 || !says_use(job)) {
+        return false;
+    }
+    if (a->p.state == ATTEMPT_UNKNOWN && leader_ours_by_name(a, job)) {
+        fill(s, job, a->row.identity_hash, ret);
+        return uses_other(&a->row, ret);
+    }
+    if (strlen(job->request_hash) != HASH_HEX_N - 1 || !says_enough(job) ||
         strcmp(job->request_hash, a->row.identity_hash) == 0) {
         return false;
     }
-    fill(s, job, ret);
+    fill(s, job, job->request_hash, ret);
     return true;
 }
 
@@ -173,7 +195,7 @@ bool adoption_of(struct leader_state *s, const char *job_prefix, const struct jo
         !says_enough(job)) {
         return false;
     }
-    fill(s, job, in);
+    fill(s, job, job->request_hash, in);
     in->attempt_id = job->attempt_id;
     in->request = STR(ATTEMPT_NO_REQUEST);
     ret->created_us = job->created;

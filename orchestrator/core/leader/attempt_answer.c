@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* So many Describes in a row that do not say whose the job is: its name is believed, after some
+ * 15 s. Until then one may still come that says it. */
+#define UNTOLD_MOST 6
+
 static const struct {
     const char *name;
     enum job_phase phase;
@@ -178,13 +182,17 @@ static void keep_description(struct live_attempt *a, const struct job_descriptio
     leader_job_phases(a, job, &a->phases);
 }
 
-/* A Describe without its Environment: it neither proves nor disproves that the job is ours. Of a
- * name that we know to be ours it is asked again. */
+/* A Describe that neither proves nor disproves that the job is ours. */
 static bool proves_nothing(const struct live_attempt *a, const struct job_description *job)
 {
     bool known =
         a->arn[0] != '\0' || (a->p.state != ATTEMPT_INTENDED && a->p.state != ATTEMPT_UNKNOWN);
-    return known && job->request_hash[0] == '\0';
+    return job->request_hash[0] == '\0' && (known || job->untold);
+}
+
+bool leader_ours_by_name(const struct live_attempt *a, const struct job_description *job)
+{
+    return proves_nothing(a, job) && a->untold >= UNTOLD_MOST - 1;
 }
 
 static bool is_gone(struct live_attempt *a, usec_t began, usec_t now_us, int64_t boot_us)
@@ -229,14 +237,16 @@ struct fact leader_describe_answer(struct live_attempt *a, const struct job_desc
     if (not_found) {
         return not_found_answer(a, now_us, boot_us);
     }
+    bool by_name = leader_ours_by_name(a, job);
     a->unfound_us = 0;
-    if (proves_nothing(a, job)) {
+    a->untold = proves_nothing(a, job) ? MIN(a->untold + 1, UNTOLD_MOST) : 0;
+    if (a->untold > 0 && !by_name) {
         (void)snprintf(a->reason, sizeof a->reason,
                        "DescribeTrainingJob gave no DROVER_REQUEST: asked again");
-        return (struct fact){.kind = FACT_DESCRIBE_FAILED, .at_us = boot_us};
+        return (struct fact){.kind = FACT_DESCRIBE_FAILED, .at_us = boot_us, .seen = true};
     }
     fact.job = leader_job_seen(job->status, job->secondary, job->modified);
-    fact.job.ours = strcmp(job->request_hash, a->row.identity_hash) == 0;
+    fact.job.ours = by_name || strcmp(job->request_hash, a->row.identity_hash) == 0;
     if (fact.job.ours) {
         keep_description(a, job);
     }

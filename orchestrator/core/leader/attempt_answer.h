@@ -24,10 +24,14 @@ struct create_notes {
 struct fact leader_create_answer(struct leader_state *s, struct live_attempt *a, const char *arn,
                                  const struct aws_failure *f, usec_t now_us, int64_t boot_us,
                                  struct create_notes *ret);
+/* Will this Describe be believed by the name alone? It does not say whose the job is, as those
+ * before it. Nobody else can have made the name: it carries the campaign's random nonce. */
+bool leader_ours_by_name(const struct live_attempt *a, const struct job_description *job);
 /* job is read unless failed or not_found. What it says of the job is kept only when its request is
  * ours; the fact of a job that ended carries its cause. Not found counts from when it was asked; of
  * one that is gone (absence.h) it is kept that it ran for as long as it could. Without a request's
- * hash it failed, when the name's job is known to be ours. now_us: wall. */
+ * hash the job is asked about again, since no other installation can have made its name; so often
+ * in a row, it is ours. One that says another owner is not. now_us: wall. */
 struct fact leader_describe_answer(struct live_attempt *a, const struct job_description *job,
                                    bool not_found, bool failed, usec_t now_us, int64_t boot_us);
 /* A job that List no longer finds has not been stopped: the stop is asked for again. */

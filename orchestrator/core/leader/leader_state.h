@@ -136,6 +136,7 @@ struct live_attempt {
     int64_t wake_us;          /* boot: when protocol_next wants to be asked */
     int64_t describe_sent_us; /* boot */
     int64_t unfound_us;       /* boot: AWS has not known it since then (absence.h); 0: it does */
+    int untold;               /* so often in a row a Describe did not say whose its job is */
     int64_t listed_round;     /* the last round of Lists that showed it (list_round.h); 0: none */
     int64_t listed_us;        /* boot: then */
     int64_t moved_us;         /* boot: it has been in its state since then, as far as known */

@@ -10,6 +10,9 @@
 /* A List showed the job, and AWS may know nothing else of a young one yet; rows that refuse it may
  * take it later. That is believed after so many times in a row, some three minutes. */
 #define REPEATS_MOST 8
+/* So many Describes in a row that do not say whose the job is: its name is believed, after some
+ * 15 s. Nobody else can have made it. */
+#define UNTOLD_MOST 5
 
 void sweep_clear(struct sweep *w)
 {
@@ -126,7 +129,7 @@ static enum sweep_then hold(const struct stray_row *row)
     return row->name[0] != '\0' ? SWEEP_HOLD : SWEEP_UNTOLD;
 }
 
-enum sweep_then sweep_described(struct leader_state *s, const struct sweep_job *u,
+enum sweep_then sweep_described(struct leader_state *s, struct sweep_job *u,
                                 const struct job_description *job, const struct aws_failure *f,
                                 struct stray_row *ret_row)
 {
@@ -138,15 +141,20 @@ enum sweep_then sweep_described(struct leader_state *s, const struct sweep_job *
         return SWEEP_REPEAT;
     }
     put_row(s, u, job, ret_row);
+    if (!u->job.is_void && u->task_id == 0) {
+        return hold(ret_row);
+    }
+    u->untold = job->untold ? MIN(u->untold + 1, UNTOLD_MOST) : 0;
+    if (job->untold && u->untold < UNTOLD_MOST) {
+        return SWEEP_LATER;
+    }
     if (u->task_id != 0) {
         return SWEEP_ADOPT;
     }
-    if (!u->job.is_void) {
-        return hold(ret_row);
+    if (!job->untold && job->request_hash[0] == '\0') {
+        return SWEEP_DECIDED; /* somebody else's, under a name that no job of ours has had */
     }
-    /* Without a proof it is somebody else's, under a name that no attempt of ours has had. */
-    bool proof = job->request_hash[0] != '\0' && ret_row->name[0] != '\0';
-    return proof ? SWEEP_REVIVE : SWEEP_DECIDED;
+    return ret_row->name[0] != '\0' ? SWEEP_REVIVE : SWEEP_UNTOLD;
 }
 
 enum sweep_then sweep_taken(enum tx_meaning meaning, bool written, const struct stray_row *row)

@@ -6,7 +6,7 @@
  *  - it has the very name that one of our parts would have had: it is ours. It is adopted as that
  *    attempt, of unknown outcome; where that cannot be, it is held as a stray;
  *  - its attempt is void: it goes on when nothing has replaced it, else it is a stray to be
- *    stopped;
+ *    stopped. A job that says another owner is that one's;
  *  - it carries our drover-install tag: a stray of a campaign that we have lost;
  *  - anything else is nobody's business.
  * No intent commits before all that the first list has shown is decided. Pure; times are
@@ -23,6 +23,7 @@ struct sweep_job { /* a job that nobody has decided on */
     char arn[257];
     int failures;
     int repeats;                 /* in a row */
+    int untold;                  /* Describes in a row that did not say whose it is */
     int64_t next_us;             /* asked about not before */
     struct adoption_place place; /* of the task, once it is known */
     int64_t task_id;             /* ours by its name; 0: it is not */
@@ -83,8 +84,9 @@ enum sweep_then {
 enum sweep_then sweep_tag_answered(const char *value, const char *install_id,
                                    const struct aws_failure *f);
 /* job NULL: there is no such job. *ret_row: how it would be held as a stray; no name: it does not
- * say what it uses. */
-enum sweep_then sweep_described(struct leader_state *s, const struct sweep_job *u,
+ * say what it uses. A job under a name of ours that does not say whose it is is asked about again;
+ * so often in a row, its name is believed. */
+enum sweep_then sweep_described(struct leader_state *s, struct sweep_job *u,
                                 const struct job_description *job, const struct aws_failure *f,
                                 struct stray_row *ret_row);
 /* The transaction of SWEEP_ADOPT or SWEEP_REVIVE. written: the rows took it. */

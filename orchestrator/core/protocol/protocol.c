@@ -326,6 +326,7 @@ static void on_describe_failed(struct protocol_attempt *a, const struct fact *f,
                                const struct protocol_config *cfg, struct protocol_effect *ret)
 {
     a->describe_in_flight = false;
+    a->was_there |= f->seen && a->state == ATTEMPT_UNKNOWN;
     if (a->state == ATTEMPT_UNKNOWN || exists(a->state)) {
         /* UNKNOWN sends its Create in between, so it does not depend on Describe alone. */
         a->look_now = a->state != ATTEMPT_UNKNOWN;

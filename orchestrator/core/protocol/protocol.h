@@ -11,8 +11,9 @@
  *  P3. Void rule: the attempt is no longer wanted, no Create is in flight, Describe says not found,
  *      and the signature window has passed since the last signature of this epoch and since the
  *      lease end of any older epoch. Until then slot and money stay held.
- *  P4. A job found under our name is adopted only when its DROVER_REQUEST is our hash; otherwise
- *      the attempt becomes CONFLICT.
+ *  P4. A job found under our name is adopted only when its DROVER_REQUEST is our hash, or when it
+ *      has kept silent about whose it is so often that its name is believed; one that says another
+ *      owner makes the attempt CONFLICT.
  *  P5. At takeover every INTENDED attempt becomes UNKNOWN.
  *  P6. An attempt's state moves only along attempt_edge(); an older or contradictory observation
  *      never moves it back.
@@ -22,7 +23,7 @@
  *      exactly once.
  *  P9. A job that was seen and that AWS knows no more, long after its last possible end, was
  *      deleted: the attempt failed. Until then not found is a stale answer. Nothing more is sent
- *      under a name that a List or a Create has shown to be in use.
+ *      under a name that a List, a Describe or a Create has shown to be in use.
  *
  * Times are CLOCK_BOOTTIME microseconds unless named otherwise. */
 #pragma once
@@ -53,9 +54,9 @@ struct protocol_attempt {
     bool look_first; /* the last stop failed: SageMaker may know the job no more */
     bool look_now;   /* a List or an event differs from what we hold */
     bool not_found;  /* the last Describe, sent after void_after_us, found nothing */
-    bool was_there;  /* UNKNOWN only: a List, or a name in use, has shown a job of this name */
-    int failures;    /* failed calls in a row, for the back-off */
-    int64_t next_us; /* no call before this */
+    bool was_there; /* UNKNOWN only: List, Describe or a name in use has shown a job of this name */
+    int failures;   /* failed calls in a row, for the back-off */
+    int64_t next_us;       /* no call before this */
     int64_t void_after_us; /* P3: window after the newest signature that may exist */
     int64_t described_us;  /* when SageMaker last confirmed it (Create or Describe); 0 never */
     usec_t modified;       /* newest LastModifiedTime seen (AWS' wall clock) */
@@ -92,7 +93,7 @@ enum fact_kind {
     FACT_DESCRIBED,       /* job: what Describe said */
     FACT_NOT_FOUND,       /* Describe: no such job; at_us is when that Describe was SENT */
     FACT_GONE,            /* the same, long after its last possible end: protocol_may_be_gone */
-    FACT_DESCRIBE_FAILED, /* Describe failed */
+    FACT_DESCRIBE_FAILED, /* Describe failed, or (seen) does not say whose the job is */
     FACT_LISTED, /* job: a List summary (status, modified only); a hint to Describe, never moves the
                     state */
     FACT_STOP_OK, /* stop accepted, or the job had ended already */
@@ -127,7 +128,7 @@ enum job_phase {
 struct job_seen {
     enum job_status status;
     enum job_phase phase;
-    bool ours;       /* DROVER_REQUEST echoed = our hash; meaningless for a List */
+    bool ours;       /* DROVER_REQUEST echoed = our hash (P4); meaningless for a List */
     usec_t modified; /* LastModifiedTime */
 };
 struct fact {
@@ -137,6 +138,7 @@ struct fact {
                          own word for that end); VERIFIED: NONE = good */
     struct job_seen job;
     bool bare; /* the job failed, and why is to be looked for in its log */
+    bool seen; /* DESCRIBE_FAILED: a job of this name is there */
 };
 /* What the record transaction must write for a step. */
 struct protocol_effect {

@@ -99,6 +99,7 @@ static void world_begin(uint64_t seed, const char *conninfo, const struct option
     aws_world_init();
     restores_start();
     listing_draw();
+    silence_draw();
     lies_draw();
     outputs_draw();
     people_start();

@@ -265,7 +265,7 @@ struct world {
     bool tell, calm;
     struct rng rng_time, rng_aws, rng_people, rng_poisons, rng_listings, rng_holds, rng_late_bills,
         rng_figures, rng_locks, rng_secrets, rng_lies, rng_clocks, rng_restores, rng_outputs,
-        rng_operators, rng_crowds, rng_lost, rng_fault[FAULT_N];
+        rng_operators, rng_crowds, rng_lost, rng_silent, rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
@@ -301,7 +301,8 @@ struct world {
     struct use_limit limits[TYPES];
     struct poison poison[POISONS_MAX];
     bool poisons, listings, holds, late_bills, lies, clocks, restores, outputs, operators, crowds,
-        lost;
+        lost, silent;
+    double silence; /* of Describes, so many leave out whose the job is */
     double output_strength;
     int64_t restores_n, restored_us, kept_us;
     int64_t epoch_ahead_us; /* of the world's wall clock */
@@ -487,6 +488,9 @@ usec_t aws_time(usec_t t); /* of an instant of the world, as AWS's clock shows i
 bool clocks_date_refused(usec_t dated); /* AWS does not take a request of that date */
 /* What a client learns from an answer, in the loop of its droverd. */
 void clocks_learn(int64_t *skew_us, usec_t date, bool refused);
+void silence_draw(void);
+void silence_take(struct job_description *job); /* what is left out of it */
+int64_t silence_us(void);                       /* a leader may ask so long again about a job */
 void lies_draw(void);
 void outputs_draw(void);
 bool outputs_done_if(struct buf *b, bool manifest); /* of a stage, in its file. False: not this */

@@ -197,6 +197,7 @@ static void effect_job(struct sagemaker_call *k)
         k->not_found = true;
     } else if (k->kind == DESCRIBE) {
         aws_describe(j, fault(FAULT_STALE), &k->job);
+        silence_take(&k->job);
     } else if (k->kind == STOP) {
         k->flag = j->over;
         judge_stop_sent(j);

@@ -81,7 +81,7 @@ static int64_t crowd_us(void)
 static void look(void *ctx, int64_t arg)
 {
     const struct job *j = ctx;
-    int64_t most_us = deep->observe_us + ACT_US + crowd_us();
+    int64_t most_us = deep->observe_us + ACT_US + crowd_us() + silence_us();
     const struct campaign *c = campaign_find(j->campaign_id);
     if (j->over || j->stop_asked || c == NULL) {
         return;

@@ -142,15 +142,32 @@ static bool is_held(const struct job *j)
                          &p) > 0;
 }
 
+/* A number may be given to another campaign, a job's name may not: the campaign's nonce is in it. */
+static void judge_names(void)
+{
+    AUTO_RESULT PGresult *r =
+        sql_asked("restore_names",
+                  "SELECT k.name FROM deep_kept.known k JOIN attempt a ON a.name = k.name JOIN "
+                  "campaign c ON c.id = a.campaign_id WHERE c.nonce <> k.nonce LIMIT 1",
+                  NULL);
+    if (row_count(r) > 0) {
+        wrong("I29", "%s was a name of a campaign that is lost, and is one of another's",
+              row_text(r, 0, 0));
+    }
+}
+
 /* A leader that nothing has disturbed for so long has listed every live job of ours. */
 static void look(void *ctx, int64_t arg)
 {
-    int64_t most_us = 7 * deep->observe_us + KNOWN_S * SEC;
+    int64_t most_us = 7 * deep->observe_us + KNOWN_S * SEC + silence_us();
     for (size_t i = 0; i < deep->jobs_n && deep->now_us - quiet_since() > most_us; i++) {
         const struct job *j = &deep->jobs[i];
         if (!j->foreign && !j->over && wall_now() - j->created > (usec_t)most_us && !is_held(j)) {
             wrong("I29", "nobody holds %s, and it runs", j->name);
         }
+    }
+    if (deep->restores_n > 0) {
+        judge_names();
     }
     event_at(deep->now_us + LOOK_US, look, ctx, arg);
 }

@@ -245,6 +245,60 @@ static void test_adoption__an_attempt_becomes_the_forgotten_one_of_its_name(void
     leader_world_done(&w);
 }
 
+/* Its Describe never says whose it is: the name is believed, and what it uses is what is held. */
+static void test_adoption__a_believed_job_that_uses_other_is_held_as_it_is(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct intent in;
+    bool recast = false;
+    world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct job_description job = job_of(&w, 42, 3, 1042);
+    (void)snprintf(job.name, sizeof job.name, "%s", a->row.name.s);
+    (void)snprintf(a->row.identity_hash, sizeof a->row.identity_hash, "%064d", 8);
+    job.request_hash[0] = '\0';
+    job.attempt_id = 0;
+    job.untold = true;
+    a->p.state = ATTEMPT_UNKNOWN;
+    for (int i = 1; i < 6; i++) {
+        struct fact f = adoption_described(&w.s, a, &job, false, false, WALL, BOOT, &recast, &in);
+        assert_true(!recast && f.kind == FACT_DESCRIBE_FAILED && f.seen);
+    }
+    const struct {
+        int64_t *is, as;
+    } rows[] = {
+        {&job.instances, a->row.instances},
+        {&job.max_runtime_s, a->row.max_runtime_s},
+        {&job.keep_alive_s, a->row.keep_alive_s},
+    };
+    (void)snprintf(a->row.instance_type, sizeof a->row.instance_type, "%s", job.instance_type);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        *rows[i].is = rows[i].as;
+    }
+    assert_false(adoption_recast(&w.s, a, &job, &in)); /* as its own intent */
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        *rows[i].is += 1;
+        assert_true(adoption_recast(&w.s, a, &job, &in));
+        *rows[i].is -= 1;
+    }
+    job.spot = true;
+    assert_true(adoption_recast(&w.s, a, &job, &in));
+    job.spot = false;
+    (void)snprintf(job.instance_type, sizeof job.instance_type, "ml.b.large");
+    assert_true(adoption_recast(&w.s, a, &job, &in));
+    assert_string_equal(in.instance_type, "ml.b.large");
+    assert_string_equal(in.identity_hash, a->row.identity_hash);
+    a->p.state = ATTEMPT_RUNNING; /* once believed it is what its row says */
+    assert_false(adoption_recast(&w.s, a, &job, &in));
+    (void)snprintf(job.request_hash, sizeof job.request_hash, "%064d", 7); /* told at last */
+    job.attempt_id = 55;
+    assert_true(adoption_recast(&w.s, a, &job, &in));
+    a->p.state = ATTEMPT_VERIFYING;
+    assert_false(adoption_recast(&w.s, a, &job, &in));
+    leader_world_done(&w);
+}
+
 static void test_adoption__looks_back_past_the_newest_intent(void **state)
 {
     (void)state;
@@ -265,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_adoption__reads_like_ours),
         cmocka_unit_test(test_adoption__is_ours_by_its_very_name),
         cmocka_unit_test(test_adoption__an_attempt_becomes_the_forgotten_one_of_its_name),
+        cmocka_unit_test(test_adoption__a_believed_job_that_uses_other_is_held_as_it_is),
         cmocka_unit_test(test_adoption__looks_back_past_the_newest_intent),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -192,34 +192,78 @@ static void test_attempt_answer__only_our_own_job_is_believed(void **state)
     leader_world_done(&w);
 }
 
-/* Another emulator leaves Environment out: a job we know is asked about again, not given up. */
-static void test_attempt_answer__a_known_job_without_environment_is_no_conflict(void **state)
+/* So often in a row a Describe came without its Environment: asked again, then the name is
+ * believed. Returns what the last was told. */
+static struct fact untold_until_believed(struct live_attempt *a, const struct job_description *job)
+{
+    for (int i = 1; i < 6; i++) {
+        assert_false(leader_ours_by_name(a, job));
+        struct fact f = leader_describe_answer(a, job, false, false, WALL, BOOT_ANSWER);
+        assert_int_equal(f.kind, FACT_DESCRIBE_FAILED);
+        assert_int_equal(f.at_us, BOOT_ANSWER);
+        assert_true(f.seen);
+        assert_non_null(strstr(a->reason, "asked again"));
+    }
+    assert_int_equal(a->billable_s, 0);
+    assert_true(leader_ours_by_name(a, job));
+    return leader_describe_answer(a, job, false, false, WALL, BOOT_ANSWER);
+}
+
+/* No other installation can have made its name, and an Environment that is left out says nothing:
+ * whether its ARN is known, its row says that it exists, or the reply of its Create was lost. */
+static void test_attempt_answer__a_job_of_our_name_is_never_let_go(void **state)
+{
+    (void)state;
+    for (enum attempt_state s = ATTEMPT_UNKNOWN; s <= ATTEMPT_STOPPING; s++) {
+        for (int known = 0; known < 2; known++) {
+            struct leader_world w;
+            struct live_attempt *a = ours(&w);
+            struct job_description job = described("InProgress", "Training", "");
+            a->p.state = s;
+            (void)snprintf(a->arn, sizeof a->arn, "%s", known ? "arn:job" : "");
+            job.request_hash[0] = '\0';
+            job.untold = true;
+            struct fact f = untold_until_believed(a, &job);
+            assert_true(f.kind == FACT_DESCRIBED && f.job.ours && !f.seen);
+            assert_int_equal(a->billable_s, 15);
+            f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
+            assert_true(f.kind == FACT_DESCRIBED && f.job.ours); /* not asked all over again */
+            (void)snprintf(job.request_hash, sizeof job.request_hash, "ours");
+            job.untold = false;
+            f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
+            assert_true(f.kind == FACT_DESCRIBED && f.job.ours);
+            job.request_hash[0] = '\0';
+            job.untold = true;
+            a->billable_s = 0;
+            (void)untold_until_believed(a, &job); /* it said it in between */
+            leader_world_done(&w);
+        }
+    }
+}
+
+static void test_attempt_answer__what_says_another_owner_is_a_conflict(void **state)
 {
     (void)state;
     struct leader_world w;
     struct live_attempt *a = ours(&w);
-    struct job_description job = described("Completed", "Completed", "");
-    job.request_hash[0] = '\0';
-    a->p.state = ATTEMPT_UNKNOWN; /* whose job has this name is not known */
-    struct fact f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
-    assert_int_equal(f.kind, FACT_DESCRIBED);
-    assert_false(f.job.ours);
-    for (enum attempt_state s = ATTEMPT_SUBMITTED; s <= ATTEMPT_STOPPING; s++) {
-        a->p.state = s; /* taken over: its ARN is in its row only */
-        assert_int_equal(leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER).kind,
-                         FACT_DESCRIBE_FAILED);
-    }
-    assert_non_null(strstr(a->reason, "asked again"));
+    struct job_description job = described("InProgress", "Training", "");
     a->p.state = ATTEMPT_UNKNOWN;
-    (void)snprintf(a->arn, sizeof a->arn, "arn:job");
+    job.request_hash[0] = '\0'; /* an Environment came, and it is not one of ours */
+    struct fact f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
+    assert_true(f.kind == FACT_DESCRIBED && !f.job.ours);
+    for (a->p.state = ATTEMPT_SUBMITTED; a->p.state <= ATTEMPT_STOPPING; a->p.state++) {
+        a->untold = 0; /* taken over: its ARN is in its row only */
+        f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
+        assert_int_equal(f.kind, FACT_DESCRIBE_FAILED);
+    }
+    a->untold = 0;
+    a->p.state = ATTEMPT_UNKNOWN;
+    (void)snprintf(a->arn, sizeof a->arn, "arn:job"); /* our Create made it all the same */
     f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
     assert_int_equal(f.kind, FACT_DESCRIBE_FAILED);
-    assert_int_equal(f.at_us, BOOT_ANSWER);
-    assert_int_equal(a->billable_s, 0);
     (void)snprintf(job.request_hash, sizeof job.request_hash, "another's");
     f = leader_describe_answer(a, &job, false, false, WALL, BOOT_ANSWER);
-    assert_int_equal(f.kind, FACT_DESCRIBED); /* said to be another's: a conflict */
-    assert_false(f.job.ours);
+    assert_true(f.kind == FACT_DESCRIBED && !f.job.ours);
     leader_world_done(&w);
 }
 
@@ -300,6 +344,7 @@ static void test_attempt_answer__what_finds_it_begins_the_absence_anew(void **st
     (void)leader_describe_answer(a, NULL, true, false, late, BOOT);
     (void)leader_describe_answer(a, &job, false, false, late, BOOT + 800 * SEC);
     job.request_hash[0] = '\0'; /* it proves nothing, but it is there */
+    job.untold = true;
     assert_int_equal(leader_describe_answer(a, NULL, true, false, late, BOOT + 900 * SEC).kind,
                      FACT_NOT_FOUND);
     (void)leader_describe_answer(a, &job, false, false, late, BOOT + 1000 * SEC);
@@ -503,7 +548,8 @@ int main(void)
         cmocka_unit_test(test_attempt_answer__a_taken_create),
         cmocka_unit_test(test_attempt_answer__words_of_a_job),
         cmocka_unit_test(test_attempt_answer__only_our_own_job_is_believed),
-        cmocka_unit_test(test_attempt_answer__a_known_job_without_environment_is_no_conflict),
+        cmocka_unit_test(test_attempt_answer__a_job_of_our_name_is_never_let_go),
+        cmocka_unit_test(test_attempt_answer__what_says_another_owner_is_a_conflict),
         cmocka_unit_test(test_attempt_answer__nothing_there_and_no_answer),
         cmocka_unit_test(test_attempt_answer__a_job_is_gone_after_its_last_possible_end),
         cmocka_unit_test(test_attempt_answer__what_finds_it_begins_the_absence_anew),

@@ -20,6 +20,7 @@ static struct job_description says(bool proof, bool enough)
                                   .attempt_id = 55,
                                   .max_runtime_s = 600};
     (void)snprintf(job.request_hash, sizeof job.request_hash, "%s", proof ? "proof" : "");
+    job.untold = !proof;
     return job;
 }
 
@@ -70,14 +71,19 @@ static void test_sweep__whose_a_described_job_is(void **state)
         {false, 0, false, true, SWEEP_HOLD, "lost"}, /* its tag is ours */
         {false, 0, true, false, SWEEP_UNTOLD, NULL},
         {true, 0, true, true, SWEEP_REVIVE, "void"},
-        {true, 0, false, true, SWEEP_DECIDED, "void"}, /* somebody else's job of that name */
-        {true, 0, true, false, SWEEP_DECIDED, NULL},
+        {true, 0, false, true, SWEEP_REVIVE, "void"}, /* nobody else can have made its name */
+        {true, 0, true, false, SWEEP_UNTOLD, NULL},
+        {true, 0, false, false, SWEEP_UNTOLD, NULL},
     };
     struct stray_row row;
     const struct aws_failure down = {.outcome = AWS_UNKNOWN};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct sweep_job u = job_of(rows[i].is_void, rows[i].task_id);
         struct job_description job = says(rows[i].proof, rows[i].enough);
+        bool by_name = !rows[i].proof && (rows[i].is_void || rows[i].task_id != 0);
+        for (int k = 1; by_name && k < 5; k++) { /* its Environment may come yet */
+            assert_int_equal(sweep_described(&w.s, &u, &job, NULL, &row), SWEEP_LATER);
+        }
         assert_int_equal(sweep_described(&w.s, &u, &job, NULL, &row), rows[i].then);
         assert_string_equal(row.why, rows[i].why != NULL ? rows[i].why : "");
         assert_int_equal(row.task_id, rows[i].task_id);
@@ -87,6 +93,24 @@ static void test_sweep__whose_a_described_job_is(void **state)
         assert_int_equal(sweep_described(&w.s, &u, &job, &down, &row), SWEEP_LATER);
         assert_int_equal(sweep_described(&w.s, &u, NULL, NULL, &row), SWEEP_REPEAT);
     }
+    leader_world_done(&w);
+}
+
+static void test_sweep__an_environment_that_came_late_counts(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_row row;
+    leader_world_init(&w);
+    struct sweep_job u = job_of(true, 0);
+    struct job_description silent = says(false, true), ours = says(true, true), others = silent;
+    others.untold = false; /* an Environment, and none of ours */
+    for (int k = 1; k < 5; k++) {
+        assert_int_equal(sweep_described(&w.s, &u, &silent, NULL, &row), SWEEP_LATER);
+    }
+    assert_int_equal(sweep_described(&w.s, &u, &ours, NULL, &row), SWEEP_REVIVE);
+    assert_int_equal(sweep_described(&w.s, &u, &silent, NULL, &row), SWEEP_LATER);
+    assert_int_equal(sweep_described(&w.s, &u, &others, NULL, &row), SWEEP_DECIDED);
     leader_world_done(&w);
 }
 
@@ -243,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_sweep__what_a_tag_means),
         cmocka_unit_test(test_sweep__the_first_list_has_an_end),
         cmocka_unit_test(test_sweep__whose_a_described_job_is),
+        cmocka_unit_test(test_sweep__an_environment_that_came_late_counts),
         cmocka_unit_test(test_sweep__what_is_ours_and_not_taken_is_held),
         cmocka_unit_test(test_sweep__intents_wait_for_all_of_the_first_list),
         cmocka_unit_test(test_sweep__an_adopted_job_has_all_read_again),

@@ -72,10 +72,38 @@ static void test_protocol_gone__nothing_is_gone_while_a_create_may_land(void **s
     assert_false(a.was_there); /* now its state says so */
 }
 
+/* A Describe that does not say whose the job is has shown a job of the name: the name is not sent
+ * again, nor is the attempt void when a later Describe is behind. */
+static void test_protocol_gone__a_silent_job_was_there(void **state)
+{
+    (void)state;
+    struct protocol_attempt a = in_state(ATTEMPT_UNKNOWN);
+    struct fact seen = {.kind = FACT_DESCRIBE_FAILED, .seen = true};
+    for (int64_t now = 60 * S; now < 3000 * S; now += 60 * S) {
+        enum protocol_action action = next(&a, now);
+        assert_true(action == ACT_DESCRIBE || now == 60 * S); /* at first it may be sent again */
+        seen.at_us = now;
+        (void)give(&a, seen);
+    }
+    (void)give_at(&a, FACT_UNWANTED, 3000 * S);
+    for (int64_t now = 3060 * S; now < 6000 * S; now += 60 * S) {
+        assert_int_equal(next(&a, now), ACT_DESCRIBE);
+        (void)give_at(&a, FACT_NOT_FOUND, now);
+    }
+    assert_int_equal(a.state, ATTEMPT_UNKNOWN);
+    (void)describe(&a, JOB_IN_PROGRESS, PHASE_RUNNING, 7);
+    assert_int_equal(a.state, ATTEMPT_RUNNING);
+    a.failures = 0;
+    seen.at_us = 6000 * S;
+    (void)give(&a, seen);
+    assert_true(a.state == ATTEMPT_RUNNING && !a.was_there && a.look_now);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_protocol_gone__a_silent_job_was_there),
         cmocka_unit_test(test_protocol_gone__not_found_concludes_nothing_of_a_job_that_was_there),
         cmocka_unit_test(test_protocol_gone__a_name_that_was_seen_is_not_sent_again),
         cmocka_unit_test(test_protocol_gone__nothing_is_gone_while_a_create_may_land),
