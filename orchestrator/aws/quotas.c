@@ -1,6 +1,8 @@
-/* Lists every SageMaker quota, page by page, and keeps those that limit training jobs. */
+/* Lists every SageMaker quota, page by page, and keeps those that limit training jobs; then, when
+ * quotas of every account are missing, what is missing from the defaults. */
 #include "quotas.h"
 #include "common/json.h"
+#include "json_call.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -9,7 +11,8 @@
 struct quotas_call {
     struct aws_client *client;
     struct aws_gate gate;
-    struct aws_req *req;
+    struct json_call *req;
+    enum aws_operation from;
     quotas_cb cb;
     void *ctx;
     char token[4097];
@@ -17,7 +20,7 @@ struct quotas_call {
     struct quota_reading reading;
 };
 
-static void on_page(void *ctx, const struct aws_reply *r);
+static void on_page(void *ctx, const json_t *o, const struct aws_failure *f);
 
 static void call_free(struct quotas_call *call)
 {
@@ -30,7 +33,7 @@ static void call_free(struct quotas_call *call)
 void quotas_cancel(struct quotas_call *call)
 {
     if (call != NULL) {
-        aws_cancel(call->req);
+        json_call_cancel(call->req);
         call_free(call);
     }
 }
@@ -52,21 +55,24 @@ static void send_page(struct quotas_call *call)
 {
     AUTO_BUF struct buf body = BUF_INIT(8192);
     quotas_page_ask(call->token, &body);
-    const struct aws_call aws = {
-        .service = "servicequotas",
-        .target = "ServiceQuotasV20190624.ListServiceQuotas",
-        .content_type = "application/x-amz-json-1.1",
-        .body = buf_str(&body),
-        .may_send = call->gate.may_send,
-        .may_send_ctx = call->gate.ctx,
-    };
-    call->req = aws_send(call->client, &aws, on_page, call);
+    call->req = json_call_send(call->client, call->gate, call->from, buf_str(&body), on_page, call);
+}
+
+static bool is_listed(const struct quota_value *list, size_t n, struct str type)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (str_eq_cstr(type, list[i].instance_type)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void keep_type(struct quota_value **list, size_t *n, struct str type, int64_t limit)
 {
     struct quota_value *q;
-    if (type.n >= sizeof q->instance_type || memchr(type.p, ' ', type.n) != NULL) {
+    if (type.n >= sizeof q->instance_type || memchr(type.p, ' ', type.n) != NULL ||
+        is_listed(*list, *n, type)) {
         return;
     }
     *list = xrealloc(*list, (*n + 1) * sizeof **list);
@@ -96,6 +102,7 @@ static void keep_by_type(struct quota_reading *r, struct str name, int64_t limit
     }
 }
 
+/* What was kept before stays: the value that is applied comes before the default. */
 static void keep(struct quota_reading *r, const char *name, double value)
 {
     const struct {
@@ -112,11 +119,11 @@ static void keep(struct quota_reading *r, const char *name, double value)
     if (!(value >= 0 && value < 1e9)) {
         return;
     }
-    if (strcmp(name, "Rate of CreateTrainingJob requests") == 0) {
+    if (r->create_rate < 0 && strcmp(name, "Rate of CreateTrainingJob requests") == 0) {
         r->create_rate = value;
     }
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
-        if (strcmp(name, fixed[i].name) == 0) {
+        if (*fixed[i].value < 0 && strcmp(name, fixed[i].name) == 0) {
             *fixed[i].value = (int64_t)floor(value);
         }
     }
@@ -125,17 +132,37 @@ static void keep(struct quota_reading *r, const char *name, double value)
     }
 }
 
-static void on_page(void *ctx, const struct aws_reply *r)
+/* Every account has these. */
+static bool is_whole(const struct quota_reading *r)
+{
+    return r->total >= 0 && r->spot_total >= 0 && r->instances_max >= 0 && r->runtime_max_s >= 0 &&
+           r->keep_alive_s >= 0 && r->volume_max_gib >= 0 && r->create_rate >= 0;
+}
+
+/* The next page, or the first of the defaults. False: that was all. */
+static bool next_page(struct quotas_call *call, const char *token)
+{
+    if (token != NULL && token[0] != '\0' && strlen(token) < sizeof call->token &&
+        strcmp(token, call->token) != 0 && ++call->pages < QUOTA_PAGES_MAX) {
+        (void)snprintf(call->token, sizeof call->token, "%s", token);
+        return true;
+    }
+    bool more = call->from == AWS_OP_ListServiceQuotas && !is_whole(&call->reading);
+    call->from = AWS_OP_ListAWSDefaultServiceQuotas;
+    call->token[0] = '\0';
+    call->pages = 0;
+    return more;
+}
+
+static void on_page(void *ctx, const json_t *o, const struct aws_failure *f)
 {
     struct quotas_call *call = ctx;
-    AUTO_JSON json_t *o = NULL;
     size_t i;
     json_t *row;
     call->req = NULL;
-    if (r->outcome != AWS_OK || !json_parse(r->body, r->body.n, &o, NULL)) {
-        struct aws_failure f;
-        aws_failure_from(r, &f);
-        call->cb(call->ctx, NULL, &f);
+    /* Defaults that may not be read take nothing away from what is applied. */
+    if (f != NULL && call->from == AWS_OP_ListServiceQuotas) {
+        call->cb(call->ctx, NULL, f);
         call_free(call);
         return;
     }
@@ -146,11 +173,7 @@ static void on_page(void *ctx, const struct aws_reply *r)
             keep(&call->reading, name, json_number_value(json_object_get(row, "Value")));
         }
     }
-    const char *token = json_string_value(json_object_get(o, "NextToken"));
-    bool more = token != NULL && token[0] != '\0' && strlen(token) < sizeof call->token &&
-                strcmp(token, call->token) != 0 && ++call->pages < QUOTA_PAGES_MAX;
-    if (more) {
-        (void)snprintf(call->token, sizeof call->token, "%s", token);
+    if (next_page(call, json_string_value(json_object_get(o, "NextToken")))) {
         send_page(call);
         return;
     }
@@ -163,6 +186,7 @@ struct quotas_call *quotas_read(struct aws_client *c, struct aws_gate gate, quot
     struct quotas_call *call = xcalloc(1, sizeof *call);
     call->client = c;
     call->gate = gate;
+    call->from = AWS_OP_ListServiceQuotas;
     call->cb = cb;
     call->ctx = ctx;
     call->reading = (struct quota_reading){.total = -1,

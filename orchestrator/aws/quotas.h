@@ -1,6 +1,7 @@
 /* Service Quotas: the applied limits of SageMaker training, by instance type and for the account.
- * Found by name, because quota codes differ between regions. Source: Service Quotas API reference,
- * ListServiceQuotas. */
+ * Found by name, because quota codes differ between regions. When quotas that every account has are
+ * missing, what is missing is read from the defaults. Source: Service Quotas API reference,
+ * ListServiceQuotas, ListAWSDefaultServiceQuotas. */
 #pragma once
 #include "core/capacity/quota_reading.h"
 #include "sagemaker.h"

@@ -85,9 +85,9 @@ static bool chance_parse(const json_t *o, struct injected_fault *f, struct err *
 
 static bool fault_parse(const json_t *o, struct injected_fault *f, struct err *err)
 {
-    static const char *const keys[] = {"operation", "name_contains", "kind",   "times",
-                                       "after",     "probability",   "seed",   "delay_seconds",
-                                       "reason",    "same_name",     "repeat", NULL};
+    static const char *const keys[] = {
+        "operation",     "name_contains", "kind",      "times",  "after", "probability", "seed",
+        "delay_seconds", "reason",        "same_name", "repeat", "limit", NULL};
     const char *kind;
     const char *operation;
     const char *contains;
@@ -104,7 +104,8 @@ static bool fault_parse(const json_t *o, struct injected_fault *f, struct err *e
            text_copy(f->reason, sizeof f->reason, reason, "reason", err) &&
            json_get_bool(o, "same_name", false, &f->same_name, err) &&
            json_get_i64(o, "repeat", 1, FAULT_REPEAT_MAX, 1, &f->repeat, err) &&
-           chance_parse(o, f, err) && settings_seconds(o, "delay_seconds", -1, &f->delay_us, err);
+           json_get_i64(o, "limit", 0, INT32_MAX, 0, &f->limit, err) && chance_parse(o, f, err) &&
+           settings_seconds(o, "delay_seconds", -1, &f->delay_us, err);
 }
 
 bool faults_set(struct injected_faults *f, const json_t *list, bool append, struct err *err)

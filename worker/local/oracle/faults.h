@@ -35,6 +35,7 @@ struct injected_fault {
     char reason[1025];
     bool same_name;
     int64_t repeat;
+    int64_t limit; /* quota_lower */
     int64_t hits;
 };
 struct injected_faults {

@@ -76,8 +76,9 @@ static bool job_limits_check(struct request *r)
 }
 
 /* Check that the request fits its quotas. A pool it takes provides its instances. `refuse`: a fault
- * forces a refusal. False: answered. */
-static bool quota_check(struct request *r, bool refuse)
+ * forces a refusal. most: the type's limit is not higher, whatever Service Quotas says. False:
+ * answered. */
+static bool quota_check(struct request *r, bool refuse, int64_t most)
 {
     const struct app *app = r->app;
     const json_t *res = json_object_get(r->input, "ResourceConfig");
@@ -87,7 +88,7 @@ static bool quota_check(struct request *r, bool refuse)
     const struct local_job *pool = warm_match(app, r->input);
     int64_t moved = pool == NULL ? 0 : pool->instances;
     char quota[QUOTA_NAME_MAX];
-    int64_t limit = quota_of_type(app, spot ? QUOTA_SPOT : QUOTA_TRAINING, type, quota);
+    int64_t limit = MIN(most, quota_of_type(app, spot ? QUOTA_SPOT : QUOTA_TRAINING, type, quota));
     int64_t used = instances_used(app, type, spot);
     if (refuse || used - moved + delta > limit) {
         sagemaker_limit_exceeded(r, quota, "Instances", limit, used, delta);
@@ -142,9 +143,9 @@ static bool create_allowed(struct request *r, const char *name)
         ghost_make(r, f, name);
     }
     if (f != NULL && f->kind == FAULT_QUOTA_REFUSE) {
-        return quota_check(r, true);
+        return quota_check(r, true, INT64_MAX);
     }
-    if (f != NULL && f->kind == FAULT_QUOTA_FIRST && !quota_check(r, false)) {
+    if (f != NULL && f->kind == FAULT_QUOTA_FIRST && !quota_check(r, false, INT64_MAX)) {
         return false;
     }
     if (jobs_find(&r->app->jobs, name) != NULL) {
@@ -160,7 +161,7 @@ static bool create_allowed(struct request *r, const char *name)
         reply_error(r, 500, "InternalFailure", "no room for more jobs");
         return false;
     }
-    return quota_check(r, false);
+    return quota_check(r, false, f != NULL && f->kind == FAULT_QUOTA_LOWER ? f->limit : INT64_MAX);
 }
 
 /* Set what a fault will do to the job. */

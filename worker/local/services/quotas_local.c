@@ -181,7 +181,12 @@ static void list(struct request *r, bool dflt)
     }
     json_t *rows = json_array();
     size_t end = MIN(n, (size_t)(at + max));
+    const struct injected_fault *f = faults_take(r, STAGE_READ);
+    bool omits = f != NULL && f->kind == FAULT_LIST_OMITS;
     for (size_t i = (size_t)at; i < end; i++) {
+        if (omits && strstr(q[i].name, f->name_contains) != NULL) {
+            continue;
+        }
         if (dflt) {
             quota_default(&q[i]);
         }
