@@ -45,7 +45,7 @@ ARROWS = [
     ("orchestrator/core/", ["core/", "worker_protocol.h"] + ["common/%s.h" % n for n in CORE_COMMON]),
     ("orchestrator/store/api/", ["store/pg/", "store/rows/", "common/", "queries.h", "core/model.h", "core/*/*.def"]),
     ("orchestrator/store/", ["store/pg/", "store/rows/", "common/", "queries.h", "core/model.h", "core/rows.h", "core/money/ledger.h", "core/metrics/metric_place.h", "core/metrics/gate.h", "core/*/*.def"]),
-    ("orchestrator/aws/", ["aws/", "common/", "core/failure/log_line.h", "core/money/price_reading.h"] + ["core/capacity/%s.h" % n for n in ("pool_report", "job_report", "quota_reading", "endpoint_report", "filesystem_report", "invocation_report")]),
+    ("orchestrator/aws/", ["aws/", "common/", "core/failure/log_line.h", "core/money/price_reading.h"] + ["core/capacity/%s.h" % n for n in ("call_rate", "pool_report", "job_report", "quota_reading", "endpoint_report", "filesystem_report", "invocation_report")]),
     ("orchestrator/oidc/", ["common/"]),
     ("orchestrator/cli/", ["common/", "core/spec/", "core/lowering/", "core/*/*.def"]),
     ("orchestrator/web/", ["common/", "web/"]),

@@ -17,8 +17,9 @@ struct aws_config {
     bool anonymous;
 };
 struct aws_call {
-    const char *service; /* "sagemaker", "s3", "sts", "logs", "servicequotas" */
-    const char *target;  /* X-Amz-Target for json protocols, else NULL */
+    const char *service;   /* "sagemaker", "s3", "sts", "logs", "servicequotas" */
+    const char *target;    /* X-Amz-Target for json protocols, else NULL */
+    const char *operation; /* for the pace; lives as long as the call; NULL: not paced */
     const char *content_type;
     const char *method;                /* NULL: POST */
     const char *path;                  /* encoded, NULL: "/" */
@@ -66,6 +67,20 @@ void aws_client_free(struct aws_client *c);
 /* The may_send of every call that has none of its own, S3 calls included: the leader's lease check.
  * NULL removes it. */
 void aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx);
+/* Says when a call may leave. Without one nothing waits. */
+struct aws_pace {
+    /* How long the call has to wait; its place is taken if that is at most most_us. */
+    int64_t (*take)(void *ctx, const char *operation, int64_t most_us);
+    /* It was answered: AWS_OK, AWS_REFUSED, AWS_CREDENTIALS or AWS_THROTTLED. sent_us:
+     * CLOCK_MONOTONIC. */
+    void (*answered)(void *ctx, const char *operation, int64_t sent_us, const struct aws_reply *r);
+    void *ctx;
+};
+/* Calls with an operation ask `pace` first. One that has to wait is signed and sent when its time
+ * has come. What would wait for more than ten seconds, or must never be sent twice
+ * (fresh_connection: its caller counts from the signature), is AWS_UNSENT instead, with how long to
+ * wait as retry_after_us. pace is copied. */
+void aws_client_set_pace(struct aws_client *c, const struct aws_pace *pace);
 const char *aws_client_region(const struct aws_client *c);
 struct http *aws_client_http(struct aws_client *c);
 /* Start a call. cb runs exactly once, from the loop, never before aws_send returns. The returned

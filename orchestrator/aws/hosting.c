@@ -317,16 +317,10 @@ struct hosting_call *endpoint_invoke(struct aws_client *c, struct aws_gate gate,
     char path[128];
     ASSERT(body.n <= ENDPOINT_BODY_BYTES_MAX);
     (void)snprintf(path, sizeof path, "/endpoints/%.63s/invocations", name);
-    const struct aws_call aws = {
-        .service = aws_operation_info(AWS_OP_InvokeEndpoint)->service,
-        .content_type = content_type,
-        .path = path,
-        .body = body,
-        .timeout_us = ENDPOINT_INVOKE_US,
-        .may_send = gate.may_send,
-        .may_send_ctx = gate.ctx,
-        .fresh_connection = true, /* a model may not like to be asked twice */
-    };
+    struct aws_call aws = aws_operation_call(AWS_OP_InvokeEndpoint, gate, body);
+    aws.content_type = content_type;
+    aws.path = path;
+    aws.timeout_us = ENDPOINT_INVOKE_US;
     call->cb.invoke = cb;
     call->began_us = clock_mono_us();
     call->req = aws_send(c, &aws, on_invoke, call);

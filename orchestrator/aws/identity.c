@@ -2,6 +2,7 @@
 #include "identity.h"
 #include "common/cleanup.h"
 #include "common/xml.h"
+#include "json_call.h"
 #include <stdio.h>
 
 struct identity_call {
@@ -44,10 +45,8 @@ void identity_get(struct aws_client *c, identity_cb cb, void *ctx)
 {
     struct identity_call *call = xcalloc(1, sizeof *call);
     *call = (struct identity_call){cb, ctx};
-    const struct aws_call aws = {
-        .service = "sts",
-        .content_type = "application/x-www-form-urlencoded; charset=utf-8",
-        .body = STR("Action=GetCallerIdentity&Version=2011-06-15"),
-    };
+    const struct aws_call aws =
+        aws_operation_call(AWS_OP_GetCallerIdentity, (struct aws_gate){NULL, NULL},
+                           STR("Action=GetCallerIdentity&Version=2011-06-15"));
     (void)aws_send(c, &aws, on_answer, call);
 }

@@ -5,7 +5,8 @@
 
 static const struct aws_operation_info operations[AWS_OPERATION_COUNT] = {
 #define X(OPERATION, SERVICE, TARGET, RATE, REPEAT)                                                \
-    [AWS_OP_##OPERATION] = {#OPERATION, SERVICE, TARGET #OPERATION, RATE, REPEAT_##REPEAT},
+    [AWS_OP_##OPERATION] = {#OPERATION, SERVICE, sizeof TARGET > 1 ? TARGET #OPERATION : NULL,     \
+                            RATE, REPEAT_##REPEAT},
 #include "operation.def"
 #undef X
 };
@@ -20,6 +21,16 @@ struct json_call {
 const struct aws_operation_info *aws_operation_info(enum aws_operation op)
 {
     return &operations[op];
+}
+
+void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    ret->outcome = r->outcome;
+    ret->status = r->status;
+    ret->retry_after_us = r->retry_after_us;
+    (void)snprintf(ret->code, sizeof ret->code, "%s", r->code);
+    (void)snprintf(ret->message, sizeof ret->message, "%s", r->message);
 }
 
 static void on_answer(void *ctx, const struct aws_reply *r)
@@ -46,30 +57,39 @@ static void on_answer(void *ctx, const struct aws_reply *r)
 }
 
 /* CloudWatch and SQS speak 1.0. */
-static const char *type_of(const char *service)
+static const char *type_of(const struct aws_operation_info *info)
 {
-    bool old = strcmp(service, "monitoring") == 0 || strcmp(service, "sqs") == 0;
+    if (info->target == NULL) {
+        return "application/x-www-form-urlencoded; charset=utf-8";
+    }
+    bool old = strcmp(info->service, "monitoring") == 0 || strcmp(info->service, "sqs") == 0;
     return old ? "application/x-amz-json-1.0" : "application/x-amz-json-1.1";
 }
 
-struct json_call *json_call_send(struct aws_client *c, struct aws_gate gate, enum aws_operation op,
-                                 struct str body, json_call_cb cb, void *ctx)
+struct aws_call aws_operation_call(enum aws_operation op, struct aws_gate gate, struct str body)
 {
     const struct aws_operation_info *info = &operations[op];
-    struct json_call *call = xcalloc(1, sizeof *call);
-    call->cb = cb;
-    call->ctx = ctx;
-    call->operation = info->name;
-    const struct aws_call aws = {
+    return (struct aws_call){
         .service = info->service,
         .target = info->target,
-        .content_type = type_of(info->service),
+        .operation = info->name,
+        .content_type = type_of(info),
         .body = body,
         .may_send = gate.may_send,
         .may_send_ctx = gate.ctx,
         /* With a dead kept-alive connection curl would send the request a second time by itself. */
         .fresh_connection = info->repeat != REPEAT_SAFE,
     };
+}
+
+struct json_call *json_call_send(struct aws_client *c, struct aws_gate gate, enum aws_operation op,
+                                 struct str body, json_call_cb cb, void *ctx)
+{
+    struct json_call *call = xcalloc(1, sizeof *call);
+    call->cb = cb;
+    call->ctx = ctx;
+    call->operation = operations[op].name;
+    const struct aws_call aws = aws_operation_call(op, gate, body);
     call->req = aws_send(c, &aws, on_answer, call);
     return call;
 }

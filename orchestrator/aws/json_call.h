@@ -1,10 +1,18 @@
 /* One call of a JSON service by its row in operation.def: the answer parsed, or why there is none.
  * Asynchronous on the loop, one callback a call, no retries. */
 #pragma once
-#include "sagemaker.h"
+#include "common/aws.h"
 #include <jansson.h>
 
 #define JSON_CALL_PAGES_MAX 60 /* of one list that are read */
+#define AWS_REQUEST_BYTES_MAX 32768 /* of a short request, lists of names and receipts in it */
+
+/* Called right before a request is signed and again before it is sent; false drops it. */
+struct aws_gate {
+    bool (*may_send)(void *ctx);
+    void *ctx;
+};
+void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret);
 
 enum aws_repeat { REPEAT_SAFE, REPEAT_NAMED, REPEAT_TOKEN, REPEAT_ONCE };
 enum aws_operation {
@@ -16,11 +24,13 @@ enum aws_operation {
 struct aws_operation_info {
     const char *name; /* "CreateModel" */
     const char *service;
-    const char *target; /* X-Amz-Target, whole */
+    const char *target; /* X-Amz-Target, whole; NULL: it has none */
     int64_t rate_per_minute;
     enum aws_repeat repeat;
 };
 const struct aws_operation_info *aws_operation_info(enum aws_operation op);
+/* The call as its row says; body is borrowed. */
+struct aws_call aws_operation_call(enum aws_operation op, struct aws_gate gate, struct str body);
 
 /* o: the answer, borrowed for the call; NULL with failure. A 2xx that cannot be read is
  * AWS_UNKNOWN: it may have taken effect. */

@@ -2,6 +2,7 @@
 #include "log_pages.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "json_call.h"
 #include "logs.h"
 #include <stdio.h>
 
@@ -22,14 +23,9 @@ void log_pages_cancel(struct log_pages_call *call)
 }
 
 static void send_logs(struct log_pages_call *call, struct aws_client *c, struct aws_gate gate,
-                      const char *target, const struct buf *body, aws_cb cb)
+                      enum aws_operation op, const struct buf *body, aws_cb cb)
 {
-    const struct aws_call aws = {.service = "logs",
-                                 .target = target,
-                                 .content_type = "application/x-amz-json-1.1",
-                                 .body = buf_str(body),
-                                 .may_send = gate.may_send,
-                                 .may_send_ctx = gate.ctx};
+    const struct aws_call aws = aws_operation_call(op, gate, buf_str(body));
     call->req = aws_send(c, &aws, cb, call);
 }
 
@@ -74,7 +70,7 @@ struct log_pages_call *log_stream_after(struct aws_client *c, struct aws_gate ga
     json_out_str(&w, "logGroupName", LOGS_GROUP);
     json_out_str(&w, "logStreamNamePrefix", prefix);
     json_out_end_object(&w);
-    send_logs(call, c, gate, "Logs_20140328.DescribeLogStreams", &body, on_streams);
+    send_logs(call, c, gate, AWS_OP_DescribeLogStreams, &body, on_streams);
     return call;
 }
 
@@ -123,6 +119,6 @@ struct log_pages_call *log_page_get(struct aws_client *c, struct aws_gate gate, 
         json_out_str(&w, "nextToken", token);
     }
     json_out_end_object(&w);
-    send_logs(call, c, gate, "Logs_20140328.GetLogEvents", &body, on_events);
+    send_logs(call, c, gate, AWS_OP_GetLogEvents, &body, on_events);
     return call;
 }

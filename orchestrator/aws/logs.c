@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/secret_shape.h"
+#include "json_call.h"
 #include <stdio.h>
 
 struct logs_call {
@@ -20,14 +21,9 @@ static void finish(struct logs_call *call, struct str json, const struct aws_fai
     free(call);
 }
 
-static void send_logs(struct logs_call *call, const char *operation, struct str body, aws_cb cb)
+static void send_logs(struct logs_call *call, enum aws_operation op, struct str body, aws_cb cb)
 {
-    char target[64];
-    (void)snprintf(target, sizeof target, "Logs_20140328.%s", operation);
-    const struct aws_call aws = {.service = "logs",
-                                 .target = target,
-                                 .content_type = "application/x-amz-json-1.1",
-                                 .body = body};
+    const struct aws_call aws = aws_operation_call(op, (struct aws_gate){NULL, NULL}, body);
     (void)aws_send(call->client, &aws, cb, call);
 }
 
@@ -115,7 +111,7 @@ static void on_streams(void *ctx, const struct aws_reply *r)
         json_out_str(&w, "nextToken", call->token);
     }
     json_out_end_object(&w);
-    send_logs(call, "GetLogEvents", buf_str(&body), on_events);
+    send_logs(call, AWS_OP_GetLogEvents, buf_str(&body), on_events);
 }
 
 void logs_tail(struct aws_client *c, const char *job_name, int limit, const char *token, logs_cb cb,
@@ -136,5 +132,5 @@ void logs_tail(struct aws_client *c, const char *job_name, int limit, const char
     json_out_str(&w, "logGroupName", LOGS_GROUP);
     json_out_str(&w, "logStreamNamePrefix", prefix);
     json_out_end_object(&w);
-    send_logs(call, "DescribeLogStreams", buf_str(&body), on_streams);
+    send_logs(call, AWS_OP_DescribeLogStreams, buf_str(&body), on_streams);
 }

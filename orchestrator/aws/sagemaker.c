@@ -23,16 +23,6 @@ struct sagemaker_call {
     char key[129]; /* of the tag asked for */
 };
 
-void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret)
-{
-    memset(ret, 0, sizeof *ret);
-    ret->outcome = r->outcome;
-    ret->status = r->status;
-    ret->retry_after_us = r->retry_after_us;
-    (void)snprintf(ret->code, sizeof ret->code, "%s", r->code);
-    (void)snprintf(ret->message, sizeof ret->message, "%s", r->message);
-}
-
 static struct sagemaker_call *call_new(struct aws_client *c, struct aws_gate gate, void *ctx)
 {
     struct sagemaker_call *call = xcalloc(1, sizeof *call);
@@ -50,21 +40,10 @@ void sagemaker_cancel(struct sagemaker_call *call)
     }
 }
 
-static void send_call(struct sagemaker_call *call, const char *operation, struct str body,
-                      bool fresh, aws_cb cb)
+static void send_call(struct sagemaker_call *call, enum aws_operation op, struct str body,
+                      aws_cb cb)
 {
-    char target[64];
-    (void)snprintf(target, sizeof target, "SageMaker.%s", operation);
-    const struct aws_call aws = {
-        .service = "sagemaker",
-        .target = target,
-        .content_type = "application/x-amz-json-1.1",
-        .body = body,
-        .may_send = call->gate.may_send,
-        .may_send_ctx = call->gate.ctx,
-        /* With a dead kept-alive connection curl would send the request a second time by itself. */
-        .fresh_connection = fresh,
-    };
+    const struct aws_call aws = aws_operation_call(op, call->gate, body);
     call->req = aws_send(call->client, &aws, cb, call);
 }
 
@@ -143,7 +122,7 @@ struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate ga
 {
     struct sagemaker_call *call = call_new(c, gate, ctx);
     call->cb.create = cb;
-    send_call(call, "CreateTrainingJob", request, true, on_create);
+    send_call(call, AWS_OP_CreateTrainingJob, request, on_create);
     return call;
 }
 
@@ -252,7 +231,7 @@ struct sagemaker_call *sagemaker_describe(struct aws_client *c, struct aws_gate 
     AUTO_BUF struct buf body = BUF_INIT(1024);
     name_body(name, &body);
     call->cb.describe = cb;
-    send_call(call, "DescribeTrainingJob", buf_str(&body), false, on_describe);
+    send_call(call, AWS_OP_DescribeTrainingJob, buf_str(&body), on_describe);
     return call;
 }
 
@@ -281,7 +260,7 @@ struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate
     AUTO_BUF struct buf body = BUF_INIT(1024);
     name_body(name, &body);
     call->cb.stop = cb;
-    send_call(call, "StopTrainingJob", buf_str(&body), false, on_stop);
+    send_call(call, AWS_OP_StopTrainingJob, buf_str(&body), on_stop);
     return call;
 }
 
@@ -328,7 +307,7 @@ struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct 
     json_out_end_object(&w);
     json_out_end_object(&w);
     call->cb.update = cb;
-    send_call(call, "UpdateTrainingJob", buf_str(&body), false, on_update);
+    send_call(call, AWS_OP_UpdateTrainingJob, buf_str(&body), on_update);
     return call;
 }
 
@@ -369,7 +348,7 @@ struct sagemaker_call *sagemaker_tag(struct aws_client *c, struct aws_gate gate,
     json_out_end_object(&w);
     call->cb.tag = cb;
     (void)snprintf(call->key, sizeof call->key, "%s", key);
-    send_call(call, "ListTags", buf_str(&body), false, on_tag);
+    send_call(call, AWS_OP_ListTags, buf_str(&body), on_tag);
     return call;
 }
 
@@ -414,7 +393,7 @@ struct sagemaker_call *sagemaker_final_metrics(struct aws_client *c, struct aws_
     AUTO_BUF struct buf body = BUF_INIT(1024);
     name_body(name, &body);
     call->cb.metrics = cb;
-    send_call(call, "DescribeTrainingJob", buf_str(&body), false, on_metrics);
+    send_call(call, AWS_OP_DescribeTrainingJob, buf_str(&body), on_metrics);
     return call;
 }
 
@@ -484,6 +463,6 @@ struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate
     put_filter(&w, "NextToken", q->token);
     json_out_end_object(&w);
     call->cb.list = cb;
-    send_call(call, "ListTrainingJobs", buf_str(&body), false, on_list);
+    send_call(call, AWS_OP_ListTrainingJobs, buf_str(&body), on_list);
     return call;
 }

@@ -2,17 +2,8 @@
  * call, no retries. Source: Amazon SageMaker API reference, CreateTrainingJob, DescribeTrainingJob,
  * ListTrainingJobs, StopTrainingJob, UpdateTrainingJob. */
 #pragma once
-#include "common/aws.h"
 #include "core/capacity/job_report.h"
-
-#define AWS_REQUEST_BYTES_MAX 32768 /* of a short request, lists of names and receipts in it */
-
-/* Called right before a request is signed and again before it is sent; false drops it. */
-struct aws_gate {
-    bool (*may_send)(void *ctx);
-    void *ctx;
-};
-void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret);
+#include "json_call.h"
 
 /* Text for logs, AWS' own spelling; "" for WARM_POOL_NONE. */
 const char *warm_pool_status_name(enum warm_pool_status s);

@@ -2,6 +2,7 @@
 #include "subnets.h"
 #include "common/cleanup.h"
 #include "common/xml.h"
+#include "json_call.h"
 #include <stdio.h>
 
 #define ITEM_DEPTH 3 /* DescribeSubnetsResponse, subnetSet, item */
@@ -88,10 +89,7 @@ void subnets_describe(struct aws_client *c, const char *ids, subnets_cb cb, void
         buf_addf(&body, "&SubnetId.%d=", i);
         str_url_encode(&body, str_split(&rest, ','), false);
     }
-    const struct aws_call aws = {
-        .service = "ec2",
-        .content_type = "application/x-www-form-urlencoded; charset=utf-8",
-        .body = buf_str(&body),
-    };
+    const struct aws_call aws =
+        aws_operation_call(AWS_OP_DescribeSubnets, (struct aws_gate){NULL, NULL}, buf_str(&body));
     (void)aws_send(c, &aws, on_answer, call);
 }

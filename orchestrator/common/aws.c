@@ -7,10 +7,11 @@
  *    refused for its date is signed once more by that clock. A refusal teaches the clock skew and
  *    makes the keyring renew the credentials; the caller's next call uses both. Without valid keys
  *    a call is AWS_UNSENT.
- * 3. The callback runs once, from the loop, never from inside aws_send. */
+ * 3. With a pace, a call that has to wait is kept, and signed when its time comes.
+ * 4. The callback runs once, from the loop, never from inside aws_send. */
 #include "common/aws.h"
 #include "aws_error.h"
-#include "common/arena.h"
+#include "aws_kept.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/secret_shape.h"
@@ -19,11 +20,11 @@
 
 #define AWS_REPLY_BYTES_MAX   ((size_t)8 * 1024 * 1024)
 #define AWS_TIMEOUT_US        (30 * USEC_PER_SEC)
+#define AWS_HOLD_US           (10 * USEC_PER_SEC)
 #define AWS_HEADERS_MAX       24
 #define AWS_SKEW_TOLERATED_US (240 * USEC_PER_SEC)
 #define AWS_ENDPOINTS_MAX     16
 #define AWS_AUTHORIZATION_MAX ((size_t)4096)
-#define AWS_KEPT_BYTES_MAX    ((size_t)1024 * 1024)
 #define AWS_URL_BYTES_MAX     ((size_t)16 * 1024)
 
 struct aws_req {
@@ -36,9 +37,13 @@ struct aws_req {
     bool (*on_data)(void *ctx, struct str data);
     aws_cb cb;
     void *ctx;
-    struct err err;        /* why it was not handed to http */
-    struct aws_call again; /* service NULL: it is not signed again */
-    struct arena kept;     /* what `again` points to */
+    struct err err; /* why it was not handed to http */
+    const char *operation;
+    int64_t sent_us, due_us; /* monotonic; due_us 0: it is not held */
+    int64_t retry_after_us;  /* of a call that may not be sent yet */
+    struct aws_call kept;    /* to be signed later, or once more */
+    bool again;              /* it may be signed once more */
+    struct arena arena;      /* what `kept` points to */
     struct aws_error text;
 };
 
@@ -58,6 +63,7 @@ struct aws_client {
     uint64_t signed_n;
     bool (*gate)(void *ctx); /* aws_client_set_gate */
     void *gate_ctx;
+    struct aws_pace pace;
     struct endpoint endpoints[AWS_ENDPOINTS_MAX];
     size_t endpoints_n;
 };
@@ -84,48 +90,19 @@ static const struct endpoint *endpoint_of(struct aws_client *c, const char *serv
 
 static bool start(struct aws_req *r, const struct aws_call *call, struct err *err);
 
-static char *keep_text(struct arena *a, const char *s)
+/* May it be signed once more? Refused for its date it had no effect. Not calls whose every
+ * signature the caller counts, nor long bodies. */
+static bool may_sign_again(const struct aws_client *c, const struct aws_call *call)
 {
-    return s != NULL ? arena_strndup(a, s, strlen(s)) : NULL;
-}
-
-/* Keep what it takes to sign the call once more: refused for its date it had no effect. Not of
- * calls whose every signature the caller counts, nor of long bodies. */
-static void keep_again(struct aws_req *r, const struct aws_call *call)
-{
-    struct arena *a = &r->kept;
-    bool long_body = !call->body_borrow && call->body.n > AWS_KEPT_BYTES_MAX / 4;
-    if (r->c->answered || r->c->keys == NULL || call->fresh_connection || long_body) {
-        return;
-    }
-    struct http_header *headers = arena_alloc(a, (call->headers_n + 1) * sizeof *headers);
-    for (size_t i = 0; i < call->headers_n; i++) {
-        headers[i] = (struct http_header){keep_text(a, call->headers[i].name),
-                                          keep_text(a, call->headers[i].value)};
-    }
-    r->again = *call;
-    r->again.service = keep_text(a, call->service);
-    r->again.target = keep_text(a, call->target);
-    r->again.content_type = keep_text(a, call->content_type);
-    r->again.method = keep_text(a, call->method);
-    r->again.path = keep_text(a, call->path);
-    r->again.query = keep_text(a, call->query);
-    r->again.bucket = keep_text(a, call->bucket);
-    r->again.payload_sha256 = keep_text(a, call->payload_sha256);
-    r->again.headers = headers;
-    if (!call->body_borrow && call->body.n > 0) {
-        char *body = arena_alloc(a, call->body.n);
-        memcpy(body, call->body.p, call->body.n);
-        r->again.body.p = body;
-    }
+    return !c->answered && c->keys != NULL && !call->fresh_connection && aws_kept_fits(call);
 }
 
 /* True: it is under way again, with the skew that its refusal has taught. */
 static bool sent_again(struct aws_req *r)
 {
-    struct aws_call call = r->again;
-    r->again.service = NULL;
-    return call.service != NULL && start(r, &call, &r->err);
+    bool again = r->again;
+    r->again = false;
+    return again && start(r, &r->kept, &r->err);
 }
 
 static void learn_skew(struct aws_client *c, const struct http_reply *r, bool refused_for_skew)
@@ -158,7 +135,7 @@ static void req_free(struct aws_req *r)
     if (r->next != NULL) {
         r->next->prev = r->prev;
     }
-    arena_done(&r->kept);
+    arena_done(&r->arena);
     free(r);
 }
 
@@ -229,6 +206,9 @@ static void on_reply(void *ctx, const struct http_reply *h)
     if (r->head && h->status == 400 && aws_client_renews_creds(r->c)) {
         reply.outcome = AWS_CREDENTIALS;
     }
+    if (r->operation != NULL && reply.outcome != AWS_UNKNOWN && r->c->pace.answered != NULL) {
+        r->c->pace.answered(r->c->pace.ctx, r->operation, r->sent_us, &reply);
+    }
     r->c->refused = reply.outcome == AWS_CREDENTIALS;
     if (r->c->refused && !skewed && r->c->keys != NULL) {
         keyring_refused(r->c->keys);
@@ -236,19 +216,38 @@ static void on_reply(void *ctx, const struct http_reply *h)
     deliver(r, &reply);
 }
 
+/* The time of a held call has come, and it is sent. */
+static bool is_let_go(struct aws_req *r)
+{
+    r->due_us = 0;
+    r->again = may_sign_again(r->c, &r->kept);
+    return start(r, &r->kept, &r->err);
+}
+
+/* Sends what was held until now, and reports what could not be sent. */
 static void on_kick(void *ctx)
 {
     struct aws_client *c = ctx;
+    int64_t now_us = clock_mono_us(), due_us = INT64_MAX;
     for (struct aws_req *r = c->first; r != NULL;) {
-        if (r->http != NULL) {
+        bool waits = r->http == NULL && r->due_us > now_us;
+        due_us = waits ? MIN(due_us, r->due_us) : due_us;
+        if (waits || r->http != NULL || (r->due_us > 0 && is_let_go(r))) {
             r = r->next;
             continue;
         }
         struct http_reply none = {.err = r->err};
-        struct aws_reply reply = {.outcome = AWS_UNSENT, .http = &none, .body = {"", 0}};
+        struct aws_reply reply = {.outcome = AWS_UNSENT,
+                                  .http = &none,
+                                  .body = {"", 0},
+                                  .retry_after_us = r->retry_after_us};
         set_message(r, r->err.message);
         deliver(r, &reply);
         r = c->first; /* the callback may have changed the list */
+        due_us = INT64_MAX;
+    }
+    if (due_us < INT64_MAX) {
+        loop_timer_set(c->kick, due_us - now_us);
     }
 }
 
@@ -271,6 +270,11 @@ void aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void
 {
     c->gate = may_send;
     c->gate_ctx = ctx;
+}
+
+void aws_client_set_pace(struct aws_client *c, const struct aws_pace *pace)
+{
+    c->pace = *pace;
 }
 
 struct headers { /* headers on the wire; the first `sign_n` are signed */
@@ -413,8 +417,26 @@ static bool start(struct aws_req *r, const struct aws_call *call, struct err *er
         return err_set(err, ERR_NETWORK, "dropped before it was sent");
     }
     r->http = http_send(c->http, &q, on_reply, r);
+    r->sent_us = clock_mono_us();
     c->signed_n += keys != NULL;
     return true;
+}
+
+/* False: it has to wait, or may not be sent. */
+static bool pace_lets(struct aws_req *r, const struct aws_call *call)
+{
+    const struct aws_pace *pace = &r->c->pace;
+    int64_t most_us = !call->fresh_connection && aws_kept_fits(call) ? AWS_HOLD_US : 0;
+    bool paced = call->operation != NULL && pace->take != NULL;
+    int64_t wait_us = paced ? pace->take(pace->ctx, call->operation, most_us) : 0;
+    if (wait_us > most_us) {
+        r->retry_after_us = wait_us;
+        (void)err_set(&r->err, ERR_NETWORK, "not sent: AWS throttles %s", call->operation);
+    } else if (wait_us > 0) {
+        r->due_us = clock_mono_us() + wait_us;
+        aws_kept(&r->arena, call, &r->kept);
+    }
+    return wait_us == 0;
 }
 
 struct aws_req *aws_send(struct aws_client *c, const struct aws_call *call, aws_cb cb, void *ctx)
@@ -432,6 +454,7 @@ struct aws_req *aws_send(struct aws_client *c, const struct aws_call *call, aws_
         .may_send = call->may_send,
         .may_send_ctx = call->may_send_ctx,
         .on_data = call->on_data,
+        .operation = call->operation,
         .cb = cb,
         .ctx = ctx,
     };
@@ -439,11 +462,12 @@ struct aws_req *aws_send(struct aws_client *c, const struct aws_call *call, aws_
         c->first->prev = r;
     }
     c->first = r;
-    arena_init(&r->kept, 2 * AWS_KEPT_BYTES_MAX);
-    if (!start(r, call, &r->err)) {
+    arena_init(&r->arena, AWS_KEPT_BYTES_MAX);
+    if (!pace_lets(r, call) || !start(r, call, &r->err)) {
         loop_timer_set(c->kick, 0);
-    } else {
-        keep_again(r, call);
+    } else if (may_sign_again(c, call)) {
+        r->again = true;
+        aws_kept(&r->arena, call, &r->kept);
     }
     return r;
 }

@@ -251,6 +251,7 @@ void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec
     }
     struct aws_call call = {
         .service = "s3",
+        .operation = spec->operation,
         .bucket = u->bucket,
         .method = spec->method,
         .path = buf_cstr(&path),

@@ -57,6 +57,11 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
     struct live_attempt *a = leader_state_attempt(&io->c->state, io->attempt_id);
     struct create_notes notes;
     io->create = NULL;
+    if (f == NULL || (f->outcome != AWS_UNKNOWN && f->outcome != AWS_UNSENT)) {
+        call_pace_create_answered(&io->c->pace, f != NULL && f->outcome == AWS_THROTTLED,
+                                  f != NULL ? f->retry_after_us : 0, io->create_sent_us,
+                                  clock_mono_us());
+    }
     if (FP("create.after_reply")) {
         fact_of(a, FACT_CREATE_UNKNOWN, CAUSE_NETWORK);
         return;
@@ -97,6 +102,7 @@ static void do_create(struct live_attempt *a)
         return;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
+    a->io->create_sent_us = clock_mono_us();
     a->io->create = sagemaker_create(c->aws, lease_gate(c), buf_str(&a->request), on_create, a->io);
     if (FP("create.after_send")) {
         sagemaker_cancel(a->io->create);

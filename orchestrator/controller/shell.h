@@ -31,6 +31,7 @@ struct attempt_io {
     struct controller *c;
     int64_t attempt_id;
     struct sagemaker_call *create, *describe, *stop;
+    int64_t create_sent_us; /* CLOCK_MONOTONIC */
     struct intent
         *recast; /* of what the job under its name is; waits for the tick; NULL: nothing */
     struct output_check *check;
@@ -51,6 +52,7 @@ struct pool_io { /* the same for a warm pool */
 struct controller {
     struct controller_config cfg;
     struct loop *loop;
+    struct call_rates *rates;       /* of the clients: */
     struct aws_client *aws;         /* gated by the lease */
     struct aws_client *aws_pricing; /* the same, of the region where AWS Pricing is */
     struct aws_client *aws_plain;   /* for the bridge: works in every droverd */

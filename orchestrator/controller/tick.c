@@ -1,5 +1,6 @@
 /* The tick, on one page: view -> decide -> intend -> act -> record. */
 #include "attempt.h"
+#include "aws/call_rates.h"
 #include "aws_actions.h"
 #include "bridge_answers.h"
 #include "budget_state.h"
@@ -69,6 +70,7 @@ static void count_calls(struct controller *c)
 {
     call_count_tick(&c->calls, &c->state, clock_boot_us());
     metric_set(METRIC_JOB_S, call_count_job_s(&c->calls));
+    metric_set(METRIC_AWS_HELD, call_rates_held_n(c->rates));
     metric_set(METRIC_CALLS_PER_1000_JOB_HOURS,
                call_count_per_1000_hours(&c->calls, metric_get(METRIC_AWS_REQUESTS)));
 }
@@ -225,6 +227,10 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     }
     struct aws_gate gate = lease_gate(c);
     aws_client_set_gate(c->aws, gate.may_send, gate.ctx);
+    c->rates = call_rates_new();
+    call_rates_attach(c->rates, c->aws);
+    call_rates_attach(c->rates, c->aws_pricing);
+    call_rates_attach(c->rates, c->aws_plain);
     c->tick_timer = loop_timer_new(loop, on_tick_timer, c);
     c->plan_timer = loop_timer_new(loop, on_plan_timer, c);
     c->act_timer = loop_timer_new(loop, on_act_timer, c);
@@ -262,6 +268,7 @@ void controller_free(struct controller *c)
     aws_client_free(c->aws); /* ends the output checks and bridge answers still under way */
     aws_client_free(c->aws_pricing);
     aws_client_free(c->aws_plain);
+    call_rates_free(c->rates);
     free(c->prices_named);
     loop_timer_free(c->tick_timer);
     loop_timer_free(c->plan_timer);

@@ -1,14 +1,17 @@
-/* When a call of AWS may be made: Creates follow the account's rate, and calls that failed before
+/* When a call of AWS may be made: Creates follow the account's rate, more slowly after AWS has
+ * throttled them, and calls that failed before
  * are made again only as far as the budget of all retries goes, so that an AWS in trouble is not
  * asked more than one that is well. Pure; mono_us is CLOCK_MONOTONIC, boot_us CLOCK_BOOTTIME. */
 #pragma once
 #include "common/token_bucket.h"
+#include "core/capacity/call_rate.h"
 #include "core/failure/retry_budget.h"
 #include "leader_state.h"
 
 struct call_pace {
     struct token_bucket creates;
-    bool unlimited; /* Creates */
+    bool unlimited;            /* Creates */
+    struct call_rate throttle; /* of Creates: holds nothing until AWS throttles one */
     struct retry_budget retries;
     bool calls_fail; /* since the last good List */
 };
@@ -28,6 +31,10 @@ int64_t call_pace_intents(const struct call_pace *p, int64_t unsent, int64_t mon
 bool call_pace_room(size_t under_way);
 /* One Create is sent. False: the rate does not allow it. */
 bool call_pace_take_create(struct call_pace *p, int64_t mono_us);
+/* A Create sent at sent_us was answered, well or not, or throttled: the next ones come more rarely,
+ * until it is answered well again. retry_after_us: as AWS asks for, or 0. */
+void call_pace_create_answered(struct call_pace *p, bool throttled, int64_t retry_after_us,
+                               int64_t sent_us, int64_t mono_us);
 /* A first try of something else. */
 void call_pace_first(struct call_pace *p);
 /* AWS answers. True: it did not before, so what has waited may be tried at once. */

@@ -68,7 +68,7 @@ def test_clients(t):
     finally:
         shutil.rmtree(logs)
     table = open(TOP + "/orchestrator/aws/operation.def", encoding="utf-8").read()
-    ours = set(re.findall(r"^X\((\w+),", table, re.M))
+    ours = {op for op, service in re.findall(r'^X\((\w+), "([\w-]+)"', table, re.M) if service not in ("s3", "sts", "ec2")}  # these have no JSON to judge
     sent = {k for k, n in found["operations"].items() if n > 0}
     t.eq(ours - sent, set(), f"each of the {len(ours)} operations of operation.def is sent and accepted")
     t.eq(found["refused"], {"BatchGetImage": 1, "CreateModel": 1, "UpdateTrainingJob": 1}, "what a test sends wrong on purpose, drover-local refuses, too")

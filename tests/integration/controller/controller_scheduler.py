@@ -340,6 +340,28 @@ def case_a_total_throttle_costs_nothing(s):
     counters(s)
 
 
+def case_a_throttled_time_makes_no_more_traffic(s):
+    operations = [n + "TrainingJob" for n in ("Create", "Describe", "Stop", "Update")] + ["ListTrainingJobs", "ListTags", "ListServiceQuotas"]
+    cid = s.submit(user_stage('[sleep, "1"]', extra="    canary: off\n    breaker: off").replace(f'from: "{ALL}"', "count: 1000"))
+    wait_for(lambda: campaign(s, cid)["parts"]["done"] >= 8, 60, "work under way")
+    sent = {}
+    for what, share in (("as ever", 0), ("half throttled", 0.5), ("all throttled", 1)):
+        s.faults(*({"operation": o, "kind": "throttle", "times": 1000000, "probability": share, "seed": 7} for o in operations))
+        began = time.time()
+        time.sleep(12)
+        sent[what] = sum(began < r["time"] <= began + 12 and r["operation"] in operations for r in s.oracle("wire-log")["requests"])
+    s.faults()
+    ratios = {k: round(n / sent["as ever"], 2) for k, n in sent.items()}
+    tap.ok(sent["as ever"] > 20 and max(ratios.values()) <= 1.1, f"{s.what}{sent} requests in 12 s each: {ratios}")
+    done = campaign(s, cid)["parts"]["done"]
+    wait_for(lambda: campaign(s, cid)["parts"]["done"] >= done + 4, 60, "work goes on")
+    figures = dict(line.split() for line in s.raw("GET", "/metrics")[1].decode().splitlines() if line.startswith("droverd_aws_"))
+    tap.ok(int(figures["droverd_aws_held_total"]) > 0, f"{s.what}calls were held: {figures}")
+    s.api("POST", f"/campaigns/{cid}:cancel")
+    ends(s, cid, "cancelled")
+    counters(s)
+
+
 def hung(s):
     """A campaign, its job that hangs, and the processes that were stopped. On a busy machine a job may be over before: then another one."""
     for n in range(5):
@@ -450,6 +472,19 @@ def case_jobs_whose_rows_were_lost_are_taken_in(s):
     s.check_invoice(tap, s.what)
 
 
+def a_limit_that_only_refusals_tell_is_believed(s):
+    """Service Quotas says 18, SageMaker's refusals 16: those that were on their way are refused, and nothing after a tick."""
+    cid = s.submit(user_stage('[sleep, "2"]', instance="ml.m5.large", extra="    canary: off").replace(f'from: "{ALL}"', "count: 40"))
+    ends(s, cid, seconds=180)
+    sent = sorted(requests(s, "CreateTrainingJob", cid), key=lambda r: r["time"])
+    refused = [r["time"] for r in sent if r["error"] == "ResourceLimitExceeded"]
+    top = max(sum(j["created"] <= at["created"] < j["ended"] for j in jobs(s, cid)) for at in jobs(s, cid))
+    tap.ok(s.sql("SELECT max(limit_n) FROM quota WHERE instance_type = 'ml.m5.large' AND market = 'on_demand'") == "18", "a limit that only refusals tell: Service Quotas says 18")
+    tap.ok(top == 16 and 1 <= len(refused) <= 2 and refused[-1] - refused[0] < 2, f"a limit that only refusals tell: {top} at once, {len(refused)} of {len(sent)} Creates refused", refused)
+    tap.ok(len(jobs(s, cid)) == 40 and all(p["attempts"] == 1 for p in s.api("GET", f"/campaigns/{cid}/parts")["parts"]), "a limit that only refusals tell: a job a part, no attempt was used")
+    counters(s)
+
+
 CASES = cases(globals())
 with Stack("controller-scheduler", parts=8, rows=30, lease_us=3000000,
            images={"drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]},
@@ -467,4 +502,11 @@ with Stack("controller-scheduler", parts=8, rows=30, lease_us=3000000,
     stack.what = ""
     wait_for(lambda: not stack.live_jobs(), 30, "no live job")
     stack.check_wire(tap)
+if os.environ.get("ONLY", "") in "a_limit_that_only_refusals_tell_is_believed":
+    with Stack("controller-scheduler-limit", parts=1, rows=1, quotas={"ml.m5.large": 18}, lease_us=3000000, env={"DROVER_QUOTA_INTERVAL_US": "600000000"},
+               images={"drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]},
+               local={"faults": [{"operation": "CreateTrainingJob", "kind": "quota_lower", "limit": 16, "times": 1000000}]}) as stack:
+        stack.what = ""
+        stack.start()
+        a_limit_that_only_refusals_tell_is_believed(stack)
 sys.exit(tap.done())

@@ -171,6 +171,10 @@ static void on_create(struct world *w, struct ctl *c, struct live_attempt *a, co
     struct aws_failure failure = {.outcome = outcome_of(k->answer), .status = k->http};
     (void)snprintf(failure.code, sizeof failure.code, "%s", k->code);
     (void)snprintf(failure.message, sizeof failure.message, "%s", k->text);
+    if (failure.outcome != AWS_UNKNOWN && failure.outcome != AWS_UNSENT) {
+        call_pace_create_answered(&c->pace, failure.outcome == AWS_THROTTLED, 0, k->boot_us,
+                                  ctl_boot(w, c));
+    }
     struct fact f = leader_create_answer(&c->state, a, "", k->answer == ANSWER_OK ? NULL : &failure,
                                          ctl_wall(w, c), ctl_boot(w, c), &notes);
     if (k->answer == ANSWER_OK) {

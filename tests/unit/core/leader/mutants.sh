@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Aim: show that the unit tests of core/leader hold its rules. Method: each patch in mutants/ deletes
-# or breaks one rule in a copy of one file of orchestrator/core/leader; only that object is compiled
+# or breaks one rule in a copy of one file of orchestrator/core/leader (or of another folder of core); only that object is compiled
 # anew, the unit test of the same name is linked with it and must fail. A patch that does not apply
 # or compile, or a bug that is not found, fails.
 # Usage: mutants.sh [NAME ...]; prints TAP. Needs built tests (make test-bins). EVERY=20: the first
@@ -17,19 +17,19 @@ one() {
     name=$1
     dir=$out/mutants/$name
     patch=$(< "$here/mutants/$name.patch")
-    [[ $patch =~ $'\n+++ b/'(orchestrator/core/leader/([a-z_]*)\.c) ]]
-    src=${BASH_REMATCH[1]} module=${BASH_REMATCH[2]}
+    [[ $patch =~ $'\n+++ b/'(orchestrator/core/([a-z]*)/([a-z_]*)\.c) ]]
+    src=${BASH_REMATCH[1]} folder=${BASH_REMATCH[2]} module=${BASH_REMATCH[3]}
     [ ! -e "$dir" ] || rm -rf "$dir"
-    mkdir -p "$dir/orchestrator/core/leader" || exit 1
+    mkdir -p "$dir/orchestrator/core/$folder" || exit 1
     cp "$src" "$dir/$src"
     if ! patch -s -f -F 1 -p1 -d "$dir" < "$here/mutants/$name.patch" > "$dir/log" 2>&1; then
         echo "not ok - mutant $name: the patch does not apply"
         return
     fi
     # shellcheck disable=SC2086
-    if ! ${CC:-gcc} -std=gnu17 -D_GNU_SOURCE -O0 -w -fPIE -Iinclude -Iorchestrator -Iorchestrator/core/leader \
+    if ! ${CC:-gcc} -std=gnu17 -D_GNU_SOURCE -O0 -w -fPIE -Iinclude -Iorchestrator "-Iorchestrator/core/$folder" \
         -c "$dir/$src" -o "$dir/mutant.o" > "$dir/log" 2>&1 ||
-        ! ${CC:-gcc} $gold -pie -pthread -o "$dir/test" -Wl,--defsym=main=main_test_$module "$out/test_$module.o" build/release/tests/unit/unit.o "$dir/mutant.o" \
+        ! ${CC:-gcc} $gold -pie -pthread -o "$dir/test" -Wl,--defsym=main=main_test_$module "build/release/tests/unit/core/$folder/test_$module.o" build/release/tests/unit/unit.o "$dir/mutant.o" \
             -Wl,--start-group build/release/liborchestrator_core_*.a build/release/liborchestrator_common.a \
             -Wl,--end-group $libs > "$dir/log" 2>&1; then
         echo "not ok - mutant $name: does not compile"

@@ -70,6 +70,48 @@ static void test_call_pace__no_more_is_intended_than_can_be_sent(void **state)
     assert_int_equal(call_pace_intents(&p, 0, MONO), 20);
 }
 
+static void test_call_pace__throttled_creates_come_more_rarely(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct call_pace p;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    for (int unlimited = 0; unlimited < 2; unlimited++) {
+        call_pace_init(&p, unlimited ? 0 : 1, 10, MONO);
+        call_pace_create_answered(&p, false, 0, MONO, MONO);
+        assert_true(call_pace_take_create(&p, MONO));
+        assert_true(call_pace_take_create(&p, MONO)); /* two of ten saved */
+        assert_true(call_pace_intents(&p, 0, MONO) >= 10);
+        call_pace_create_answered(&p, true, 0, MONO, MONO);
+        assert_false(call_pace_take_create(&p, MONO));
+        assert_true(holds(&p, a));
+        assert_int_equal(a->wake_us, BOOT + 2 * SEC);
+        assert_int_equal(call_pace_intents(&p, 0, MONO), 2); /* one now, one in two seconds */
+        assert_int_equal(call_pace_intents(&p, 5, MONO), 0);
+        call_pace_create_answered(&p, true, 0, MONO - 1, MONO + 1); /* it was under way by then */
+        assert_int_equal(p.throttle.gap_us, 2 * SEC);
+        assert_true(call_pace_take_create(&p, MONO + 2 * SEC));
+        assert_false(call_pace_take_create(&p, MONO + 3 * SEC));
+        for (int i = 0; i < 30; i++) {
+            call_pace_create_answered(&p, false, 0, MONO + 2 * SEC, MONO + 3 * SEC);
+        }
+        assert_true(call_pace_take_create(&p, MONO + 3 * SEC)); /* as at the beginning */
+        assert_true(call_pace_take_create(&p, MONO + 3 * SEC));
+        assert_false(holds(&p, a));
+    }
+    call_pace_init(&p, 1, 1, MONO);
+    call_pace_rate_read(&p, 10, MONO);
+    call_pace_create_answered(&p, true, 0, MONO, MONO);
+    assert_int_equal(p.throttle.gap_us, SEC / 5); /* of the rate that was read */
+    call_pace_create_answered(&p, true, 7 * SEC, MONO, MONO);
+    assert_true(holds(&p, a));
+    assert_int_equal(a->wake_us, BOOT + 7 * SEC);
+    a->p.wanted = false;
+    assert_false(holds(&p, a));
+    leader_world_done(&w);
+}
+
 static void test_call_pace__retries_have_a_budget(void **state)
 {
     (void)state;
@@ -157,6 +199,7 @@ int main(void)
         cmocka_unit_test(test_call_pace__creates_wait_for_the_rate),
         cmocka_unit_test(test_call_pace__no_rate_is_no_limit),
         cmocka_unit_test(test_call_pace__no_more_is_intended_than_can_be_sent),
+        cmocka_unit_test(test_call_pace__throttled_creates_come_more_rarely),
         cmocka_unit_test(test_call_pace__retries_have_a_budget),
         cmocka_unit_test(test_call_pace__only_calls_cost),
         cmocka_unit_test(test_call_pace__pools_share_the_budget),
