@@ -187,6 +187,17 @@ char *endpoint_url(const char *service, const char *region, bool *ret_custom)
     return given;
 }
 
+char *endpoint_ca_bundle(void)
+{
+    struct profiles p = {.config_path = NULL};
+    (void)!profiles_load(&p, NULL); /* what is wrong with them is said where keys are searched */
+    const char *v = env_value("AWS_CA_BUNDLE");
+    v = v != NULL ? v : profiles_value(&p, profile_name(), "ca_bundle");
+    char *path = v != NULL && v[0] != '\0' ? xstrdup(v) : NULL;
+    profiles_done(&p);
+    return path;
+}
+
 /* False when the variable, or else the profile's key, is when_required. */
 static bool when_supported(const char *variable, const char *key)
 {

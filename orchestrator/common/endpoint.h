@@ -20,6 +20,9 @@ bool endpoint_region(char *out, size_t out_n, struct err *err) MUST_CHECK;
  * AWS_USE_DUALSTACK_ENDPOINT, or the profile's use_... keys, choose among the hosts. *ret_custom is
  * true when it was given as a URL (S3 then uses path style). The caller frees the result. */
 char *endpoint_url(const char *service, const char *region, bool *ret_custom);
+/* Path of the certificates that vouch for AWS: AWS_CA_BUNDLE or the profile's ca_bundle; NULL: the
+ * system's. The caller frees it. */
+char *endpoint_ca_bundle(void);
 /* False when AWS_REQUEST_CHECKSUM_CALCULATION or the profile's request_checksum_calculation is
  * when_required. */
 bool endpoint_wants_checksums(void);

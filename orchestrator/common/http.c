@@ -10,6 +10,7 @@
 #include "common/http.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "endpoint.h"
 #include "http_mail.h"
 #include <pthread.h>
 #include <signal.h>
@@ -68,7 +69,7 @@ struct http {
     struct http_req *first;
     size_t n;
     int in_curl;
-    const char *ca_file; /* borrowed from the environment; NULL: the system's */
+    char *ca_file; /* NULL: the system's */
 };
 
 static void global_init(void)
@@ -462,7 +463,7 @@ bool http_new(struct loop *l, struct http **ret, struct err *err)
         return err_set(err, ERR_INTERNAL, "cannot start the http client");
     }
     struct http *h = xcalloc(1, sizeof *h);
-    *h = (struct http){.l = l, .multi = multi, .ca_file = getenv("AWS_CA_BUNDLE")};
+    *h = (struct http){.l = l, .multi = multi, .ca_file = endpoint_ca_bundle()};
     h->timer = loop_timer_new(l, on_timer, h);
     h->kick = loop_timer_new(l, on_kick, h);
     (void)curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
@@ -487,6 +488,7 @@ void http_free(struct http *h)
     (void)curl_multi_cleanup(h->multi); /* closes cached connections, by on_socket and on_timeout */
     loop_timer_free(h->timer);
     loop_timer_free(h->kick);
+    free(h->ca_file);
     free(h);
 }
 

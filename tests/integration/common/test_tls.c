@@ -4,13 +4,16 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "tests/kit/hostile.h"
+#include <arpa/inet.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -19,7 +22,7 @@ static struct hostile server;
 static char folder[64];
 static char *cert_path, *other_path;
 
-/* A certificate for 127.0.0.1, with its key, into one PEM file. */
+/* A certificate for 127.0.0.1 and aws.test, with its key, into one PEM file. */
 static void make_certificate(const char *path)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -36,7 +39,8 @@ static void make_certificate(const char *path)
                                                 (const unsigned char *)"127.0.0.1", -1, -1, 0),
                      1);
     assert_int_equal(X509_set_issuer_name(x, name), 1);
-    X509_EXTENSION *san = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "IP:127.0.0.1");
+    X509_EXTENSION *san =
+        X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "IP:127.0.0.1,DNS:aws.test");
     assert_int_equal(X509_add_ext(x, san, -1), 1);
     assert_true(X509_sign(x, key, EVP_sha256()) > 0);
     FILE *f = fopen(path, "we");
@@ -62,12 +66,16 @@ static void on_reply(void *ctx, const struct http_reply *r)
     *g = (struct got){g->n + 1, r->ok, r->sent, r->status, r->err.code};
 }
 
-/* Ask so many times over one client that trusts the file. */
+/* Ask so many times over one client that trusts the file; NULL: what the profile says. */
 static void ask(const char *url, const char *trusted, int times, struct got *g)
 {
     struct loop *l = NULL;
     struct http *h = NULL;
-    (void)setenv("AWS_CA_BUNDLE", trusted, 1);
+    if (trusted != NULL) {
+        (void)setenv("AWS_CA_BUNDLE", trusted, 1);
+    } else {
+        (void)unsetenv("AWS_CA_BUNDLE");
+    }
     assert_true(loop_new(&l, NULL));
     assert_true(http_new(l, &h, NULL));
     struct http_request q = {.method = "POST",
@@ -136,6 +144,108 @@ static void test_tls__a_peer_that_closes_does_not_end_the_process(void **state)
     assert_int_equal(raise(SIGPIPE), 0); /* what OpenSSL's write(2) would meet */
 }
 
+static void test_tls__a_profile_may_name_who_is_trusted(void **state)
+{
+    (void)state;
+    AUTO_FREE char *url = xasprintf("https://127.0.0.1:%d/profile", server.port);
+    AUTO_FREE char *config = xasprintf("%s/config", folder);
+    struct got g;
+    FILE *f = fopen(config, "we");
+    assert_non_null(f);
+    (void)fprintf(f, "[default]\nca_bundle = %s\n[profile other]\nca_bundle = %s\n", cert_path,
+                  other_path);
+    assert_int_equal(fclose(f), 0);
+    ask(url, NULL, 1, &g);
+    assert_true(!g.ok && !g.sent); /* the system trusts nobody here */
+    (void)setenv("AWS_CONFIG_FILE", config, 1);
+    ask(url, NULL, 1, &g);
+    assert_true(g.ok && g.status == 200);
+    (void)setenv("AWS_PROFILE", "other", 1);
+    ask(url, NULL, 1, &g);
+    assert_true(!g.ok && !g.sent);
+    ask(url, cert_path, 1, &g); /* the variable comes first */
+    assert_true(g.ok);
+    (void)unsetenv("AWS_PROFILE");
+    (void)setenv("AWS_CONFIG_FILE", "/dev/null", 1);
+    (void)unlink(config);
+}
+
+/* A proxy that knows where aws.test is: one tunnel a process. */
+static int make_proxy(int *port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, n), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &n), 0);
+    *port = ntohs(at.sin_port);
+    return fd;
+}
+
+static bool carry(int from, int to)
+{
+    char bytes[4096];
+    ssize_t n = read(from, bytes, sizeof bytes);
+    return n > 0 && write(to, bytes, (size_t)n) == n;
+}
+
+static void tunnel(int client)
+{
+    char head[2048] = "";
+    size_t n = 0;
+    while (n < sizeof head - 1 && strstr(head, "\r\n\r\n") == NULL &&
+           read(client, head + n, 1) == 1) {
+        n++;
+    }
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)server.port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    static const char yes[] = "HTTP/1.1 200 OK\r\n\r\n";
+    if (strncmp(head, "CONNECT aws.test:", 17) != 0 || strstr(head, "secret") != NULL ||
+        connect(fd, (struct sockaddr *)&at, sizeof at) != 0 ||
+        write(client, yes, sizeof yes - 1) != (ssize_t)sizeof yes - 1) {
+        _exit(1);
+    }
+    struct pollfd p[] = {{client, POLLIN, 0}, {fd, POLLIN, 0}};
+    while (poll(p, 2, -1) > 0) {
+        for (int i = 0; i < 2; i++) {
+            if (p[i].revents != 0 && !carry(p[i].fd, p[1 - i].fd)) {
+                _exit(0);
+            }
+        }
+    }
+    _exit(0);
+}
+
+static void test_tls__a_proxy_carries_what_it_cannot_read(void **state)
+{
+    (void)state;
+    int port;
+    int fd = make_proxy(&port);
+    pid_t pid = fork();
+    if (pid == 0) {
+        tunnel(accept(fd, NULL, NULL));
+    }
+    AUTO_FREE char *proxy = xasprintf("http://127.0.0.1:%d", port);
+    AUTO_FREE char *url = xasprintf("https://aws.test:%d/proxied", server.port);
+    struct got g;
+    (void)setenv("https_proxy", proxy, 1);
+    (void)setenv("no_proxy", "example.com,aws.test", 1);
+    ask(url, cert_path, 1, &g);
+    assert_true(!g.ok && !g.sent); /* no proxy, and nobody else knows the name */
+    (void)setenv("no_proxy", "example.com", 1);
+    ask(url, cert_path, 1, &g);
+    assert_true(g.ok && g.status == 200);
+    (void)unsetenv("https_proxy");
+    (void)unsetenv("no_proxy");
+    int status = 1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(close(fd), 0);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -148,12 +258,16 @@ int main(void)
     make_certificate(cert_path);
     make_certificate(other_path);
     (void)setenv("HOSTILE_TLS", cert_path, 1);
+    (void)setenv("AWS_CONFIG_FILE", "/dev/null", 1);
+    (void)setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null", 1);
     hostile_start(&server);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tls__a_trusted_server_is_asked),
         cmocka_unit_test(test_tls__an_untrusted_server_gets_nothing),
         cmocka_unit_test(test_tls__a_certificate_for_another_name_gets_nothing),
         cmocka_unit_test(test_tls__a_peer_that_closes_does_not_end_the_process),
+        cmocka_unit_test(test_tls__a_profile_may_name_who_is_trusted),
+        cmocka_unit_test(test_tls__a_proxy_carries_what_it_cannot_read),
         cmocka_unit_test(test_tls__plain_http_to_it_is_unknown_at_most),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

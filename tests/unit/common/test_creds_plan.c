@@ -63,6 +63,18 @@ static void test_plan__the_order_is_the_sdks(void **state)
     expect_none("no AWS credentials for profile 'default'");
     unsetenv("AWS_EC2_METADATA_DISABLED");
     expect_source(CREDS_INSTANCE, "http://169.254.169.254");
+    put_file(config_path, "[default]\nec2_metadata_service_endpoint_mode = IPv6\n");
+    expect_source(CREDS_INSTANCE, "http://[fd00:ec2::254]");
+    put_env("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv4"); /* the variable comes first */
+    expect_source(CREDS_INSTANCE, "http://169.254.169.254");
+    put_file(config_path, "");
+    put_env("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "ipv6");
+    expect_source(CREDS_INSTANCE, "http://[fd00:ec2::254]");
+    put_env("AWS_EC2_METADATA_SERVICE_ENDPOINT",
+            "http://127.0.0.1:1"); /* and an address first of all */
+    expect_source(CREDS_INSTANCE, "http://127.0.0.1:1");
+    unsetenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    unsetenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
     put_env("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:1/x");
     expect_source(CREDS_CONTAINER, "http://127.0.0.1:1/x");
     put_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x");
