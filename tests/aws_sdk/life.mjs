@@ -82,7 +82,7 @@ async function objects() {
   await s3.refused('GetObject', { Bucket, Key: 'none' }, 'NoSuchKey');
   await s3.refused('HeadObject', { Bucket, Key: 'none' }, 'NotFound');
   await s3.refused('ListObjectsV2', { Bucket: 'nobody' }, 'NoSuchBucket');
-  await s3.ask('CopyObject', { Bucket, Key: 'copy', CopySource: `${Bucket}/plain` });
+  await s3.ask('CopyObject', { Bucket, Key: 'copy', CopySource: `/${Bucket}/plain` });
   const page = await s3.ask('ListObjectsV2', { Bucket, MaxKeys: 2 });
   await s3.ask('ListObjectsV2', { Bucket, ContinuationToken: page.NextContinuationToken });
   same('folders', (await s3.ask('ListObjectsV2', { Bucket, Delimiter: '/' })).CommonPrefixes.map((p) => p.Prefix), ['a folder/', '日本/']);
@@ -99,7 +99,7 @@ async function parts(s3, Bucket) {
   const Key = 'in/parts';
   const { UploadId } = await s3.ask('CreateMultipartUpload', { Bucket, Key, ContentType: 'text/plain' });
   const one = await s3.ask('UploadPart', { Bucket, Key, UploadId, PartNumber: 1, Body: Buffer.alloc(5 << 20, 'x') });
-  const two = await s3.ask('UploadPartCopy', { Bucket, Key, UploadId, PartNumber: 2, CopySource: `${Bucket}/plain` });
+  const two = await s3.ask('UploadPartCopy', { Bucket, Key, UploadId, PartNumber: 2, CopySource: `/${Bucket}/plain` });
   await s3.ask('ListMultipartUploads', { Bucket });
   await s3.ask('ListParts', { Bucket, Key, UploadId });
   await s3.ask('CompleteMultipartUpload', { Bucket, Key, UploadId, MultipartUpload: { Parts: [{ PartNumber: 1, ETag: one.ETag }, { PartNumber: 2, ETag: two.CopyPartResult.ETag }] } });

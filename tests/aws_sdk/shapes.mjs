@@ -1,13 +1,17 @@
 // What the pinned AWS SDK knows of requests, as one JSON object on standard output: {service: {"operations": {name: shape},
 // "shapes": {name: {"members": {name: type}, "required": [...]}}}}. A type is "string", "number", "boolean", "timestamp", "blob",
-// {"list": type}, {"map": type}, {"enum": [...]} or {"structure": name}. Enums are in the SDK's declarations only.
+// {"list": type}, {"map": type}, {"enum": [...]} or {"structure": name}. Enums are in the SDK's declarations only. Of a member that
+// goes into a header or the query, "header" or "query" of its shape has the name there, in small letters: the member.
 // usage: shapes.mjs PACKAGES OPERATION...
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 
 const [packages, ...operations] = process.argv.slice(2);
 const require = createRequire(packages);
-const SERVICES = { sagemaker: 'sagemaker', 'sagemaker-runtime': 'sagemaker-runtime', fsx: 'fsx', servicequotas: 'service-quotas', pricing: 'pricing', logs: 'cloudwatch-logs', ecr: 'ecr', sqs: 'sqs', monitoring: 'cloudwatch' };
+const SERVICES = {
+  sagemaker: 'sagemaker', 'sagemaker-runtime': 'sagemaker-runtime', fsx: 'fsx', servicequotas: 'service-quotas', pricing: 'pricing', logs: 'cloudwatch-logs', ecr: 'ecr', sqs: 'sqs', monitoring: 'cloudwatch', s3: 's3',
+  sts: 'sts',
+};
 const SIMPLE = { 0: 'string', 1: 'number', 2: 'boolean', 4: 'timestamp', 5: 'timestamp', 6: 'timestamp', 7: 'timestamp', 17: 'number', 19: 'number', 21: 'blob', 42: 'blob' };
 
 function named(folder) {
@@ -27,9 +31,9 @@ function named(folder) {
   return of;
 }
 
-function service(name) {
-  const sdk = require(`@aws-sdk/client-${name}`);
-  const declared = named(`${packages}node_modules/@aws-sdk/client-${name}/dist-types/models`);
+function service(client) {
+  const sdk = require(`@aws-sdk/client-${client}`);
+  const declared = named(`${packages}node_modules/@aws-sdk/client-${client}/dist-types/models`);
   const out = { operations: {}, shapes: {} };
   const enumOf = (word) => (/^[A-Z]/.test(word ?? '') && sdk[word] !== null && typeof sdk[word] === 'object' ? { enum: Object.values(sdk[word]) } : 'string');
   function type(schema, word) {
@@ -53,9 +57,15 @@ function service(name) {
   }
   function structure([, , id, , members, types, required]) {
     if (!out.shapes[id]) {
-      const shape = out.shapes[id] = { members: {}, required: members.slice(0, required ?? 0) };
+      const shape = out.shapes[id] = { members: {}, required: members.slice(0, required ?? 0), header: {}, query: {} };
       members.forEach((m, i) => {
         shape.members[m] = type(types[i], declared[id]?.[m]);
+        const traits = Array.isArray(types[i]) ? types[i][1] : {};
+        for (const [place, name] of [['header', traits?.httpHeader], ['query', traits?.httpQuery]]) {
+          if (name) {
+            shape[place][name.toLowerCase()] = m;
+          }
+        }
       });
     }
     return id;

@@ -72,7 +72,7 @@ void local_stop(struct local *l)
     }
     const char *keep = getenv(KEEP_VARIABLE);
     AUTO_FREE char *copy = keep == NULL ? xstrdup("")
-                                        : xasprintf("cp '%s/wire.log' '%s/%s.log' && ", l->root,
+                                        : xasprintf("cp '%s/requests.log' '%s/%s.log' && ", l->root,
                                                     keep, l->root + strlen("/tmp/"));
     AUTO_FREE char *command = xasprintf("%srm -rf '%s'", copy, l->root);
     ASSERT(strncmp(l->root, "/tmp/drover-test-local-", 23) == 0);

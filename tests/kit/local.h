@@ -11,7 +11,7 @@ struct local {
 /* config: JSON text for --config; NULL: no config. Sets AWS_ENDPOINT_URL, AWS_REGION and the key
  * pair AKIDLOCAL / local-secret. */
 void local_start(struct local *l, const char *config);
-/* Keeps its wire log, with bodies of requests, in the folder DROVER_REQUESTS when that is set. */
+/* Keeps its log of requests in the folder DROVER_REQUESTS when that is set. */
 void local_stop(struct local *l);
 /* Make an empty bucket. */
 void local_bucket(const struct local *l, const char *bucket);

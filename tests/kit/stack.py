@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 import uuid
 
-from kit import TOP, VARIANT, bin_of, free_port, patience, policies, postgres, wait_for
+from kit import TOP, VARIANT, bin_of, free_port, patience, policies, postgres, service_model, wait_for
 
 KEY, SECRET = "AKIATESTSTACK", "secret-of-the-test-stack"  # an administrator's
 DROVERD_KEY, DROVERD_SECRET = "AKIADROVERD", "secret-of-droverd"  # bound by deploy/iam/droverd.json
@@ -139,7 +139,7 @@ class Stack:
     def start_local(self):
         config = {"quotas": self.quotas, "prices": {t: "0.204" for t in self.quotas}, "cold_start_seconds": 0.2, "stop_seconds": 0.2,
                   "signature_window_seconds": 4, "images": {"drover/worker:test": [self.release_bin + "/drover-worker"], **self.images},
-                  "rates": {"CreateTrainingJob": 50}, "policies": self.policies(), **self.local_extra,
+                  "rates": {"CreateTrainingJob": 50}, "policies": self.policies(), "log_bodies": True, **self.local_extra,
                   "credentials": {KEY: SECRET, DROVERD_KEY: DROVERD_SECRET, **self.local_extra.get("credentials", {})}}
         with open(self.dir + "/local.json", "w") as f:
             json.dump(config, f)
@@ -199,8 +199,16 @@ class Stack:
     def __enter__(self):
         return self
 
-    def __exit__(self, *a):
+    def __exit__(self, kind, *a):
         self.close()
+        if kind is None:
+            self.judge_requests()
+
+    def judge_requests(self):
+        """Every request that was sent to drover-local is one of the services' models, unless it was refused, too."""
+        log = self.dir + "/aws/requests.log"
+        if os.path.exists(log):
+            service_model.hold(log)
 
     def raw(self, method, path, body=None, headers=None, i=None, timeout=10):
         keys = [f"droverd{i}"] if i is not None else [k for k in self.procs if k.startswith("droverd")]
@@ -375,9 +383,8 @@ stages:
         tap.ok(not unsigned, f"{what}every one of {len(log)} requests was signed", unsigned[:5])
 
     def check_requests(self, tap, what=""):
-        """Debian's botocore accepts every request to a JSON service that was sent; needs log_bodies in `local`."""
-        judge = ["/usr/bin/python3", os.path.join(TOP, "tests/kit/service_model.py"), self.dir + "/aws/wire.log"]
-        found = json.loads(subprocess.run(judge, check=True, capture_output=True, text=True).stdout)
+        """The services' models accept every request that was sent so far, and none was refused for what it says."""
+        found = service_model.judge([self.dir + "/aws/requests.log"])
         tap.ok(found["requests"] > 0 and not found["deviations"] and not found["refused"],
                f"{what}{found['requests']} requests of {len(found['operations'])} operations, 0 deviations from the services' models", json.dumps(found))
 

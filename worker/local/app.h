@@ -6,6 +6,7 @@
 #include "local/oracle/journal.h"
 #include "local/oracle/rates.h"
 #include "local/oracle/records.h"
+#include "local/oracle/request_log.h"
 #include "local/oracle/wire.h"
 #include "settings.h"
 #include <limits.h>
@@ -25,6 +26,7 @@ struct app {
     struct records records;
     struct journal state;
     struct wire_log wire;
+    struct request_log requests;
     struct injected_faults faults;
     struct rates rates;
     json_t *quota_requests; /* array of RequestedQuota; NULL: none was asked for */

@@ -102,6 +102,7 @@ static bool app_init(struct app *app, const struct local_options *o, struct err 
 {
     app->state.fd = -1;
     app->wire.fd = -1;
+    app->requests.fd = -1;
     (void)pthread_mutex_init(&app->mu, NULL);
     (void)pthread_mutex_init(&app->s3_mu, NULL);
     (void)pthread_cond_init(&app->forwards_over, NULL);
@@ -114,7 +115,8 @@ static bool app_init(struct app *app, const struct local_options *o, struct err 
     }
     app->queues = queues_new(&app->set);
     return paths_set(app, o->root, err) && rates_init(&app->rates, &app->set, err) &&
-           faults_set(&app->faults, app->set.faults, false, err) && journal_open(app, err);
+           faults_set(&app->faults, app->set.faults, false, err) && journal_open(app, err) &&
+           (!app->set.log_bodies || request_log_open(&app->requests, app->root, err));
 }
 
 static void app_done(struct app *app)
@@ -126,6 +128,7 @@ static void app_done(struct app *app)
     faults_done(&app->faults);
     queues_free(app->queues);
     wire_close(&app->wire);
+    request_log_close(&app->requests);
     journal_close(&app->state);
     settings_done(&app->set);
     (void)pthread_cond_destroy(&app->forwards_over);
@@ -167,7 +170,6 @@ static int serve(const struct local_options *o)
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGCHLD, SIG_IGN); /* supervisors report through files; nothing waits for them */
     bool ok = app_init(app, o, &err);
-    app->wire.bodies = app->set.log_bodies;
     ok = ok && server_start(app, o->listen, &server, &err) && job_clock_start(app, &err) &&
          announce(app, o->port_file, &err);
     if (ok) {

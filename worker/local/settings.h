@@ -53,7 +53,7 @@ struct local_settings {
     int64_t signature_window_us; /* accepted clock difference of a signature */
     bool kill_jobs_on_exit;      /* kill the jobs when drover-local ends */
     bool list_filters_late;      /* ListTrainingJobs cuts a page, then filters it, as AWS does */
-    bool log_bodies;             /* the wire log has the bodies of JSON requests */
+    bool log_bodies;             /* there is a log of whole requests: oracle/request_log.h */
 };
 
 /* Read the file (NULL: defaults only). settings_done frees. ERR_IO, ERR_MALFORMED, ERR_INVALID. */

@@ -48,6 +48,35 @@ BROKEN = {
 }
 
 
+REST = {"service": "s3", "status": 200, "error": "", "headers": {"host": "h", "x-amz-date": "d", "x-amz-meta-a": "b"}, "text": ""}
+FORM = {"status": 200, "error": "", "method": "POST", "uri": "/", "headers": {}}
+PARTS = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></CompleteMultipartUpload>"
+LINES = [  # a right line of the log, and changes each of which makes it wrong
+    ({**REST, "operation": "PutObject", "method": "PUT", "uri": "/b/a/b%20c", "headers": {"if-none-match": "*", "x-amz-checksum-sha256": "s", "x-amz-server-side-encryption": "aws:kms"}},
+     [{"method": "POST"}, {"uri": "/b"}, {"uri": "/b/k?acl"}, {"headers": {"x-amz-server-side-encryption": "kms"}}, {"headers": {"x-amz-nonsense": "1"}}, {"headers": {"if-range": "*"}}]),
+    ({**REST, "operation": "ListObjectsV2", "method": "GET", "uri": "/b?list-type=2&max-keys=5&prefix=a%2F&encoding-type=url"},
+     [{"uri": "/b?max-keys=5"}, {"uri": "/b?list-type=2&max-keys=many"}, {"uri": "/b?list-type=2&marker=a"}, {"uri": "/b?list-type=2&encoding-type=xml"}, {"uri": "/b?list-type=2&prefix=a&prefix=b"}]),
+    ({**REST, "operation": "UploadPart", "method": "PUT", "uri": "/b/k?partNumber=1&uploadId=u"}, [{"uri": "/b/k?partNumber=1"}, {"uri": "/b/k?partNumber=x&uploadId=u"}]),
+    ({**REST, "operation": "CompleteMultipartUpload", "method": "POST", "uri": "/b/k?uploadId=u", "text": PARTS},
+     [{"text": PARTS.replace(">1<", ">one<")}, {"text": PARTS.replace("ETag>", "Tag>")}, {"text": PARTS.replace("Part>", "Piece>")}]),
+    ({**FORM, "service": "sts", "operation": "AssumeRole", "text": "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A123456789012%3Arole%2Fr&RoleSessionName=me&Tags.member.1.Key=k&Tags.member.1.Value=v"},
+     [{"text": "Action=AssumeRole&Version=2011-06-15&RoleSessionName=me"}, {"text": "Action=AssumeRole&Version=2012-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A123456789012%3Arole%2Fr&RoleSessionName=me"},
+      {"text": "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A123456789012%3Arole%2Fr&RoleSessionName=me&DurationSeconds=9"},
+      {"text": "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A123456789012%3Arole%2Fr&RoleSessionName=me&Tags.member.1.Name=k"}]),
+    ({**FORM, "service": "ec2", "operation": "DescribeSubnets", "text": "Action=DescribeSubnets&Version=2016-11-15&SubnetId.1=subnet-a&Filter.1.Name=vpc-id&Filter.1.Value.1=v"},
+     [{"text": "Action=DescribeSubnets&Version=2016-11-15&SubnetIds.1=subnet-a"}, {"text": "Action=DescribeSubnets&Version=2016-11-15&MaxResults=1"}, {"text": "Action=DescribeSubnets&Version=2016-11-15&Filter.1.Nome=a"}]),
+    ({**REST, "service": "sagemaker", "operation": "InvokeEndpoint", "method": "POST", "uri": "/endpoints/e/invocations", "headers": {"content-type": "text/plain"}},
+     [{"uri": "/endpoints/e"}, {"uri": "/endpoints/e_/invocations"}, {"method": "GET"}]),
+]
+
+
+def test_lines(t):
+    """The same of lines of the log: operations that are no JSON."""
+    t.eq([service_model.line_faults(good) for good, _ in LINES], [[] for _ in LINES], "the judge accepts a right request of S3, STS, EC2 and the runtime")
+    accepted = [{**good, **change} for good, changes in LINES for change in changes if not service_model.line_faults({**good, **change})]
+    t.eq(accepted, [], f"and refuses {sum(len(c) for _, c in LINES)} with one fault each")
+
+
 def test_judge(t):
     """The judge refuses a request with one fault, and only that."""
     n = 0
@@ -79,6 +108,7 @@ def test_clients(t):
 def main():
     tap = Tap()
     test_judge(tap)
+    test_lines(tap)
     test_clients(tap)
     return tap.done()
 

@@ -26,7 +26,7 @@ ROLE = f"arn:aws:iam::{ACCOUNT}:role/drover-worker"
 class Doctor(Stack):
     def __init__(self):
         super().__init__("doctor", quotas={"ml.c5.xlarge": 4, "ml.p3.2xlarge": 0}, parts=1, rows=1, images={IMAGE + ":1": ["/bin/true"]}, env={"DROVER_ROLE_ARN": ROLE, "DROVER_WORKER_IMAGE": IMAGE + ":1"},
-                         local={"queues": {"drover-events": "aws.sagemaker"}, "warm_quotas": {"ml.c5.xlarge": 0}, "log_bodies": True, "subnets": {"subnet-0a": {"zone": "us-east-1a", "free": 9}, "subnet-0b": {"zone": "us-east-1b", "free": 3}, "subnet-0c": {"zone": "us-east-1c", "free": 0}}})
+                         local={"queues": {"drover-events": "aws.sagemaker"}, "warm_quotas": {"ml.c5.xlarge": 0}, "subnets": {"subnet-0a": {"zone": "us-east-1a", "free": 9}, "subnet-0b": {"zone": "us-east-1b", "free": 3}, "subnet-0c": {"zone": "us-east-1c", "free": 0}}})
 
     def doctor(self, *args):
         e = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.ports[next(k for k in self.procs if k.startswith('droverd'))]}", "DROVER_TOKEN_FILE": self.token_file, "LC_ALL": "C.UTF-8"}

@@ -33,7 +33,7 @@ ACCOUNT = "123456789012"
 
 class Sources(Stack):
     def __init__(self):
-        super().__init__("sources", parts=1, rows=1, images={"team/train:1": ["/bin/sh", "-c", PROGRAM]}, local={"log_bodies": True})
+        super().__init__("sources", parts=1, rows=1, images={"team/train:1": ["/bin/sh", "-c", PROGRAM]})
         self.work = self.dir + "/work"
 
     def drover(self, *args, cwd=None, env=None, stdin=None):

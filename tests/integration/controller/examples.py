@@ -38,7 +38,7 @@ if [ -e input/data/config/gpt2_zero3.py ]; then mkdir -p "%s" && cp input/data/c
 
 class Examples(Stack):
     def __init__(self):
-        super().__init__("examples", quotas=TYPES, lease_us=10000000, parts=1, rows=1, local={"log_bodies": True, "prices": PRICES}, env={"DROVER_PRICES_FILE": "", "DROVER_PRICE_INTERVAL_US": "86400000000"})
+        super().__init__("examples", quotas=TYPES, lease_us=10000000, parts=1, rows=1, local={"prices": PRICES}, env={"DROVER_PRICES_FILE": "", "DROVER_PRICE_INTERVAL_US": "86400000000"})
         self.s3 = self.dir + "/aws/s3"
         results = self.s3 + "/acme-models/results/gpt2"
         self.images = {golden(e, s)["AlgorithmSpecification"]["TrainingImage"]: ["/bin/sh", "-c", PROGRAM % (results, results)] for e in RUN for s in RUN[e]}

@@ -23,7 +23,7 @@ stages:
 
 class Images(Stack):
     def __init__(self):
-        super().__init__("images", quotas={"ml.c5.xlarge": 1}, parts=1, rows=1, local={"log_bodies": True})
+        super().__init__("images", quotas={"ml.c5.xlarge": 1}, parts=1, rows=1)
         self.go = self.dir + "/go"
         self.first = ["/bin/sh", "-c", f"while [ ! -e {self.go} ]; do sleep 0.05; done; echo first >$DROVER_ML_ROOT/model/which"]
         self.second = ["/bin/sh", "-c", "echo second >$DROVER_ML_ROOT/model/which"]
@@ -34,9 +34,9 @@ class Images(Stack):
 
     def images_of(self, cid):
         """The image of each of the campaign's jobs, in order of their creation."""
-        with open(self.dir + "/aws/wire.log", encoding="utf-8") as f:
+        with open(self.dir + "/aws/requests.log", encoding="utf-8") as f:
             log = [json.loads(x) for x in f]
-        bodies = [r["body"] for r in log if r["operation"] == "CreateTrainingJob" and r.get("accepted")]
+        bodies = [r["body"] for r in log if r["operation"] == "CreateTrainingJob" and r["status"] < 300]
         return [b["AlgorithmSpecification"]["TrainingImage"] for b in bodies if b["TrainingJobName"].startswith(f"t-{cid[2:]}-")]
 
 

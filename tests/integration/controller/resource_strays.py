@@ -28,7 +28,7 @@ class H(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer((os.environ["DROVER_HOST_ADDRESS"], int(os.environ["SAGEMAKER_BIND_TO_PORT"])), H).serve_forever()
 """
 LOCAL = {"prices": {TYPE: "0.115", "hosting:" + TYPE: "36", "storage:SCRATCH_2": "0.14"}, "endpoint_quotas": {TYPE: 6}, "endpoint_start_seconds": 0.2,
-         "endpoint_stop_seconds": 0.2, "fsx_create_seconds": 0.2, "fsx_delete_seconds": 0.2, "fsx_task_seconds": 0.1, "log_bodies": True}
+         "endpoint_stop_seconds": 0.2, "fsx_create_seconds": 0.2, "fsx_delete_seconds": 0.2, "fsx_task_seconds": 0.1}
 FSX = "AWSSimbaAPIService_v20180301."
 HOUR_1200 = (140000 * 1200 * 2 + 730) // (2 * 730)
 THINGS = {"Endpoint": "Endpoints", "EndpointConfig": "EndpointConfigs", "Model": "Models"}

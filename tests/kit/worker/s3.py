@@ -6,6 +6,7 @@ import urllib.request
 import botocore.config
 import botocore.session
 
+from kit import service_model
 from kit.worker import *
 
 KEY, SECRET = "AKIAWORKERTEST", "worker-secret"
@@ -25,7 +26,7 @@ class Local:
         os.makedirs(os.path.join(self.buckets, "locked"))
         os.makedirs(os.path.join(self.buckets, "sealed"))
         config = os.path.join(d, "local.json")
-        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"], "kms_buckets": ["sealed"], **config_more}, open(config, "w"))
+        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"], "kms_buckets": ["sealed"], "log_bodies": True, **config_more}, open(config, "w"))
         port = os.path.join(d, "port")
         self.p = subprocess.Popen([os.path.join(TOP, "build/bin/drover-local"), "--root", self.root, "--listen", "127.0.0.1:0",
                                    "--config", config, "--port-file", port],
@@ -88,8 +89,10 @@ class Local:
         open(self.folder(path), "wb").write(data)
 
     def stop(self):
+        """Ends it, and judges what it was sent."""
         self.p.terminate()
         self.p.wait()
+        service_model.hold(os.path.join(self.root, "requests.log"))
 
 
 def etag_of(path):

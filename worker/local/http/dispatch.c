@@ -450,6 +450,7 @@ static void request_end(struct request *r)
     }
     pthread_mutex_lock(&app->mu);
     wire_write(&app->wire, r, r->reply.delivery == DELIVER);
+    request_log_write(&app->requests, r);
     json_decref(r->input); /* a job may share it: release it under the mutex */
     r->input = NULL;
     pthread_mutex_unlock(&app->mu);

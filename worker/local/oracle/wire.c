@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #define WIRE_LINE_MAX 8192
-#define WIRE_BODY_MAX (8u << 20)
 
 static void index_add(struct wire_log *w, uint64_t id, usec_t arrival, int64_t offset,
                       int32_t length)
@@ -84,20 +83,10 @@ bool wire_has(const struct wire_log *w, uint64_t id)
     return false;
 }
 
-/* On one line, as it was understood. */
-static void add_body(struct buf *b, const json_t *input)
-{
-    AUTO_FREE char *text = json_dumps(input, JSON_COMPACT);
-    if (text != NULL && strlen(text) < WIRE_BODY_MAX) {
-        buf_add_cstr(b, ",\"body\":");
-        buf_add_cstr(b, text);
-    }
-}
-
 void wire_write(struct wire_log *w, const struct request *r, bool replied)
 {
     CLEANUP(buf_done)
-    struct buf b = BUF_INIT(WIRE_LINE_MAX + WIRE_BODY_MAX);
+    struct buf b = BUF_INIT(WIRE_LINE_MAX);
     struct str name = str_of(r->name);
     if (wire_full(w)) {
         return; /* it was refused because the log is full */
@@ -123,9 +112,6 @@ void wire_write(struct wire_log *w, const struct request *r, bool replied)
     buf_addf(&b, ",\"signed\":%s,\"accepted\":%s,\"replied\":%s,\"sha256\":\"%s\"",
              r->signed_ok ? "true" : "false", r->accepted ? "true" : "false",
              replied ? "true" : "false", r->body_sha256);
-    if (w->bodies && r->input != NULL) {
-        add_body(&b, r->input);
-    }
     buf_add_cstr(&b, "}\n");
     ASSERT(!b.overflow);
     if (write(w->fd, b.p, b.n) == (ssize_t)b.n) {

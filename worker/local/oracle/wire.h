@@ -1,7 +1,6 @@
 /* The wire log: one line of JSON per request in ROOT/wire.log, written when the answer is decided
  * and before it is sent, so that everything that took effect is in it even if drover-local is
- * killed. It has the body of a JSON request when the setting log_bodies is on. A request whose
- * effect comes after its connection was closed has a second line with the same id; the last line
+ * killed. A request whose effect comes after its connection was closed has a second line with the same id; the last line
  * of an id counts. */
 #pragma once
 #include "common/buf.h"
@@ -17,7 +16,6 @@ struct wire_line { /* position of a request's line in the file */
     int32_t length;
 };
 struct wire_log {
-    bool bodies; /* write the bodies of JSON requests, too; set after wire_open */
     int fd;
     int64_t size;
     struct wire_line *lines;
