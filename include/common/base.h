@@ -38,8 +38,8 @@
 /* Print one line to stderr and abort. */
 NORETURN void assert_failed(const char *cond, const char *file, int line, const char *func);
 
-/* malloc and friends. When memory is out they, and whoever learns it from a library, print one line
- * and exit with status 71: all state is in the database, and the service manager restarts the
+/* malloc and friends. When memory is out they, and code that learns it from a library, print one
+ * line and exit with status 71: all state is in the database, and the service manager restarts the
  * program. */
 NORETURN void out_of_memory(void);
 void *xmalloc(size_t n) __attribute__((malloc, returns_nonnull));

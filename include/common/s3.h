@@ -1,7 +1,7 @@
 /* S3 objects over aws.h. URIs are s3://bucket/key. A custom endpoint uses path style, AWS
  * virtual-host style. What is uploaded states its SHA-256 (signed, and as x-amz-checksum-sha256
  * unless aws_client_checksums is off), and the answer is compared with it. An object that is read
- * whole is compared with the checksum that S3 keeps of it: SHA-256 or CRC-32 of whoever uploaded
+ * whole is compared with the checksum that S3 keeps of it: SHA-256 or CRC-32 of who uploaded
  * it, else the CRC-64/NVME of S3 itself. What differs is read again. Every call is
  * asynchronous on the loop and has a blocking twin (s3_blocking_*) for threads without a loop: the
  * worker's upload thread, the CLI, tests. */

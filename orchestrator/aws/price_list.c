@@ -90,7 +90,7 @@ static bool set_key(struct price_value *v, const char *prefix, struct str name)
     return n > 0 && (size_t)n < sizeof v->key;
 }
 
-/* "ml.m5.large", also from "ml.m5.large-Training"; nothing: it is none. */
+/* "ml.m5.large", also from "ml.m5.large-Training"; nothing: it is not one. */
 static struct str instance_name(const json_t *attributes)
 {
     static const char *const names[] = {"instanceName", "platoinstancename", "instanceType"};

@@ -1,5 +1,5 @@
 /* One event, one line, one write(2) to stderr, so lines of threads and processes do not mix. Either
- * whoever logs writes, or a thread of its own does, from a ring that never makes anybody wait. */
+ * the thread that logs writes, or a thread of its own does, from a ring that makes nobody wait. */
 #include "common/log.h"
 #include "common/buf.h"
 #include "common/clock.h"
@@ -207,7 +207,7 @@ static void *ring_write(void *arg)
     return NULL;
 }
 
-/* False: no thread writes, whoever logs has to. */
+/* False: no thread writes, the one that logs has to. */
 static bool ring_put(struct str line)
 {
     (void)pthread_mutex_lock(&ring.lock);
@@ -353,13 +353,13 @@ static pthread_mutex_t log_rates_lock = PTHREAD_MUTEX_INITIALIZER;
 /* True: it is told now. */
 static bool rate_pass(struct log_rate *r, int64_t now_us)
 {
-    bool anew = r->pause_us == 0 || now_us - r->asked_us > 2 * r->pause_us;
+    bool fresh = r->pause_us == 0 || now_us - r->asked_us > 2 * r->pause_us;
     r->asked_us = now_us;
-    if (!anew && now_us < r->next_us) {
+    if (!fresh && now_us < r->next_us) {
         r->held++;
         return false;
     }
-    r->pause_us = anew ? LOG_PAUSE_US : MIN(2 * r->pause_us, LOG_PAUSE_MAX_US);
+    r->pause_us = fresh ? LOG_PAUSE_US : MIN(2 * r->pause_us, LOG_PAUSE_MAX_US);
     r->next_us = now_us + r->pause_us;
     return true;
 }

@@ -487,10 +487,10 @@ static enum s3_again download_again(void *ctx, struct s3_spec *spec, const struc
     if (d->complete) {
         return S3_AGAIN_END;
     }
-    bool anew = r->outcome == AWS_OK || r->status == 412 || r->status == 416 ||
-                (r->status / 100 == 2 && !as_asked);
+    bool fresh = r->outcome == AWS_OK || r->status == 412 || r->status == 416 ||
+                 (r->status / 100 == 2 && !as_asked);
     bool was_resumed = d->resumed;
-    d->resumed = d->at > 0 && !anew && d->etag[0] != '\0';
+    d->resumed = d->at > 0 && !fresh && d->etag[0] != '\0';
     if (!d->resumed) {
         download_begin(d, spec);
     } else {
@@ -499,7 +499,7 @@ static enum s3_again download_again(void *ctx, struct s3_spec *spec, const struc
         s3_spec_header(spec, "Range", d->range);
         s3_spec_header(spec, "If-Match", d->etag);
     }
-    return d->damaged || (anew && was_resumed) ? S3_AGAIN_YES : S3_AGAIN_IF_PASSING;
+    return d->damaged || (fresh && was_resumed) ? S3_AGAIN_YES : S3_AGAIN_IF_PASSING;
 }
 
 bool s3_blocking_get_file(struct s3_blocking *s, const struct s3_uri *u, int fd, int64_t *ret_size,

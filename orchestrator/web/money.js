@@ -77,7 +77,7 @@ function Figures({ campaign, cost, forecast }) {
 // A share of the most as a bar.
 export const Share = ({ of, most, kind = 'spent' }) => html`<${Strip} of=${[[kind, of]]} top=${most}/>`;
 
-// rows of { name, micro_usd, ... }; columns: [head, of(row)] beside name and money. file and fields: its CSV.
+// rows of { name, micro_usd, ... }; columns: [head, of(row)] besides name and money. file and fields: its CSV.
 export function MoneyTable({ title, id, rows, name, columns, file, fields, none, kind, note, wide }) {
   const most = Math.max(...rows.map((r) => r.micro_usd), 0);
   const all = rows.reduce((sum, r) => sum + r.micro_usd, 0);

@@ -35,7 +35,7 @@ function open(path, tell, missed) {
   };
 }
 
-// Whoever in this page listens: { campaign: 'c-1' or null for all, onEvent, onState }.
+// What in this page listens: { campaign: 'c-1' or null for all, onEvent, onState }.
 const listeners = new Set();
 
 function deliver(kind, data) {

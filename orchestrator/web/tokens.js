@@ -67,7 +67,7 @@ export function Tokens({ setLive }) {
   const valid = data?.tokens?.filter((t) => t.state === 'valid');
   const over = data?.tokens?.filter((t) => t.state !== 'valid');
   const close = () => { setFresh(false); load(); };
-  return html`<main><${SettingsHead} here="/tokens" title="Tokens" text="Whoever has a token, a person or a program, may do what its role says, in its projects.">
+  return html`<main><${SettingsHead} here="/tokens" title="Tokens" text="A person or a program that has a token may do what its role says, in its projects.">
       <${Act} needs="admin" disabled=${!sees} class="primary" id="new-token" onClick=${() => setFresh(true)}>New token…<//><//>
     <${Trouble} problem=${problem} data=${data}/>
     ${data && !sees && html`<${Closed} needs="admins of every project" what="Tokens"/>`}

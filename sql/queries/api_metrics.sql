@@ -30,7 +30,7 @@ SELECT s.id, s.name, s.points, s.first_us, s.last_us, CASE WHEN s.points > 0 THE
     s.last_value, s.min_value, s.max_value, CASE WHEN s.points > 0 THEN s.sum_value / s.points END, s.final_value
 FROM metric_series s WHERE s.attempt_id = $1 AND ($2::text IS NULL OR s.name = $2) ORDER BY s.name LIMIT 40;
 
--- Points put together, so many in one. Relies on the primary key.
+-- Points put together, several in one. Relies on the primary key.
 -- name: api_metric_chart_points
 -- $1 series bigint, $2 points in one bigint, $3 first time bigint
 SELECT coalesce(json_agg(json_build_object('step', b.step, 'seconds', (b.at_us - $3) / 1000000.0::float8,

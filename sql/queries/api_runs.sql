@@ -24,7 +24,7 @@ FROM attempt a JOIN stage g ON g.id = a.stage_id
 CROSS JOIN LATERAL (SELECT seq FROM task x WHERE x.campaign_id = a.campaign_id AND x.id = a.task_id LIMIT 1) t
 WHERE a.task_id = $1 AND ($2 = 0 OR a.n = $2) ORDER BY a.state = 8 DESC, a.n DESC LIMIT 1;
 
--- Points of a series, so many in one: (step, time, mean). Relies on the primary key.
+-- Points of a series, several in one: (step, time, mean). Relies on the primary key.
 -- name: api_run_points
 -- $1 series bigint, $2 points in one bigint
 SELECT max(step), max(at_us), avg(value)::float8 FROM metric_point WHERE series_id = $1 GROUP BY seq / $2 ORDER BY seq / $2;

@@ -21,7 +21,7 @@ SELECT coalesce(p.name, '') FROM webhook w LEFT JOIN project p ON p.id = w.proje
 -- $1 name text
 SELECT EXISTS (SELECT FROM project WHERE name = $1::text);
 
--- The path of an address for Slack or Teams is a secret: whoever has it may post there.
+-- The path of an address for Slack or Teams is a secret: who has it may post there.
 -- name: api_webhooks
 -- A JSON list, newest first. $1 webhook bigint or 0: all, $2 projects text or '': those of every one, too
 SELECT coalesce(json_agg(json_build_object('id', 'w-' || w.id, 'name', w.name,

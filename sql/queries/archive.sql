@@ -1,4 +1,4 @@
--- An ended campaign is archived in steps of so many rows. Each of the deletes returns how many rows it has deleted; the
+-- An ended campaign is archived in steps of a number of rows. Each of the deletes returns how many rows it has deleted; the
 -- names of the rows to delete come as arrays, so that a plan never reads a whole table for them.
 
 -- name: archive_subject

@@ -1,4 +1,4 @@
--- An archive is written to S3 before its rows are deleted: objects of so many lines, one JSON object a line. The rows of
+-- An archive is written to S3 before its rows are deleted: objects of a number of lines, one JSON object a line. The rows of
 -- an ended campaign do not change, so that an object written twice has the same bytes.
 -- Lines are made row by row, since a manifest may have megabytes: none is read behind the one that makes the object large.
 -- OFFSET 0: else a line is made once more for its length.

@@ -11,7 +11,7 @@
 
 #define STATS_VERSION   1
 #define RANGE_BYTES_MIN ((size_t)64 << 10)
-#define ANEW_MAX        3 /* times a file is begun anew because its source changed */
+#define BEGUN_AGAIN_MAX 3 /* times a file is begun again because its source changed */
 #define STATE_BYTES_MAX (SINK_PART_BYTES + ((size_t)2 << 20))
 #define TYPE            "application/octet-stream"
 #define PAUSE_SLICE_MS  50
@@ -322,7 +322,7 @@ static bool again(struct run *r, enum copy_step step, struct err *err)
     if (*r->c->stop != 0) {
         return true;
     }
-    if (step == STEP_ANEW && ++r->anew_n <= ANEW_MAX) {
+    if (step == STEP_ANEW && ++r->anew_n <= BEGUN_AGAIN_MAX) {
         log_event(LOG_WARN, "file_begun_anew", LF_S("file", r->f->name), LF_ERR(err));
         return begin(r, err);
     }

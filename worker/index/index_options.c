@@ -14,7 +14,7 @@ static const struct setting rows[] = {
     {"fields", NULL, SETTING_TEXT, "path,key,image,offset,size,caption", 0, 0, AT(fields),
      "of a line: path, key, image, offset, size, caption, width, height"},
     {"require", NULL, SETTING_TEXT, "txt,json", 0, 0, AT(require),
-     "members a whole pair has beside its image: txt, json, none"},
+     "members a whole pair has besides its image: txt, json, none"},
     {"sample", NULL, SETTING_TEXT, "0", 0, 0, AT(sample),
      "fraction of the pairs, by hash of the key, that also goes into sample.jsonl"},
     {"rows", NULL, SETTING_INT, "0", 0, INT64_C(1000000000000), AT(scan.rows),

@@ -68,7 +68,7 @@ struct scan {
     enum pair_fault first_broken; /* of the last shard; PAIR_WHOLE: no broken pair */
     int64_t first_broken_at;
 
-    int64_t rows_max; /* of the next shard: it ends after so many complete pairs; 0: all of them */
+    int64_t rows_max; /* complete pairs of the next shard; 0: all of them */
 
     struct buf path_;     /* escaped */
     int64_t shard_whole_; /* complete pairs of this shard */

@@ -41,7 +41,7 @@ void sink_listing_done(struct sink_listing *l);
 const struct sink_object *sink_listing_find(const struct sink_listing *l, const char *name);
 /* ERR_NOT_FOUND when absent; appends to ret. */
 bool sink_get(struct sink *s, const char *name, struct buf *ret, struct err *err) MUST_CHECK;
-/* Read many objects, SINK_GETS_N at once. All functions are called by any of so many threads; the
+/* Read many objects, SINK_GETS_N at once. All functions are called by any of those threads; the
  * first failure ends it. */
 #define SINK_GETS_N 32
 struct sink_gets { /* value; all borrowed */

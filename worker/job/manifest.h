@@ -28,7 +28,7 @@ struct manifest { /* value; strings borrowed */
 /* Append the manifest's text. Beyond MANIFEST_STATUSES_MAX distinct statuses the rarest are added
  * up as "(others)". */
 void manifest_json(const struct manifest *m, struct buf *out);
-/* False (ERR_LIMIT): an output of so many objects, with name_bytes of names in all, is more than
+/* False (ERR_LIMIT): an output of this many objects, with name_bytes of names in all, is more than
  * the controller reads (WP_OBJECTS_MAX), so that a job of drover would end well and its part fail
  * all the same. Always true of a run by hand (attempt ""). */
 bool manifest_can_be_checked(const char *attempt, int64_t objects, int64_t name_bytes,

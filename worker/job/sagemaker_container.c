@@ -194,7 +194,7 @@ bool sagemaker_container_channel(const char *name, char **ret, struct err *err)
     return true;
 }
 
-/* Of an error of a file or device that is none of those above. */
+/* Of an error of a file or device that is not listed above. */
 static const char *io_cause(int os_errno)
 {
     switch (os_errno) {

@@ -24,7 +24,7 @@ struct sagemaker_container_hosts { /* of this job, by name, bytewise */
 };
 /* The hosts of this job: resourceconfig.json, else DROVER_HOSTS (names, or name=address, separated
  * by commas) and DROVER_HOST; one host when there is neither. ERR_INVALID for a name that is there
- * twice, and when this host is none of them. */
+ * twice, and when this host is not among them. */
 bool sagemaker_container_hosts(struct sagemaker_container_hosts *ret, struct err *err) MUST_CHECK;
 /* Folder of the named channel, of the only channel when name is NULL. ERR_INVALID lists the
  * existing channels. Caller frees. */

@@ -4,7 +4,7 @@
 #pragma once
 #include "linear_model.h"
 
-#define GROUP_CHUNKS 8 /* and so many hosts at most */
+#define GROUP_CHUNKS 8 /* and the most hosts */
 
 struct hosts_group;
 /* Connect to all hosts; a job without resourceconfig.json has one. wait_us: for the others to come,

@@ -19,7 +19,7 @@ struct model_gradient { /* a value: sums over rows */
     double sum[MODEL_FEATURES];
     double loss;
 };
-/* The words of a caption; the target of a picture of so many bytes. Pure. */
+/* The words of a caption; the target of a picture of its bytes. Pure. */
 void model_row_make(struct str caption, int64_t bytes, struct model_row *ret);
 double model_predict(const struct linear_model *m, const struct model_row *row);
 /* Add the row's gradient of half the squared error. */

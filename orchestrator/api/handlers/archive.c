@@ -45,7 +45,7 @@ static bool read_folder(struct api_req *r, int64_t id, const json_t *body, const
     return true;
 }
 
-/* Whoever names a folder is told when nothing comes to it. */
+/* Who names a folder is told when nothing comes to it. */
 static bool folder_taken(int64_t id, const char *folder, const char *taken, struct err *err)
 {
     if (folder[0] == '\0' || strcmp(folder, taken) == 0) {

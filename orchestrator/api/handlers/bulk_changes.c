@@ -90,7 +90,7 @@ static bool type_known(struct api_req *r, const struct bulk_change *t, struct er
                 err, ERR_INVALID, "changes.instance_type: stage '%s' lists %s; name one of these%s",
                 stage->name, buf_cstr(&list),
                 t->sel.stage == NULL && spec->stages_n > 1 ? ", or the stage that is meant"
-                                                           : ", or submit the parts anew");
+                                                           : ", or submit the parts again");
         }
     }
     return true;

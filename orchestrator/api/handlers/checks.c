@@ -266,7 +266,7 @@ static const char *mail_next(const char *why)
         {"answered 530", "set DROVER_SMTP_CREDENTIALS_FILE: a file with USER:PASSWORD"},
         {"answered 535", "correct USER:PASSWORD in DROVER_SMTP_CREDENTIALS_FILE"},
         {"answered 5", "correct DROVER_SMTP_FROM: deploy/mail.md"},
-        {"answered 4", "ask again later, or whoever runs the server"},
+        {"answered 4", "ask again later, or ask who runs the server"},
         {"ertificate", "DROVER_SMTP_CA_FILE names certificates that vouch for it"},
         {"STARTTLS", "use a server that offers STARTTLS, or smtps:// with its port"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -304,7 +304,7 @@ static void check_mail(struct checks *c)
     }
 }
 
-/* Whoever leads renews the lease: past its length nobody does, whatever this droverd answers. */
+/* The leader renews the lease: past its length nobody leads, whatever this droverd answers. */
 static bool check_leader(struct checks *c, struct err *err)
 {
     struct apidb_lease l;

@@ -18,7 +18,7 @@ bool forecast_facts_load(struct api_req *r, int64_t campaign_id, int64_t why_tas
  * with its ended stages. *ret_live: it has not ended. */
 bool forecast_facts_load_retry(struct api_req *r, int64_t campaign_id, struct forecast_facts **ret,
                                bool *ret_live, struct err *err) MUST_CHECK;
-/* n parts of this size of a stage of the target wait again. Nothing when it is none of them. */
+/* n parts of this size of a stage of the target wait again. Nothing for another stage. */
 void forecast_facts_add_parts(struct forecast_facts *a, int64_t stage_id, int64_t n, int64_t size);
 /* Add the campaign of a dry run and make it the target. `s` must live as long as `a`. */
 void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s);

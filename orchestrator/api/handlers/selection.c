@@ -209,7 +209,7 @@ static bool read_text(struct selection *s, struct str *rest, struct err *err)
     return true;
 }
 
-/* The terms that no index has. *ret_known false: it is none of them, and nothing is wrong yet. */
+/* The terms that no index has. *ret_known false: not one of them, nothing is wrong yet. */
 static bool read_narrow_term(struct selection *s, struct str *rest, bool *ret_known,
                              struct err *err)
 {

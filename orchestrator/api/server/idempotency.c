@@ -9,7 +9,7 @@
 #include <errno.h>
 
 /* Longer than anything a request does besides its database: listing S3 for a dry run takes 25 s at
- * most. Whoever asks with the key of a droverd that froze gets through after it. */
+ * most. A client that asks with the key of a droverd that froze gets through after it. */
 #define KEY_SILENCE_US (40 * USEC_PER_SEC)
 
 static bool key_read(const struct api_req *r, bool required, char ret[static 256], struct err *err)

@@ -8,7 +8,7 @@
 #define ANSWERS_N   64
 #define COST_FACTOR 10
 #define CHEAP_US    20000               /* cheaper answers are not cached longer than fresh_us */
-#define OLD_US      (30 * USEC_PER_SEC) /* the oldest given while a dear one is made anew */
+#define OLD_US      (30 * USEC_PER_SEC) /* the oldest given while a dear one is made again */
 
 struct cached_answer {
     char key[RESPONSE_CACHE_KEY_MAX];

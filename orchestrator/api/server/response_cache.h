@@ -18,7 +18,7 @@ struct response_cache_ask { /* value */
     int64_t same_us;        /* an answer is valid for so long while the version is unchanged */
     int64_t fresh_us;       /* and for so long whatever the version is now */
     bool strict;            /* false: for ten times its cost as well, when that was over 20 ms; and
-                               while it is made anew */
+                               while it is made again */
     bool in_turn;           /* it is made in the turn to compute */
 };
 /* Appends the answer; its errors are those of response_cache_answer. */

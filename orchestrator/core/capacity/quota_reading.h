@@ -1,5 +1,5 @@
 /* The applied limits of SageMaker training as Service Quotas lists them. Values; the arrays belong
- * to whoever read them. Source: Service Quotas API reference, ListServiceQuotas. */
+ * to the one that read them. Source: Service Quotas API reference, ListServiceQuotas. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -25,7 +25,7 @@ struct fitted_line {
 void duration_init(struct duration *d, int64_t expect_us)
 {
     d->expect_us = MAX(expect_us, 0);
-    d->expect_size_mb = d->n = d->ratios_n = 0; /* of the arrays only so many items count */
+    d->expect_size_mb = d->n = d->ratios_n = 0; /* what the arrays hold behind is not read */
     d->base_s = d->per_mb_s = 0;
     d->weight = d->weight_mb = d->weight_mb2 = 0;
     d->log_mean = d->log_sd = d->rare_times = 0;

@@ -99,7 +99,7 @@ static bool is_box(struct str t)
            (unsigned char)t.p[1] <= 0x96;
 }
 
-/* The length of a command's list of words, "['python', '-u', 'train.py']"; 0 when it is none. */
+/* The length of a command's list of words, "['python', '-u', 'train.py']"; 0 when it is not one. */
 static size_t argv_n(struct str t)
 {
     if (t.n < 4 || t.p[0] != '[' || t.p[1] != '\'') {

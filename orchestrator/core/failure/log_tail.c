@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define HOSTS_MAX   64
-#define QUIET_LINES 8 /* so many ordinary lines behind a sign: the program went on */
+#define QUIET_LINES 8 /* this many ordinary lines behind a sign: the program went on */
 #define JOINED_MAX  4000
 
 enum strength { NO_SIGN, AFTERMATH, WORDS, ERROR_LINE, LAST_WORDS };

@@ -5,8 +5,8 @@
 
 #define ARCHIVE_PAUSE_US (20 * USEC_PER_MSEC) /* between two steps: everybody else's turn */
 
-/* Why nothing of a campaign may be deleted that is in this state and has so many jobs that have not
- * ended, for people; "": it may. It had ended when the archive was asked for. */
+/* Why nothing of a campaign may be deleted that is in this state and has `active` jobs, for
+ * people; "": it may. It had ended when the archive was asked for. */
 const char *leader_archive_refusal(enum campaign_state state, int64_t active);
 /* After a step of `rows` rows that took so long (CLOCK_MONOTONIC): as many as fit into 30 ms, since
  * the loop waits for a step. rows 0: before the first, or after one that was refused. */

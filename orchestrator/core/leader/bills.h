@@ -7,7 +7,7 @@
  * So is a job that was found at AWS before the price of its type was known: it is booked as 0,
  * which is an estimate, and corrected once there is one.
  *
- * The times count from when this leader has read the row: another leader begins anew, so a bill is
+ * The times count from when this leader has read the row: another leader begins again, so a bill is
  * given up only by one that has asked in vain for hours. Pure; boot_us is CLOCK_BOOTTIME. */
 #pragma once
 #include "core/capacity/job_report.h"

@@ -584,7 +584,7 @@ void leader_endpoint_not_written(struct live_endpoint *e, int64_t boot_us)
     e->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, e->failures - 1);
     e->write_us = e->next_us;
     e->gone = MIN(e->gone, HOSTING_KIND_COUNT - 1); /* the last of them is looked at once more */
-    e->payloads_n = -1;                             /* and the smoke test is made anew */
+    e->payloads_n = -1;                             /* and the smoke test is made again */
     e->unsure |=
         e->row.made < HOSTING_KIND_COUNT; /* one more may have been made, and is forgotten */
     e->signed_us = e->unsure ? boot_us : e->signed_us;

@@ -244,7 +244,7 @@ static int64_t since_us(const struct event_watch *w, const struct live_attempt *
     return a->moved_us != 0 ? a->moved_us : w->began_us; /* a takeover found it so */
 }
 
-/* As long as it has been so already, but at least so many intervals. */
+/* As long as it has been so already, but at least this many intervals. */
 static int64_t again_us(const struct event_watch *w, const struct live_attempt *a, int64_t least)
 {
     return MAX(least * w->interval_us, known_us(a) - since_us(w, a));

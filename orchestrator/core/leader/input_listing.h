@@ -21,7 +21,7 @@ bool input_listing_final(const struct err *why);
 const char *input_listing_next_step(const struct err *why);
 /* Copies what fits of a text into to[n], cut between two characters. */
 void input_listing_text(char *to, size_t n, const char *text);
-/* Parts of so many objects; per_part >= 1. */
+/* Parts of per_part objects each; per_part >= 1. */
 int64_t input_listing_parts(int64_t objects, int per_part);
 
 enum input_listing_answer {

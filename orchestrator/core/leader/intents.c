@@ -215,7 +215,7 @@ bool leader_no_start(const struct live_stage *ls, usec_t now_us)
     return left_us > 0 && left_us <= PUT_BACK_MAX_US; /* more: the clock was set back */
 }
 
-/* As long as it has been refused already. What was not refused for a while begins anew. */
+/* As long as it has been refused already. What was not refused for a while begins again. */
 static int64_t refused_pause_us(struct live_stage *ls, usec_t now_us)
 {
     if (now_us - ls->refused_until_us > PUT_BACK_MAX_US) {

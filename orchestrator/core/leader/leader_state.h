@@ -38,7 +38,7 @@ struct live_stage {
     struct capacity_ladder place;
     struct breaker breaker;
     struct breaker_rules rules;
-    char *trip_words[BREAKER_OF_MAX]; /* signatures beside breaker.signature; malloc'd */
+    char *trip_words[BREAKER_OF_MAX]; /* signatures besides breaker.signature; malloc'd */
     bool passed_kept;                 /* breaker.passed is in its row */
     struct start_time {               /* from creation to start, averaged */
         int64_t us;
@@ -180,7 +180,7 @@ struct pending_record {
     struct task_change_row change;
     struct ledger_account_of_attempt account; /* when it is written */
     bool ran;   /* the task ends with it: its job ran and failed, so it counts whatever it says */
-    bool alert; /* a person must look: written as an event beside the record */
+    bool alert; /* a person must look: written as an event with the record */
     bool over;  /* committed or refused: it leaves the queue */
     /* Instances that stand alone again by it, of pools whose campaign is not in memory. */
     int64_t absent_idle;
@@ -220,7 +220,7 @@ struct live_endpoint {
     struct endpoint_io *io;   /* the shell's calls; never looked into here */
     bool unsure;              /* what came of the last Create is not known: Describe tells */
     int64_t signed_us;        /* boot: a Create may take effect from then on; 0: none may */
-    int gone;                 /* DELETING: so many of the three are proven absent */
+    int gone;                 /* DELETING: how many of the three are proven absent */
     bool there, delete_taken; /* DELETING, of the next: seen; its deletion has begun */
     int failures;             /* in a row */
     int64_t next_us;          /* boot: no call before this */
@@ -240,7 +240,7 @@ struct live_filesystem {
     int64_t signed_us;        /* boot: a create may take effect from then on; 0: none may */
     bool link_absent;         /* a listing shows no association, and none was asked for since */
     bool task_due;            /* EXPORTING: a listing shows no task that runs or has succeeded */
-    int tasks_failed;         /* EXPORTING: so many exports have failed */
+    int tasks_failed;         /* EXPORTING: how many exports have failed */
     bool there, delete_taken; /* DELETING: seen; its deletion has begun */
     bool gone;                /* DELETING: absent; a create that is late may make another one */
     int failures;             /* in a row */

@@ -347,7 +347,7 @@ void list_round_page(struct list_round *r, struct leader_state *s, const struct 
     for (size_t i = 0; i < n; i++) {
         mark(r, s, &jobs[i], boot_us);
     }
-    if (next[0] != '\0' && n < JOB_LIST_PAGE && !r->late) { /* and all of it anew */
+    if (next[0] != '\0' && n < JOB_LIST_PAGE && !r->late) { /* and all of it again */
         r->late = true;
         r->news_on = r->asks_new = false;
         r->oldest_us = USEC_NEVER;

@@ -180,7 +180,7 @@ enum operation_state operation_ends_as(enum operation_then then)
     return OPERATION_CANCELLED;
 }
 
-/* A person's retry starts the counts anew, as the store does. */
+/* A person's retry starts the counts at zero, as the store does. */
 static void retry_one(struct leader_state *s, struct live_campaign *lc, struct live_stage *ls,
                       const struct task_row *t, const struct task_changes *to)
 {
@@ -292,7 +292,7 @@ void operation_undo_apply(struct leader_state *s, struct live_campaign *lc,
             continue;
         }
         struct task_change_row *ch = leader_state_change(s, rows[i].task_id, false);
-        if (ch != NULL) { /* its tries begin anew with the next retry, as in every failed part */
+        if (ch != NULL) { /* its tries begin again with the next retry, as in every failed part */
             ch->instance_type_i = rows[i].instance_type_i;
             ch->volume_gb = rows[i].volume_gb;
             ch->max_runtime_s = rows[i].max_runtime_s;

@@ -141,7 +141,7 @@ static void retry_or_fail(struct leader_state *s, const struct live_attempt *a, 
     }
 }
 
-/* Without a readable spec nothing says how often to try: what ran has failed for good, till a
+/* Without a readable spec nothing says how often to try: what ran has failed for good, until a
  * person retries it; what never ran waits. */
 static void without_spec(struct pending_record *p)
 {
@@ -179,7 +179,7 @@ static void decide_task(struct leader_state *s, const struct live_attempt *a,
     retry_or_fail(s, a, now_us, p, notes);
 }
 
-/* It was adopted before the price of its type was known: its cost is none. */
+/* It was adopted before the price of its type was known: it has no cost. */
 static bool unpriced(struct leader_state *s, const struct live_attempt *a)
 {
     return a->row.price_musd_per_hour == 0 &&
@@ -200,14 +200,14 @@ static void cost_of_job(struct leader_state *s, const struct live_attempt *a,
     }
 }
 
-/* What becomes of the pool when the attempt lets go of its slots. */
+/* What becomes of the pool when the attempt releases its slots. */
 static void move_pool(const struct leader_state *s, const struct live_attempt *a, usec_t now_us,
                       struct attempt_record *r, struct outcome_notes *notes)
 {
     const struct warm_pool_report *seen = &a->pool_seen;
     bool ran = r->settle && a->row.started_us > 0;
     r->pool_moves = true;
-    r->pool_to = POOL_AVAILABLE; /* unless we know better: it holds its slots till we do */
+    r->pool_to = POOL_AVAILABLE; /* unless we know better: it holds its slots until we do */
     if (!r->settle || (!ran && seen->status == WARM_POOL_NONE)) {
         r->pool_to = POOL_TERMINATED; /* no job of ours ended, so none has left a pool */
     } else if (seen->status == WARM_POOL_REUSED || seen->status == WARM_POOL_TERMINATED) {

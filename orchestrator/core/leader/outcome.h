@@ -23,7 +23,7 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
                         struct outcome_notes *ret_notes);
 /* The row to write, with pointers into *p: valid until the queue changes. */
 struct attempt_record leader_record_row(const struct pending_record *p);
-/* Why a person must look at it, for the event beside the record. */
+/* Why a person must look at it, for the event that goes with the record. */
 void leader_alert_text(const struct leader_state *s, const struct pending_record *p, char *ret,
                        size_t size);
 /* What follows of a record besides what moves in memory. */

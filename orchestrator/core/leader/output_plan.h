@@ -16,7 +16,7 @@ struct output_plan { /* value */
     enum spec_verify kind;
     bool told;                  /* there is a place to look at, and it is known */
     char place[OUTPUT_URI_MAX]; /* S3 URI of the key, or of the folder, which ends in '/' */
-    int64_t count;              /* VERIFY_COUNT: at least so many objects */
+    int64_t count;              /* VERIFY_COUNT: at least this many objects */
     char task_id[24];           /* whose manifest it must be; "" any task's */
     char input[OUTPUT_URI_MAX]; /* the part, when its rows are counted by its own footer; else "" */
     int64_t input_size;

@@ -24,7 +24,7 @@ void leader_pool_end_answered(struct live_pool *p, bool failed, bool not_found, 
 
 /* SageMaker hands pools out as it likes: the other available pool that the job which took p was
  * intended on, and which so is free for whom p was kept, or for anybody. 0: it went as intended, or
- * the job is none of ours. */
+ * the job is not ours. */
 int64_t leader_pool_meant(const struct leader_state *s, const struct live_pool *p,
                           const char *reused_by);
 
@@ -40,7 +40,7 @@ struct pool_writes {
     struct pool_end end;                      /* OVER */
     struct ledger_account_of_attempt account; /* OVER: as it is then */
     int64_t swap_with; /* OVER: SageMaker gave this pool to a job that was intended on that other
-                          one; whoever this one was kept for gets the other. 0: no swap */
+                          one; the one that this was kept for gets the other. 0: no swap */
     struct err error;
 };
 /* job_ended: the same Describe shows that the job has ended; else it is an old one, which says
@@ -77,7 +77,7 @@ enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int6
  * whose campaign is not in memory. Call it before leader_apply_record. */
 void leader_record_written(const struct leader_state *s, struct pending_record *p,
                            const struct attempt_record *row);
-/* The record p of `a`, which lets go of its slots: pools that it, or who took its pool, was
+/* The record p of `a`, which releases its slots: pools that it, or who took its pool, was
  * intended on and did not take stand alone again. */
 void leader_pools_stand_alone(struct leader_state *s, struct live_slots *slots,
                               const struct live_attempt *a, const struct pending_record *p);

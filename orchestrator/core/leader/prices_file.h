@@ -5,13 +5,13 @@
 #include "common/json.h"
 #include "common/units.h"
 
-struct prices_file { /* what tells that a file was written anew; all zero: there is none */
+struct prices_file { /* what tells that a file was written again; all zero: no file */
     int64_t inode, size, s, ns;
 };
 /* was: when it was read last. */
 bool prices_file_moved(const struct prices_file *was, const struct prices_file *now);
 /* It was read but not taken: it is read again at the next look. */
 void prices_file_again(struct prices_file *was);
-/* One entry. False: it is none, and err says why; the others still count. */
+/* One entry. False: it cannot be read, and err says why; the others still count. */
 bool prices_entry(const char *instance_type, const json_t *v, musd_t *ret,
                   struct err *err) MUST_CHECK;

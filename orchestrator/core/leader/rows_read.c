@@ -235,7 +235,7 @@ bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken
 bool rows_attempt_placed(struct live_campaign *lc, const struct attempt_row *row, struct err *err)
 {
     return leader_state_stage(lc, row->stage_id) != NULL ||
-           err_set(err, ERR_DATABASE, "stage %lld of job %s is none of campaign %lld",
+           err_set(err, ERR_DATABASE, "stage %lld of job %s is not in campaign %lld",
                    (long long)row->stage_id, row->name.s, (long long)lc->row.id);
 }
 

@@ -12,7 +12,7 @@
 #define FOREIGN_ALIVE_US (600 * USEC_PER_SEC) /* a user's image that lives so long works */
 /* A smaller change of what is expected is not written. */
 #define PROMISE_MOVED_US (30 * USEC_PER_SEC)
-#define STARTS_KEPT      20 /* start times are averaged over so many */
+#define STARTS_KEPT      20 /* start times are averaged over this many */
 
 uint64_t stage_history_signature(enum cause cause, const char *words)
 {
@@ -187,7 +187,7 @@ void stage_history_moved(struct leader_state *s, struct live_attempt *a, usec_t 
         a->accepted = true;
         quota_learning_accepted(s, a, now_us);
     }
-    if (a->row.state == ATTEMPT_RUNNING) { /* spot may have started it again: it begins anew */
+    if (a->row.state == ATTEMPT_RUNNING) { /* spot may have started it again: it begins again */
         bool again = a->running_us > 0;
         a->running_us = again || a->row.started_us == 0 ? now_us : a->row.started_us;
         a->hang = (struct hang_detector_state){0};

@@ -8,7 +8,7 @@ static const struct meaning_row {
     enum tx_meaning meaning;
 } rows[] = {
     {"08", TX_LOST},       /* connection */
-    {"0A000", TX_LOST},    /* a cached plan outlived a migration: a new session plans anew */
+    {"0A000", TX_LOST},    /* a cached plan outlived a migration: a new session plans again */
     {"25006", TX_LOST},    /* read-only: not the primary any more */
     {"25P03", TX_LOST},    /* idle in a transaction for too long */
     {"26", TX_LOST},       /* prepared statements are gone: not the session we opened */

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define CAMPAIGN_CANCELLING CAMPAIGN_STATE_COUNT /* beside the states themselves */
+#define CAMPAIGN_CANCELLING CAMPAIGN_STATE_COUNT /* besides the states themselves */
 #define CAMPAIGN_GATED      (CAMPAIGN_STATE_COUNT + 1)
 #define CAMPAIGN_ARCHIVED   (CAMPAIGN_STATE_COUNT + 2)
 
@@ -28,13 +28,13 @@ static const char *const refusals[VERB_ANSWER_COUNT] = {
     [VERB_CARRIED_OUT] = "",
     [VERB_REOPENS] = "",
     [VERB_GOES_ON] = "",
-    [VERB_CANCELLED] = "it was cancelled; submit it anew",
-    [VERB_CANCELLING] = "it is being cancelled; submit it anew",
-    [VERB_ENDED] = "it has ended; retry its failed parts, or submit it anew",
-    [VERB_STAGE_CANCELLED] = "the stage was cancelled; submit the campaign anew",
+    [VERB_CANCELLED] = "it was cancelled; submit it again",
+    [VERB_CANCELLING] = "it is being cancelled; submit it again",
+    [VERB_ENDED] = "it has ended; retry its failed parts, or submit it again",
+    [VERB_STAGE_CANCELLED] = "the stage was cancelled; submit the campaign again",
     [VERB_GATED] = "a gate holds it, which resuming does not open",
     [VERB_NOT_ENDED] = "it has not ended; wait for its end or cancel it, then archive it",
-    [VERB_ARCHIVED] = "it is archived; submit it anew",
+    [VERB_ARCHIVED] = "it is archived; submit it again",
     [VERB_NO_SUCH_TYPE] = "a stage of it does not list this instance type; retry by stage",
 };
 

@@ -31,7 +31,7 @@ bool filesystem_request_make(const struct filesystem_request_input *in, struct b
     if (in->spec->tags_n + f->tags_n > TAGS_MAX - TAGS_OF_DROVER) {
         return err_set(err, ERR_INVALID,
                        "stage '%s' and its campaign have more than %d tags, which is what FSx "
-                       "takes beside drover's own",
+                       "takes besides drover's own",
                        s->name, TAGS_MAX - TAGS_OF_DROVER);
     }
     memcpy(own + 1, f->tags, (size_t)f->tags_n * sizeof own[0]);

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define SPOT_WAIT_S     3600 /* beside the run time: what a spot job may wait for instances */
+#define SPOT_WAIT_S     3600 /* besides the run time: what a spot job may wait for instances */
 #define SPOT_LIFE_S_MAX (INT64_C(28) * 86400)
 #define OUTPUT_FOLDER   "_sagemaker/" /* beside the parts: SageMaker's own model.tar.gz */
 

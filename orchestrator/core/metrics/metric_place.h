@@ -1,5 +1,5 @@
 /* How far the log of a job was read: which stream, which page of it, how many of its lines. A line
- * is taken once, whatever a page returns and whoever goes on reading. Pure.
+ * is taken once, whatever a page returns and whichever droverd goes on reading. Pure.
  *
  * A page begins at `token` and `token_lines` lines into the stream; lines up to `lines` were taken.
  * A token that has expired is dropped: the stream is read from its head and the lines that were

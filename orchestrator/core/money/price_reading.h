@@ -1,4 +1,4 @@
-/* List prices as AWS Pricing tells them. Values; the array belongs to whoever read them. Source:
+/* List prices as AWS Pricing tells them. Values; the reader owns the array. Source:
  * Price List Query API reference, GetProducts. */
 #pragma once
 #include "common/units.h"

@@ -1,4 +1,4 @@
-/* Reads a whole campaign file: the keys beside `stages`, and the dependencies between stages. */
+/* Reads a whole campaign file: the keys besides `stages`, and the dependencies between stages. */
 #include "spec.h"
 #include "common/cleanup.h"
 #include "common/time_text.h"

@@ -295,7 +295,7 @@ static void read_change_max(struct spec_reader *r, const struct spec_node *p, bo
     } else if (p->node->kind == YAML_STRING && runtime) {
         (void)spec_duration(r, p, 1, SPEC_RUNTIME_S_MAX, &ret->runtime_max_s);
     } else if (p->node->kind != YAML_INT || !volume) {
-        spec_fault(r, p, "type", "gigabytes beside volume_gb, a duration beside max_runtime",
+        spec_fault(r, p, "type", "gigabytes for volume_gb, a duration for max_runtime",
                    "'max' does not fit what is changed");
     }
 }

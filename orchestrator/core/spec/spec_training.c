@@ -383,7 +383,7 @@ void spec_stage_tags(struct spec_reader *r, const struct spec_node *p, struct sp
     spec_read_tags(r, &at, SPEC_STAGE_TAGS_MAX, ret, ret_n);
     if (*ret_n + r->tags_n > SPEC_TAGS_MAX) {
         spec_fault(r, &at, "limit", "fewer tags here or in the campaign",
-                   "%d tags with the campaign's; SageMaker takes %d beside drover's own five",
+                   "%d tags with the campaign's; SageMaker takes %d besides drover's own five",
                    *ret_n + r->tags_n, SPEC_TAGS_MAX);
     }
 }

@@ -36,7 +36,7 @@ bool apidb_filesystem_there(struct store *s, int64_t campaign_id, int64_t stage_
     return row_count(r) == 0 ||
            err_set(err, ERR_CONFLICT,
                    "stage %.64s mounts the file system of stage %.64s, which is gone (%.200s): a "
-                   "retry cannot run; submit it anew%s",
+                   "retry cannot run; submit it again%s",
                    row_text(r, 0, 0), row_text(r, 0, 1), row_text(r, 0, 2),
                    stage_id == 0 ? ", or retry other stages by their names" : "");
 }

@@ -114,7 +114,7 @@ static bool no_undo(int64_t id, const PGresult *r, struct err *err)
     if (strcmp(kind, "skip") == 0) {
         return err_set(err, ERR_CONFLICT,
                        "operation op-%lld has ended, and what is skipped stays so; submit these "
-                       "parts of c-%lld anew",
+                       "parts of c-%lld again",
                        op, campaign);
     }
     return err_set(err, ERR_CONFLICT,

@@ -90,7 +90,7 @@ struct apidb_request {
     char *request; /* the bytes sent, kept until the attempt's end */
 };
 void apidb_request_done(struct apidb_request *q);
-/* Attempt n; n 0: the newest, if any. ERR_NOT_FOUND when n was named and is none of the part's. */
+/* Attempt n; n 0: the newest, if any. ERR_NOT_FOUND when the part has no attempt n. */
 bool apidb_attempt_request(struct store *s, int64_t campaign_id, int64_t task_id, int64_t n,
                            struct apidb_request *ret, struct err *err) MUST_CHECK;
 /* Count parts first..last by tile and state into counts[tiles_n][TASK_STATE_COUNT]. */

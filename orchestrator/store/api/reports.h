@@ -16,7 +16,7 @@ bool apidb_throughput(struct store *s, int64_t stage_id, int64_t n, struct buf *
 struct apidb_yield_query {
     int64_t campaign_id, stage_id;
     int64_t parts; /* of the stage */
-    int64_t every; /* of so many parts one is read */
+    int64_t every; /* one of this many parts is read */
     int64_t range; /* parts of a point */
 };
 /* Append {"points", "lowest"}: the share of rows that were kept, by ranges of parts. */

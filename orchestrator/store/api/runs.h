@@ -6,7 +6,7 @@
 
 #define APIDB_RUNS_MAX       32   /* stages of a campaign */
 #define APIDB_RUN_SERIES_MAX 40   /* metrics of an attempt */
-#define APIDB_RUN_VALUES_MAX 2000 /* of one series; more are put together, so many in one */
+#define APIDB_RUN_VALUES_MAX 2000 /* of one series; more are put together, several in one */
 
 struct apidb_run {
     char stage[64];

@@ -65,7 +65,7 @@ static int64_t page_id(const struct task_page *page, const struct row_array *ids
     return ids->n > 0 ? row_array_i64(ids, i) : page->first + (int64_t)i;
 }
 
-/* Tasks that were tried, held or back off are few, or all: what is not 0 of them comes beside the
+/* Tasks that were tried, held or back off are few, or all: what is not 0 of them comes with the
  * rest, in the same order. */
 static void read_tasks(struct task_reading *k, const struct task_page *page)
 {

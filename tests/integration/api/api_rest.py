@@ -648,7 +648,7 @@ def check_undo(t, a):
     (s1, b1), (s2, b2) = sorted(got, key=lambda g: g[0])
     t.ok((s1, s2) == (202, 409) and b1["undo"]["undone"] == 0 and b1["undo"]["ended_at"] is None and not b1["undoable"], "twice at once: one undo, and 409", got)
     t.ok(f"is being undone already; drover ops {ops['retry-running']} shows how far" in b2["detail"], "which says what shows it", b2)
-    for name, words in (("retry-done", "no part of it waits to start; drover pause c-1"), ("skip-done", "submit these parts of c-1 anew"), ("archive-running", "is not undone; drover ops")):
+    for name, words in (("retry-done", "no part of it waits to start; drover pause c-1"), ("skip-done", "submit these parts of c-1 again"), ("archive-running", "is not undone; drover ops")):
         s, b = cancel(ops[name])
         t.ok(s == 409 and words in b["detail"], f"{name}: 409 with what can be done", (s, b))
     a.sql(f"""INSERT INTO task_retried SELECT id, campaign_id, stage_id, {ops['retry-done'][3:]}, names, 1, NULL, 7, 's', 'm', 0, now(), false, 0, 0, 0, '{{}}', 0, 0

@@ -7,7 +7,7 @@
 #define FETCH_REDIRECTS_MAX 10
 /* maximum of all transfers, those that yield included, as a multiple of thread_count */
 #define FETCH_YIELDING_FACTOR 3
-#define FETCH_PROBES_SHARE    2    /* one in so many places of a thread may probe silent hosts */
+#define FETCH_PROBES_SHARE    2    /* one of this many places of a thread may probe silent hosts */
 #define FETCH_FILES_SPARE     512  /* descriptors for everything else */
 #define FETCH_EXCUSED_FACTOR  5    /* maximum extension, in timeouts, for delays of this thread */
 #define FETCH_SPEED_MIN       1024 /* minimum bytes per second of a body ... */

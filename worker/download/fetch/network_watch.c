@@ -17,9 +17,9 @@ bool network_look(struct network_watch *w, const struct network_census *c, bool 
     return w->away_us != 0;
 }
 
-bool network_hear(struct network_watch *w, bool anew)
+bool network_hear(struct network_watch *w, bool back)
 {
-    if (w->away_us == 0 || !anew) {
+    if (w->away_us == 0 || !back) {
         return false; /* up, or it is one of the few that answer all the time */
     }
     w->away_us = 0;

@@ -23,8 +23,8 @@ struct network_watch { /* value; zeroed: the network is up */
 /* Update from a census of the hosts. True: the network has just gone down. */
 bool network_look(struct network_watch *w, const struct network_census *c, bool rows_left,
                   int64_t now_us);
-/* A host has answered; anew: it did not answer when the network went down. True: the network is up
+/* A host has answered; back: it did not answer when the network went down. True: the network is up
  * again. */
-bool network_hear(struct network_watch *w, bool anew);
+bool network_hear(struct network_watch *w, bool back);
 /* True when a transfer may begin; while the network is down one per second. Counts it. */
 bool network_may_ask(struct network_watch *w, int64_t now_us);

@@ -58,7 +58,7 @@ void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret);
 const char *transfer_resolve_text(enum resolve_status status);
 /* True when the body has been slower than FETCH_SPEED_MIN for too long. */
 bool transfer_is_slow(const struct transfer *t, int64_t now_us);
-/* True when the body comes in so many small pieces that receiving them dominates the cost. */
+/* True when the body comes in such small pieces that receiving them dominates the cost. */
 bool transfer_is_crumbs(const struct transfer *t);
 /* True when it has made almost no progress for a second: name, connection or body. */
 bool transfer_is_stalled(const struct transfer *t, int64_t now_us);

@@ -78,7 +78,7 @@ static struct exif_entry *place(struct exif_block *b, const char *name)
     return b->n < EXIF_TAGS_MAX ? &b->tags[b->n++] : NULL;
 }
 
-/* False when the entry is none that has a name. */
+/* False when the entry has no name. */
 static bool read_entry(struct exif_block *b, size_t at, const char *folder, enum exif_names names,
                        struct exif_entry *ret)
 {

@@ -7,7 +7,7 @@
 #define YCC_BLOCK 16
 #define WHITE     255
 
-#define SAMPLE_STEP 16 /* rows of brightness; one in so many is examined first */
+#define SAMPLE_STEP 16 /* rows of brightness; one of this many is examined first */
 
 /* Video levels to full range: brightness is 16 to 235, colour 16 to 240. */
 #define NARROW_Y (255.0 / 219)

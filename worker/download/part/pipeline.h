@@ -89,7 +89,7 @@ bool pipeline_stopping(const struct pipeline *r);
 int64_t pipeline_shards(const struct pipeline *r); /* of the part */
 int64_t pipeline_shard_rows(const struct pipeline *r,
                             int64_t shard_i); /* the last one of a file may be short */
-/* Maximum of transfers at once per host; host_share: of so many, when nothing is asked. */
+/* Maximum of transfers at once per host; host_share: its share of those when nothing is asked. */
 int64_t pipeline_host_share(int64_t transfers);
 int64_t pipeline_host_connections(const struct pipeline *r);
 /* Wait until one more shard may be open. False when stopping. */

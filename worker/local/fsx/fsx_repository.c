@@ -76,7 +76,7 @@ static bool overlaps(const char *a, const char *b)
            (a[n - 1] == '/' || a[n] == '/' || b[n] == '/' || strlen(a) == strlen(b));
 }
 
-/* Rules of a new association beside the ones there are. False: answered. */
+/* Rules of a new association, given the ones there are. False: answered. */
 static bool association_ok(struct request *r, const json_t *fs)
 {
     const char *fs_id = record_text(r->input, "FileSystemId");

@@ -18,7 +18,7 @@ enum s3_algorithm {
 
 struct s3_checksum { /* a value */
     enum s3_algorithm algorithm;
-    unsigned parts_n; /* > 0: composite, over the checksums of so many parts */
+    unsigned parts_n; /* > 0: composite, over the checksums of this many parts */
     char hex[65];
 };
 

@@ -1,4 +1,4 @@
-/* Rules of CreateTrainingJob beside lengths and names: enums, patterns, duplicates, and what holds
+/* Rules of CreateTrainingJob besides lengths and names: enums, patterns, duplicates, and what holds
  * between fields. sagemaker_check.c calls them. */
 #pragma once
 #include "local/http/request.h"

@@ -115,7 +115,7 @@ static bool value_fits(struct job_search *s, const json_t *value, enum operator 
     s->found = true;
     switch (op) {
     case OP_EQUALS:
-    case OP_NOT_EQUALS: /* whoever asks turns it round */
+    case OP_NOT_EQUALS: /* the caller turns it round */
         return equals(value, str_of(text));
     case OP_CONTAINS:
         return json_is_string(value) ? strstr(json_string_value(value), text) != NULL

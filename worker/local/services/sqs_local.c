@@ -239,7 +239,7 @@ void sqs_receive(struct request *r)
     }
 }
 
-/* Deletes by receipt; false: it is none. One whose message was received again deletes nothing. */
+/* Deletes by receipt; false: it is wrong. One whose message was received again deletes nothing. */
 static bool receipt_delete(struct sqs_queue *q, const char *receipt)
 {
     unsigned long long id, at;
