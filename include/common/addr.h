@@ -38,5 +38,5 @@ bool addr_from_sockaddr(const struct sockaddr *sa, struct net_addr *ret, int *re
 void addr_format(const struct net_addr *a, char out[static ADDR_TEXT_BYTES]);
 /* Parse "127.0.2.0/24:8080", "[::1]:80", "10.0.0.0/8:*". */
 bool addr_parse_rule(struct str text, struct addr_rule *ret, struct err *err) MUST_CHECK;
-/* The same, joined by commas; "" is none. */
+/* The same, joined by commas; "" gives none. */
 bool addr_parse_rules(struct str text, struct addr_rules *ret, struct err *err) MUST_CHECK;

@@ -7,7 +7,7 @@
 
 struct invocations_call;
 /* report: borrowed for the call; failure NULL: it is whole. An answer of which anything cannot be
- * read is none. */
+ * read is a failure. */
 typedef void (*invocations_cb)(void *ctx, const struct invocation_report *report,
                                const struct aws_failure *failure);
 /* Of one variant of an endpoint. The call is freed after the callback, or by invocations_cancel,

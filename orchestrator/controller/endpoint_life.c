@@ -87,7 +87,7 @@ bool endpoints_read(struct controller *c, struct err *err)
     return true;
 }
 
-/* The answer to what is under way; whoever calls fills in the rest. */
+/* The answer to what is under way; the caller fills in the rest. */
 static struct endpoint_fact *note(struct endpoint_io *io, enum endpoint_word said,
                                   const struct aws_failure *f)
 {

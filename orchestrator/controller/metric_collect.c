@@ -82,7 +82,7 @@ static struct metric_log *log_add(struct controller *c, int64_t attempt_id, int6
     return l;
 }
 
-/* [[name, regex], ...] as spec_to_json writes it; what is none is left out. */
+/* [[name, regex], ...] as spec_to_json writes it; what is not a pair is left out. */
 static int metrics_of(const json_t *list, struct spec_metric *ret)
 {
     size_t i;

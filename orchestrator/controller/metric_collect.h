@@ -1,6 +1,6 @@
 /* Collects the metrics of training jobs from their logs, while they run and for a while after
- * their end: core/metrics says what to ask, this carries it. A log is read once, whoever leads: how
- * far it was read is written in the transaction of the values found. */
+ * their end: core/metrics says what to ask, this carries it. A log is read once, also when
+ * another droverd leads: how far it was read is written in the transaction of the values found. */
 #pragma once
 #include "shell.h"
 

@@ -13,7 +13,7 @@ static bool file_named(const struct controller *c)
     return c->cfg.prices_file != NULL && c->cfg.prices_file[0] != '\0';
 }
 
-/* What tells a file that was written anew; all zero: there is none, or none is named. */
+/* What tells a file that was written again; all zero: there is no file, or none is named. */
 static void file_look(const struct controller *c, struct prices_file *ret)
 {
     struct stat st;

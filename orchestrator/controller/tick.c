@@ -33,7 +33,7 @@
 #include "skip_done.h"
 #include <stdio.h>
 
-/* Before curl sees a ready socket: a leader that was frozen past its lease lets go of everything.
+/* Before curl sees a ready socket: a leader that was frozen past its lease releases everything.
  */
 static void before_pass(void *ctx)
 {

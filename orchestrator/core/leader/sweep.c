@@ -8,7 +8,7 @@
 
 #define PAGES_MAX 1000
 /* A List showed the job, and AWS may know nothing else of a young one yet; rows that refuse it may
- * take it later. That is believed after so many times in a row, some three minutes. */
+ * take it later. That is believed after this many times in a row, some three minutes. */
 #define REPEATS_MOST 8
 /* So many Describes in a row that do not say whose the job is: its name is believed, after some
  * 15 s. Nobody else can have made it. */

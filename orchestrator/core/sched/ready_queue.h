@@ -40,7 +40,7 @@ bool ready_queue_first(struct ready_queue *r, usec_t now_us, struct ready_queue_
                        int *ret_group);
 /* No task of this group comes first until ready_queue_sort. */
 void ready_queue_shut(struct ready_queue *r, int group);
-/* Set the first task of this group apart: its own cap leaves too little beside spent_musd. */
+/* Set the first task of this group apart: its own cap leaves too little over spent_musd. */
 void ready_queue_set_apart(struct ready_queue *r, int group, musd_t spent_musd);
 /* The task of a kind set apart that has spent the least, its number k counted from 0; false: there
  * are no more kinds. ready_queue_readmit: its own cap leaves enough again. */
