@@ -5,6 +5,7 @@ Method: text rules over the files git knows, symbol rules over the objects of th
 Each check prints one TAP line, with every violation as a comment below it. Some are also given a planted fault and
 fail when they do not find it: a rule that finds nothing may have looked at nothing.
 """
+import ast
 import glob
 import os
 import re
@@ -459,6 +460,27 @@ def check_plain(files):
     check("comments, messages and pages have plain words", wrong)
 
 
+SLEEP_S = 0.5
+
+
+def long_sleeps(text):
+    """Lines that sleep a fixed time of SLEEP_S or more and do not say why."""
+    lines = text.split("\n")
+    calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and ast.unparse(n.func) in ("time.sleep", "sleep")]
+    fixed = [n for n in calls if n.args and isinstance(n.args[0], ast.Constant) and n.args[0].value >= SLEEP_S]
+    return [n.lineno for n in fixed if "#" not in lines[n.end_lineno - 1][n.end_col_offset :]]
+
+
+def check_sleeps(files):
+    wrong = []
+    for path in files:
+        if path.startswith("tests/") and path.endswith(".py"):
+            wrong += ["%s:%d" % (path, i) for i in long_sleeps(read(path))]
+    if long_sleeps("time.sleep(1)\ntime.sleep(2)  # why\ntime.sleep(0.1)\nsleep(3)\n'time.sleep(4)'\n") != [1, 4]:
+        wrong.append("the planted sleeps were not found")
+    check("a test that sleeps %s s or more says why it cannot wait for a condition" % SLEEP_S, wrong)
+
+
 def check_sql(c_files):
     wrong = []
     for path in c_files:
@@ -737,6 +759,7 @@ def main():
     check_warnings(c_files)
     check_words(files)
     check_plain(files)
+    check_sleeps(files)
     check_sql(c_files)
     check_globals(objs)
     check_collisions(objs)

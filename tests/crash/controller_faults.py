@@ -321,7 +321,7 @@ def lists_stopped(s, began):
     def sent():
         return len([r for r in s.oracle("wire-log")["requests"] if r["operation"] == "ListTrainingJobs" and r["time"] > began and not r["error"]])
     before = sent()
-    time.sleep(0.8)
+    time.sleep(0.8)  # longer than the pause between two pages of a List
     return 0 < before == sent()
 
 

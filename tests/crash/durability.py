@@ -103,7 +103,7 @@ with Stack("durability", parts=1, rows=1, disk=True) as s:
             refused = setting in open(log).read()[before:]
         except TimeoutError:
             refused = False
-        time.sleep(0.5)
+        time.sleep(0.5)  # time in which it could lead after all
         tap.ok(refused and s.leader() is None, f"droverd refuses to lead with {setting} off and says so")
         s.kill("droverd0", signal.SIGTERM)
 sys.exit(tap.done())

@@ -160,7 +160,7 @@ class Session:
 
     def do_data(self, _):
         if "slow@example.com" in self.to:
-            time.sleep(1.5)
+            time.sleep(1.5)  # a slow server
         self.answer("354 go on")
         lines = []
         while True:

@@ -62,7 +62,7 @@ def dripper():
 
     def drip():
         while True:
-            time.sleep(1)
+            time.sleep(1)  # a byte a second
             for c in list(held):
                 try:
                     c.sendall(b"x")

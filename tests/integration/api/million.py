@@ -364,7 +364,7 @@ def main():
         cid = fill(s)
         one = Asking(s, [], 1, 0, 1, 0, 0)
         before = used_s(s)
-        time.sleep(2)
+        time.sleep(2)  # CPU time of this span is measured
         print(f"# nobody asks: {(used_s(s) - before) * 500:.0f} ms of CPU a second", flush=True)
         for check in (filters, tiles, events, lists, pages, retry):
             if os.environ.get("ONLY", "") in check.__name__:

@@ -118,7 +118,7 @@ def case_leaders_die_while_pools_live(s):
     cid = s.submit(name="warm-kill", top=WARM)
     kills = 0
     while not s.ended(cid) and kills < 8:
-        time.sleep(1.3)
+        time.sleep(1.3)  # moments of kills, spread over the campaign
         s.kill("droverd0")
         kills += 1
         s.start_droverd(0)
@@ -327,7 +327,7 @@ def case_a_total_throttle_costs_nothing(s):
     operations = ("CreateTrainingJob", "DescribeTrainingJob", "ListTrainingJobs", "StopTrainingJob")
     s.faults(*({"operation": o, "kind": "throttle", "times": 1000000} for o in operations))
     began = time.time()
-    time.sleep(12)
+    time.sleep(12)  # calls of this span are counted
     refused = [r for r in s.oracle("wire-log")["requests"] if r["operation"] in operations[:2] and r["time"] > began]
     lists = [r for r in s.oracle("wire-log")["requests"] if r["operation"] == operations[2] and r["time"] > began]
     s.faults()

@@ -103,7 +103,7 @@ class S3:
     def is_quiet(self):
         """Nobody has asked anything for a second."""
         n = self.n
-        time.sleep(1)
+        time.sleep(1)  # quiet is a span
         return self.busy == 0 and self.n == n
 
 

@@ -410,7 +410,7 @@ def test_invoice__from_in_service_to_delete_and_by_fleet(l):
     l.sm.create_endpoint_config(EndpointConfigName="two", ProductionVariants=[variant("e", 2)])
     l.sm.update_endpoint(EndpointName="e", EndpointConfigName="two")
     second = serving(l, "e")["LastModifiedTime"]
-    time.sleep(1.1)
+    time.sleep(1.1)  # more than a second is billed
     l.sm.delete_endpoint(EndpointName="e")
     end = seen(l, "e")["LastModifiedTime"]
     want = [(1, math.ceil(round((second - first).total_seconds(), 6))), (2, 2 * math.ceil(round((end - second).total_seconds(), 6)))]

@@ -409,7 +409,7 @@ def test_restart__pools_survive_and_are_taken_once(l):
 def test_restart__a_pool_that_fell_due_meanwhile_ended_when_it_was_due(l):
     warm(l, "a", keep=1)
     l.kill()
-    time.sleep(1.3)
+    time.sleep(1.3)  # the pool falls due while nothing runs that could say so
     l.start()
     same(pool(l, "a"), {"Status": "Terminated", "ResourceRetainedBillableTimeInSeconds": 1})
     j = l.job("a")
@@ -417,7 +417,7 @@ def test_restart__a_pool_that_fell_due_meanwhile_ended_when_it_was_due(l):
     l.create("b", "sleep 1.2; true", ResourceConfig={"KeepAlivePeriodInSeconds": 1})
     l.running("b")
     l.kill()
-    time.sleep(2.8)
+    time.sleep(2.8)  # the same: job and pool end meanwhile
     at = time.time()
     l.start()
     same(l.ended("b")["WarmPoolStatus"], {"Status": "Terminated", "ResourceRetainedBillableTimeInSeconds": 1})
@@ -428,7 +428,7 @@ def test_restart__a_pool_that_fell_due_meanwhile_ended_when_it_was_due(l):
 def test_invoice__is_right_to_the_second(l):
     price = Fraction("0.1150004")
     warm(l, "a", "sleep 0.4", ResourceConfig={"InstanceCount": 3})
-    time.sleep(1.1)
+    time.sleep(1.1)  # more than a second is billed
     warm(l, "b", "sleep 0.2", ResourceConfig={"InstanceCount": 3})
     warm(l, "c", "sleep 0.2", keep=1)
     l.run("d", ResourceConfig={"InstanceCount": 3})

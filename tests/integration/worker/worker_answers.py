@@ -153,7 +153,7 @@ def headers():
         c.for_ever(b"X-Trailer: y\r\n" * 2000)
 
     def silent(c):
-        time.sleep(60)
+        time.sleep(60)  # a server that says nothing
 
     def old_style(c):
         c.send(PHOTO)

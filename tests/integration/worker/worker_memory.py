@@ -141,7 +141,7 @@ def test_open_shards(d, local):
         if i % per:
             server.serve("/%d.png" % i, noise[i % 4], "image/png")
         else:
-            server.routes["/%d.png" % i] = lambda h: time.sleep(60)
+            server.routes["/%d.png" % i] = lambda h: time.sleep(60)  # a server that says nothing
     part = d + "/open.parquet"
     make_parquet(part, [{"URL": server.url("/%d.png" % i)} for i in range(rows)], {"URL": "VARCHAR"})
     p = start(["--parquet", part, "--output", "s3://data/open", "--number_sample_per_shard", per, "--allow-net", server.net,

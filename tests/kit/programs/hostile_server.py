@@ -195,7 +195,7 @@ def b_slow(sock, req):
     sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
     while True:
         sock.sendall(b"s")
-        time.sleep(1)
+        time.sleep(1)  # a byte a second: that is the attack
 
 
 def b_silent(sock, req):
