@@ -266,8 +266,17 @@ static bool glob_at(const char *g, const char *k)
     }
 }
 
+static bool ends_in_slash(const char *s)
+{
+    size_t n = strlen(s);
+    return n > 0 && s[n - 1] == '/';
+}
+
 bool spec_glob_match(const char *glob, const char *key)
 {
+    if (ends_in_slash(key) && !ends_in_slash(glob)) {
+        return false;
+    }
     if (strncmp(glob, "s3://", 5) == 0 && strncmp(key, "s3://", 5) != 0) {
         const char *slash = strchr(glob + 5, '/');
         if (slash == NULL) {

@@ -20,6 +20,7 @@ bool spec_expand(const char *template, const struct spec_task *t, struct buf *ou
 /* True when all names in the template are known: per-task names or keys of vars. err names the
  * first unknown one. */
 bool spec_expand_check(const char *template, const json_t *vars, struct err *err) MUST_CHECK;
-/* True when `key` matches the glob. '*' matches any characters but '/', '**' any characters. Both
- * are s3:// URIs, or `key` is a key in the bucket of an s3:// glob. */
+/* True when `key` matches the glob. '*' matches any characters but '/', '**' any characters. A
+ * key with '/' at its end is the marker of a folder, which only a glob with one matches. Both are
+ * s3:// URIs, or `key` is a key in the bucket of an s3:// glob. */
 bool spec_glob_match(const char *glob, const char *key);

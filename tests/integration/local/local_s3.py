@@ -162,6 +162,13 @@ def test_awkward_keys__are_keys(l):
     s3.complete_multipart_upload(Bucket="bkt", Key="from//it/more", UploadId=up, MultipartUpload={"Parts": [part]})
     same(body(s3, "from//it/more"), b"part")
     s3.delete_objects(Bucket="bkt", Delete={"Objects": [{"Key": "from//it"}, {"Key": "to//it/"}, {"Key": "from//it/more"}]})
+    for key in ("in/", "in/sub/", "in/sub//x"):  # a marker is a folder of the channel
+        s3.put_object(Bucket="bkt", Key=key, Body=b"" if key.endswith("/") else b"y")
+    d = l.run("reads", 'cd "$DROVER_ML_ROOT/input/data/c" && test "$(find . -type d -o -type f | sort | tr "\\n" " ")" = ". ./sub ./sub/x "', InputDataConfig=[
+        {"ChannelName": "c", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://bkt/in/"}}}])
+    same((d["TrainingJobStatus"], d.get("FailureReason")), ("Completed", None))
+    for key in listed(s3, 1000)[0]:
+        s3.delete_object(Bucket="bkt", Key=key)
     same(listed(s3, 1000), ([], []))
     s3.delete_bucket(Bucket="bkt")
 

@@ -160,11 +160,33 @@ def test_refusals(d, local, server):
           local.env(AWS_ENDPOINT_URL="http://127.0.0.1:%d" % shut.getsockname()[1]), 75, "network", [])
 
 
+def test_odd_keys(d, local, server):
+    rows = [{"URL": server.serve("/odd%d.jpg" % i, encode(photo(40, 30, i), "JPEG")), "TEXT": "t"} for i in range(6)]
+    s3 = local.client()
+    for i, key in enumerate(("in//list/a.parquet", "in//list//b.parquet", "in//list")):
+        part = os.path.join(d, "odd%d.parquet" % i)
+        make_parquet(part, rows[2 * i:2 * i + 2], {"URL": "VARCHAR", "TEXT": "VARCHAR"})
+        s3.put_object(Bucket="data", Key=key, Body=open(part, "rb").read())
+    s3.put_object(Bucket="data", Key="in//list/", Body=b"")  # what a console makes for a folder
+    for uri, out, want in (("in//list//b.parquet", "odd//one", rows[2:4]), ("in//list/", "odd//all/", rows[:2]), ("in//list", "odd/same", rows[4:])):
+        rc, so, se = run(["--parquet", "s3://data/" + uri, "--output", "s3://data/" + out, "--number_sample_per_shard", 50, "--allow-net", server.net],
+                         env=local.env())
+        if not tap.ok(rc == 0, "s3://data/%s is read, s3://data/%s written" % (uri, out), se):
+            continue
+        get = lambda name: s3.get_object(Bucket="data", Key=out.rstrip("/") + "/" + name)["Body"].read()  # noqa: E731
+        shard = os.path.join(d, "odd.tar")
+        with open(shard, "wb") as f:
+            f.write(get("00000.tar"))
+        tap.eq(sorted(json.loads(v["json"])["url"] for v in samples(shard).values()), sorted(r["URL"] for r in want), "with the rows of that object")
+        tap.eq([o["key"] for o in json.loads(get("_manifest.json"))["objects"]], ["00000" + x for x in (".parquet", ".tar", "_stats.json")],
+               "and the objects of its manifest")
+
+
 with Folder() as d:
     server = Server()
     local = Local(d)
     try:
-        for f in (test_output, test_resume, test_resume_of_many, test_refusals):
+        for f in (test_output, test_resume, test_resume_of_many, test_refusals, test_odd_keys):
             if os.environ.get("ONLY", "") in f.__name__:
                 f(d, local, server)
     finally:

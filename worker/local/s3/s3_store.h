@@ -19,7 +19,8 @@ struct s3_meta {   /* a value */
     char content_type[256];
     char user[4096]; /* "name: value\n" lines of x-amz-meta-* */
 };
-/* Path of an object, wherever it is; where one would be that is not there. ERR_INVALID for an impossible bucket or key. */
+/* Path of an object, wherever it is; where one would be that is not there. ERR_INVALID for an
+ * impossible bucket or key. */
 bool s3_store_path(const char *root, const char *bucket, const char *key, char out[static PATH_MAX],
                    struct err *err) MUST_CHECK;
 /* Split s3://bucket/key; the key may be empty. */

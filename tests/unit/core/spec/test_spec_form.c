@@ -165,7 +165,12 @@ static void test_spec_form__globs(void **state)
         {"s3://b/*/*", "s3://b/x", false},
         {"s3://b/a*b*c", "s3://b/aXbYbZc", true},
         {"s3://b/a*b*c", "s3://b/aXbYbZ", false},
-        {"s3://b/*", "s3://b/", true},
+        {"s3://b/*", "s3://b/", false}, /* markers of folders are no input */
+        {"s3://b/in/*", "in/", false},
+        {"s3://b/in/**", "s3://b/in/a/", false},
+        {"s3://b/in/**/", "s3://b/in/a/", true},
+        {"s3://b/in//*", "s3://b/in//a", true},
+        {"s3://b/in/*", "s3://b/in//a", false},
         {"s3://b", "x", false},
         {"*", "abc", true},
         {"", "", true},
