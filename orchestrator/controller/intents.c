@@ -10,6 +10,7 @@
 #include "lease.h"
 #include "metric_collect.h"
 #include "metrics.h"
+#include "orphan_sweep.h"
 #include "output_check.h"
 #include "parking.h"
 #include "pool_life.h"
@@ -42,6 +43,10 @@ static bool lower_one(struct controller *c, struct intent_batch *b, int i, int64
     }
     f.vars = vars;
     leader_plan_intent(&c->state, &f, attempt_id, c->cfg.job_prefix, b->f.view.now_us, in);
+    b->lowered[i] = false;
+    if (orphan_sweep_keeps(c, in->campaign_id, in->task_id)) {
+        return true;
+    }
     b->lowered[i] =
         leader_plan_request(&c->state, &f, aws_client_region(c->aws), in, &b->requests[i], &why);
     if (!b->lowered[i]) {

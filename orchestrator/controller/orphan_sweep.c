@@ -62,6 +62,11 @@ bool orphan_sweep_lets_intend(struct controller *c)
     return sweep_lets_intend(&sweep_of(c)->s, &c->state);
 }
 
+bool orphan_sweep_keeps(struct controller *c, int64_t campaign_id, int64_t task_id)
+{
+    return sweep_keeps_part(&sweep_of(c)->s, campaign_id, task_id);
+}
+
 bool orphan_sweep_asked(struct controller *c)
 {
     return sweep_of(c)->asked;
@@ -148,7 +153,7 @@ static enum sweep_then described(struct controller *c, const struct sweep_answer
     }
     if (then == SWEEP_HOLD && c->leading) {
         then = hold(c, &v);
-    } else if (then == SWEEP_UNTOLD) {
+    } else if (then == SWEEP_UNTOLD && log_allow("stray_job")) {
         log_event(LOG_ERROR, "stray_job", LF_S("job", a->job.name),
                   LF_S("remedy", "it does not say what it uses: look at it at SageMaker"));
     }
@@ -207,7 +212,7 @@ static void take_answer(struct controller *c)
         then = described(c, &a);
     } else {
         then = sweep_tag_answered(a.tag, c->state.install_id, a.failed ? &a.failure : NULL);
-        if (a.failed && then == SWEEP_DECIDED && log_allow("tags_unreadable")) {
+        if (then == SWEEP_ASIDE && log_allow("tags_unreadable")) {
             log_event(LOG_WARN, "tags_unreadable", LF_S("job", o->s.jobs[o->at].job.name),
                       LF_S("code", a.failure.code), LF_S("remedy", "allow sagemaker:ListTags"));
         }

@@ -7,6 +7,8 @@
 void orphan_sweep_tick(struct controller *c);
 /* False: before all that the first list of this epoch has shown is decided. */
 bool orphan_sweep_lets_intend(struct controller *c);
+/* A job under the part's name lives that cannot be held yet: the part is not started. */
+bool orphan_sweep_keeps(struct controller *c, int64_t campaign_id, int64_t task_id);
 /* A page of its first list was asked for. */
 bool orphan_sweep_asked(struct controller *c);
 /* A page of a List has come. */

@@ -1,5 +1,6 @@
 /* See sweep.h. */
 #include "sweep.h"
+#include "attempt_answer.h"
 #include "call_again.h"
 #include "common/retry.h"
 #include "strays.h"
@@ -7,8 +8,9 @@
 #include <stdlib.h>
 
 #define PAGES_MAX 1000
+#define ASIDE_US  (60 * USEC_PER_SEC) /* from one that was set aside to the next */
 /* A List showed the job, and AWS may know nothing else of a young one yet; rows that refuse it may
- * take it later. That is believed after this many times in a row, some three minutes. */
+ * take it later. After this many times in a row, some three minutes, it is set aside. */
 #define REPEATS_MOST 8
 /* So many Describes in a row that do not say whose the job is: its name is believed, after some
  * 15 s. Nobody else can have made it. */
@@ -18,6 +20,7 @@ void sweep_clear(struct sweep *w)
 {
     name_set_clear(&w->seen);
     free(w->jobs);
+    free(w->aside);
     *w = (struct sweep){.n = 0};
 }
 
@@ -70,8 +73,33 @@ void sweep_add(struct sweep *w, const char *const *names, size_t n,
     }
 }
 
-size_t sweep_due(const struct sweep *w, size_t at, int64_t boot_us)
+/* The oldest that was set aside is to be decided again. */
+static void recall(struct sweep *w, int64_t boot_us)
 {
+    w->jobs = xrealloc(w->jobs, (w->n + 1) * sizeof *w->jobs);
+    w->jobs[w->n] = w->aside[0];
+    w->jobs[w->n++].next_us = 0;
+    w->aside_n--;
+    memmove(&w->aside[0], &w->aside[1], w->aside_n * sizeof *w->aside);
+    w->aside_us = boot_us + ASIDE_US;
+}
+
+static void set_aside(struct sweep *w, struct sweep_job *u, int64_t boot_us)
+{
+    w->aside = xrealloc(w->aside, (w->aside_n + 1) * sizeof *w->aside);
+    if (w->aside_n == 0) {
+        w->aside_us = boot_us + ASIDE_US;
+    }
+    u->was_aside = true;
+    w->aside[w->aside_n++] = *u;
+    *u = w->jobs[--w->n];
+}
+
+size_t sweep_due(struct sweep *w, size_t at, int64_t boot_us)
+{
+    if (at == 0 && w->complete && w->aside_n > 0 && boot_us >= w->aside_us) {
+        recall(w, boot_us);
+    }
     while (at < w->n && boot_us < w->jobs[at].next_us) {
         at++;
     }
@@ -106,7 +134,7 @@ enum sweep_then sweep_tag_answered(const char *value, const char *install_id,
     if (f->outcome != AWS_REFUSED) {
         return SWEEP_LATER;
     }
-    return unknown_to_aws(f) ? SWEEP_REPEAT : SWEEP_DECIDED;
+    return unknown_to_aws(f) ? SWEEP_REPEAT : SWEEP_ASIDE; /* until ListTags is allowed */
 }
 
 /* Held with slots and money until it ends. */
@@ -137,6 +165,7 @@ enum sweep_then sweep_described(struct leader_state *s, struct sweep_job *u,
     if (f != NULL) {
         return SWEEP_LATER;
     }
+    u->lives = job != NULL && !leader_job_over(job);
     if (job == NULL) {
         return SWEEP_REPEAT;
     }
@@ -190,9 +219,9 @@ enum sweep_then sweep_held(enum tx_meaning meaning)
 void sweep_apply(struct sweep *w, size_t at, enum sweep_then then, int64_t boot_us)
 {
     struct sweep_job *u = &w->jobs[at];
-    u->repeats = then == SWEEP_REPEAT ? u->repeats + 1 : 0;
+    u->repeats = then == SWEEP_REPEAT || then == SWEEP_UNTOLD ? u->repeats + 1 : 0;
     if (u->repeats > 0) {
-        then = u->repeats < REPEATS_MOST ? SWEEP_LATER : SWEEP_DECIDED;
+        then = u->repeats < REPEATS_MOST && !u->was_aside ? SWEEP_LATER : SWEEP_ASIDE;
     }
     switch (then) {
     case SWEEP_LATER:
@@ -203,10 +232,13 @@ void sweep_apply(struct sweep *w, size_t at, enum sweep_then then, int64_t boot_
         w->adopted++;
         *u = w->jobs[--w->n];
         break;
-    case SWEEP_UNTOLD:
     case SWEEP_DECIDED:
         *u = w->jobs[--w->n];
         break;
+    case SWEEP_ASIDE:
+        set_aside(w, u, boot_us);
+        break;
+    case SWEEP_UNTOLD:
     case SWEEP_REPEAT:
     case SWEEP_LOOK:
     case SWEEP_ADOPT:
@@ -227,6 +259,17 @@ enum sweep_end sweep_end(struct sweep *w)
     }
     w->complete = true;
     return SWEEP_COMPLETE;
+}
+
+bool sweep_keeps_part(const struct sweep *w, int64_t campaign_id, int64_t task_id)
+{
+    for (size_t i = 0; i < w->aside_n + w->n; i++) { /* of jobs, those that came back */
+        const struct sweep_job *u = i < w->aside_n ? &w->aside[i] : &w->jobs[i - w->aside_n];
+        if (u->lives && u->task_id == task_id && u->place.campaign_id == campaign_id) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool sweep_lets_intend(const struct sweep *w, const struct leader_state *s)

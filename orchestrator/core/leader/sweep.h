@@ -9,8 +9,9 @@
  *    stopped. A job that says another owner is that one's;
  *  - it carries our drover-install tag: a stray of a campaign that we have lost;
  *  - anything else is nobody's business.
- * No intent commits before all that the first list has shown is decided. Pure; times are
- * CLOCK_BOOTTIME. */
+ * No intent commits before all that the first list has shown is decided. A job that cannot be, for
+ * minutes, is set aside: it holds up nobody else, one of them is asked about again a minute, and
+ * while it lives its own part does not start. None is given up. Pure; times are CLOCK_BOOTTIME. */
 #pragma once
 #include "adoption.h"
 #include "common/aws_outcome.h"
@@ -25,6 +26,8 @@ struct sweep_job { /* a job that nobody has decided on */
     int repeats;                 /* in a row */
     int untold;                  /* Describes in a row that did not say whose it is */
     int64_t next_us;             /* asked about not before */
+    bool was_aside;              /* set aside before */
+    bool lives;                  /* the last Describe showed it, and no end of it */
     struct adoption_place place; /* of the task, once it is known */
     int64_t task_id;             /* ours by its name; 0: it is not */
 };
@@ -34,8 +37,11 @@ struct sweep {   /* all zero at first */
     int64_t list_us; /* the first list is asked for not before */
     struct sweep_job *jobs;
     size_t n;
+    struct sweep_job *aside; /* oldest first */
+    size_t aside_n;
+    int64_t aside_us; /* the next of them is asked about not before */
     int adopted;
-    struct name_set seen; /* decided, or in jobs */
+    struct name_set seen; /* decided, in jobs, or aside */
 };
 /* Frees what it holds; all zero again. */
 void sweep_clear(struct sweep *w);
@@ -57,8 +63,8 @@ void sweep_add(struct sweep *w, const char *const *names, size_t n,
                const struct unknown_name *unknown, size_t unknown_n, const struct job_summary *jobs,
                size_t jobs_n);
 
-/* The first job from `at` on that is due; w->n: none. */
-size_t sweep_due(const struct sweep *w, size_t at, int64_t boot_us);
+/* The first job from `at` on that is due; w->n: none. At 0 the next that was set aside comes back. */
+size_t sweep_due(struct sweep *w, size_t at, int64_t boot_us);
 enum sweep_ask {
     SWEEP_ASK_DESCRIBE,
     SWEEP_ASK_TAG,
@@ -71,16 +77,17 @@ enum sweep_ask sweep_question(const struct sweep_job *u);
 enum sweep_then {
     SWEEP_DECIDED, /* it leaves */
     SWEEP_LATER,   /* asked again after a back-off */
-    SWEEP_REPEAT,  /* AWS does not know it, or the rows refuse it: tried again, then it leaves */
+    SWEEP_REPEAT,  /* AWS does not know it, or the rows refuse it: tried again, then set aside */
+    SWEEP_ASIDE,   /* set aside at once */
     SWEEP_LOOK,    /* it is described */
     SWEEP_ADOPT,   /* as the attempt its name says */
     SWEEP_REVIVE,  /* its void attempt goes on */
     SWEEP_HOLD,    /* as a stray */
-    SWEEP_UNTOLD,  /* ours, but it does not say what it uses: only a person can look after it */
+    SWEEP_UNTOLD,  /* ours, but it does not say what it uses: as SWEEP_REPEAT; a person can look */
     SWEEP_ADOPTED, /* it is an attempt again: memory is read whole */
     SWEEP_STOP,    /* the leadership is lost */
 };
-/* f NULL: the tag has this value, "" when there is none. A refusal is for good. */
+/* f NULL: the tag has this value, "" when there is none. A refusal lasts. */
 enum sweep_then sweep_tag_answered(const char *value, const char *install_id,
                                    const struct aws_failure *f);
 /* job NULL: there is no such job. *ret_row: how it would be held as a stray; no name: it does not
@@ -103,5 +110,7 @@ enum sweep_end {
 };
 /* When nothing is under way. */
 enum sweep_end sweep_end(struct sweep *w);
+/* May this part not start, since a job under its name lives that is set aside? */
+bool sweep_keeps_part(const struct sweep *w, int64_t campaign_id, int64_t task_id);
 /* May the leader intend now? Not before the sweep of its epoch is complete. */
 bool sweep_lets_intend(const struct sweep *w, const struct leader_state *s);

@@ -47,7 +47,7 @@ static void test_sweep__what_a_tag_means(void **state)
     assert_int_equal(sweep_tag_answered("here", "here", NULL), SWEEP_LOOK);
     assert_int_equal(sweep_tag_answered("there", "here", NULL), SWEEP_DECIDED);
     assert_int_equal(sweep_tag_answered("", "here", NULL), SWEEP_DECIDED);
-    assert_int_equal(sweep_tag_answered("", "here", &refused), SWEEP_DECIDED);
+    assert_int_equal(sweep_tag_answered("", "here", &refused), SWEEP_ASIDE); /* it may be allowed */
     assert_int_equal(sweep_tag_answered("", "here", &unknown), SWEEP_REPEAT);
     assert_int_equal(sweep_tag_answered("", "here", &slow), SWEEP_LATER);
     assert_int_equal(sweep_tag_answered("here", "here", &down), SWEEP_LATER);
@@ -167,7 +167,9 @@ static void test_sweep__intents_wait_for_all_of_the_first_list(void **state)
     assert_string_equal(w.jobs[0].job.name, "c");
     assert_int_equal(sweep_end(&w), SWEEP_GOES_ON);
     assert_false(sweep_lets_intend(&w, &l.s));
-    sweep_apply(&w, 0, SWEEP_UNTOLD, BOOT);
+    sweep_apply(&w, 0, SWEEP_UNTOLD, BOOT); /* it may say more */
+    assert_int_equal(sweep_end(&w), SWEEP_GOES_ON);
+    sweep_apply(&w, 0, SWEEP_DECIDED, BOOT);
     assert_int_equal(sweep_end(&w), SWEEP_COMPLETE);
     assert_true(sweep_lets_intend(&w, &l.s));
     fill(&w); /* a later List: intents go on */
@@ -235,6 +237,60 @@ static void test_sweep__what_is_missing_is_believed_after_minutes(void **state)
     sweep_clear(&w);
 }
 
+/* After minutes nobody else waits for it. It is asked about on and on, one of them a minute, and
+ * while it lives its part does not start. */
+static void test_sweep__what_cannot_be_decided_is_set_aside_and_never_given_up(void **state)
+{
+    (void)state;
+    static const enum sweep_then kinds[] = {SWEEP_REPEAT, SWEEP_UNTOLD};
+    struct leader_world l;
+    struct stray_row row;
+    leader_world_init(&l);
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+        struct sweep w = {.listed = true};
+        struct job_description job = says(true, true);
+        int64_t now = BOOT;
+        fill(&w);
+        sweep_apply(&w, 1, SWEEP_ASIDE, now); /* the other one */
+        w.jobs[0].task_id = 9;
+        w.jobs[0].place.campaign_id = 7;
+        (void)sweep_described(&l.s, &w.jobs[0], &job, NULL, &row);
+        for (int i = 0; i < 8; i++) {
+            assert_int_equal(w.n, 1);
+            assert_int_equal(sweep_end(&w), SWEEP_GOES_ON);
+            now = MAX(now, w.jobs[0].next_us);
+            sweep_apply(&w, 0, kinds[k], now);
+        }
+        assert_true(w.n == 0 && w.aside_n == 2);
+        assert_int_equal(sweep_due(&w, 0, now + 3600 * SEC), 0); /* the first ones go before */
+        assert_int_equal(sweep_end(&w), SWEEP_COMPLETE);
+        assert_true(sweep_keeps_part(&w, 7, 9));
+        assert_false(sweep_keeps_part(&w, 7, 8) || sweep_keeps_part(&w, 8, 9));
+        assert_int_equal(sweep_due(&w, 0, BOOT + 59 * SEC), 0);
+        assert_int_equal(w.n, 0); /* a minute after the first was set aside */
+        for (int i = 0; i < 100; i++) {
+            now += 60 * SEC;
+            assert_int_equal(sweep_due(&w, 0, now), 0);
+            assert_true(w.n == 1 && w.aside_n == 1);
+            assert_string_equal(w.jobs[0].job.name, i % 2 == 0 ? "c" : "a"); /* in turn */
+            assert_int_equal(sweep_due(&w, 0, now + 59 * SEC), 0);
+            assert_true(w.n == 1 && sweep_lets_intend(&w, &(struct leader_state){.decide = true}));
+            assert_true(sweep_keeps_part(&w, 7, 9)); /* also while it is asked about */
+            sweep_apply(&w, 0, i % 3 == 0 ? SWEEP_ASIDE : kinds[k], now);
+        }
+        now += 60 * SEC;
+        (void)sweep_due(&w, 0, now);
+        sweep_apply(&w, 0, SWEEP_DECIDED, now);
+        assert_true(w.n == 0 && w.aside_n == 1);
+        (void)sweep_due(&w, 0, now + 60 * SEC);
+        (void)snprintf(job.status, sizeof job.status, "Completed");
+        (void)sweep_described(&l.s, &w.jobs[0], &job, NULL, &row);
+        assert_false(sweep_keeps_part(&w, 7, 9)); /* it has ended */
+        sweep_clear(&w);
+    }
+    leader_world_done(&l);
+}
+
 static void test_sweep__later_lists_show_what_an_older_leader_signed(void **state)
 {
     (void)state;
@@ -273,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_sweep__an_adopted_job_has_all_read_again),
         cmocka_unit_test(test_sweep__what_cannot_be_told_is_asked_again_and_seldom),
         cmocka_unit_test(test_sweep__what_is_missing_is_believed_after_minutes),
+        cmocka_unit_test(test_sweep__what_cannot_be_decided_is_set_aside_and_never_given_up),
         cmocka_unit_test(test_sweep__later_lists_show_what_an_older_leader_signed),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
