@@ -81,6 +81,15 @@ struct pair {
     size_t row, stage;
 };
 
+/* The row of the table that a campaign is in: of one that is wanted to run a gate may hold it. */
+static size_t row_of(const struct campaign *c, const char *state, const char *wanted)
+{
+    struct apidb_wish now = {.state = campaign_state_parse(state), .wanted = wanted_parse(wanted)};
+    bool asks =
+        c != NULL && deep->now_us >= deep->db_down_until_us && !campaign_state_terminal(now.state);
+    return asks ? verbs_row(c, &now) : (size_t)now.state;
+}
+
 /* Of the pairs of states that exist now, one that was asked about least. */
 static bool least_asked(struct pair *ret)
 {
@@ -91,12 +100,11 @@ static bool least_asked(struct pair *ret)
         "ORDER BY n.campaign_id, n.stage_id",
         NULL);
     int least = VERB_COUNT;
+    size_t row = 0;
     for (int i = 0; i < row_count(r); i++) {
         struct campaign *c = campaign_find(row_i64(r, i, 0));
-        size_t row = (size_t)campaign_state_parse(row_text(r, i, 3));
-        if (strcmp(row_text(r, i, 4), "cancel") == 0 &&
-            !campaign_state_terminal((enum campaign_state)row)) {
-            row = CANCELLING;
+        if (i == 0 || row_i64(r, i, 0) != row_i64(r, i - 1, 0)) {
+            row = row_of(c, row_text(r, i, 3), row_text(r, i, 4));
         }
         size_t stage = (size_t)stage_state_parse(row_text(r, i, 2));
         if (c != NULL && !seldom_can_be(row, stage)) {

@@ -293,7 +293,7 @@ static const char *campaign_word(int c)
                                            : "archived";
 }
 
-void verbs_tell(const struct verb_cells *sum, bool all)
+bool verbs_tell(const struct verb_cells *sum, int least)
 {
     int n = 0, of = 0, can_be = 0;
     for (int v = 0; v < VERB_COUNT; v++) {
@@ -308,11 +308,16 @@ void verbs_tell(const struct verb_cells *sum, bool all)
                 (void)snprintf(rest + at, sizeof rest - at, "%s%s", open ? " " : "",
                                open ? stage_state_name((enum stage_state)s) : "");
             }
-            if (all && rest[0] != '\0') {
+            if (least >= 0 && rest[0] != '\0') {
                 printf("# nobody asked: %s of a %s campaign, stages%s\n", verb_name((enum verb)v),
                        campaign_word(c), rest);
             }
         }
     }
     printf("# %d of %d cells of operation_table.def met; %d can be\n", n, of, can_be);
+    if (least >= 0) {
+        printf("%s - deep: at least %d cells of operation_table.def are met\n",
+               n >= least ? "ok" : "not ok", least);
+    }
+    return n >= least;
 }

@@ -27,7 +27,8 @@ void verbs_start(void);
 void verbs_soon(struct campaign *c);     /* it was submitted just now */
 void verbs_take(struct verb_cells *ret); /* what the world that ends has met */
 void verbs_add(struct verb_cells *sum, const struct verb_cells *one);
-void verbs_tell(const struct verb_cells *sum, bool all); /* all: those that nobody has met, too */
+/* least >= 0: those that nobody has met, too, and false when fewer than that were met. */
+bool verbs_tell(const struct verb_cells *sum, int least);
 
 /* deep_seldom.c, in the same worlds */
 void seldom_start(void);
