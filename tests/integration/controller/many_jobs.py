@@ -2,7 +2,7 @@
 """Lists in an account that is full of jobs. Aim: every end is seen soon, with few Lists and few Describes, however many jobs have
 ended since the oldest live one, however many others have, whether AWS filters before it cuts a page or after, and though two
 Lists at once are refused; with a queue of events hardly anything is asked while nothing moves, and whatever events do, nothing is lost. Method: the whole system; most jobs of the past have no process; the wire log tells when an end was seen.
-In the small form all times are a tenth.   (FULL=1: 60 jobs, 5,000 old ones, 20,000 of others, at true times; LIVE, OLD, OTHERS, TENTHS, QUIET=n)"""
+In the small form all times are a tenth.   (FULL=1: 200 jobs, 5,000 old ones, 20,000 of others, at true times; LIVE, OLD, OTHERS, TENTHS, QUIET=n)"""
 import os
 import sys
 import time
@@ -12,7 +12,7 @@ from kit import Lag, Tap, wait_for, wait_moving
 from kit.stack import Stack
 
 FULL = os.environ.get("FULL") == "1"
-LIVE = int(os.environ.get("LIVE", "60" if FULL else "16"))
+LIVE = int(os.environ.get("LIVE", "200" if FULL else "16"))
 OLD = int(os.environ.get("OLD", "5000" if FULL else "2500"))
 OTHERS = int(os.environ.get("OTHERS", "20000" if FULL else "2500"))
 TENTHS = int(os.environ.get("TENTHS", "10" if FULL else "1"))  # of true time
