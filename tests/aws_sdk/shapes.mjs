@@ -9,8 +9,8 @@ import { createRequire } from 'node:module';
 const [packages, ...operations] = process.argv.slice(2);
 const require = createRequire(packages);
 const SERVICES = {
-  sagemaker: 'sagemaker', 'sagemaker-runtime': 'sagemaker-runtime', fsx: 'fsx', servicequotas: 'service-quotas', pricing: 'pricing', logs: 'cloudwatch-logs', ecr: 'ecr', sqs: 'sqs', monitoring: 'cloudwatch', s3: 's3',
-  sts: 'sts',
+  sagemaker: 'sagemaker', 'sagemaker-runtime': 'sagemaker-runtime', fsx: 'fsx', servicequotas: 'service-quotas', pricing: 'pricing', logs: 'cloudwatch-logs', ecr: 'ecr', sqs: 'sqs',
+  monitoring: 'cloudwatch', s3: 's3', sts: 'sts',
 };
 const SIMPLE = { 0: 'string', 1: 'number', 2: 'boolean', 4: 'timestamp', 5: 'timestamp', 6: 'timestamp', 7: 'timestamp', 17: 'number', 19: 'number', 21: 'blob', 42: 'blob' };
 

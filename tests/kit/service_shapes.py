@@ -18,8 +18,8 @@ KEPT = ("type", "required", "members", "member", "key", "value", "min", "max", "
 
 @functools.lru_cache(None)
 def played():
-    """{service: operations} that drover-local plays, and the runtime's one."""
-    found = {"sagemaker-runtime": ["InvokeEndpoint"]}
+    """{service: operations} that drover-local plays, those without an action among them."""
+    found = {"sagemaker-runtime": ["InvokeEndpoint"], "sts": ["AssumeRoleWithWebIdentity"]}
     with open(os.path.join(TOP, "worker/local/iam/action.def"), encoding="utf-8") as f:
         for service, operation in re.findall(r'^X\("(\w+)", "(\w+)"', f.read(), re.M):
             found.setdefault(service, []).append(operation)

@@ -13,5 +13,6 @@ struct request_log {
 /* Opens it for appending. */
 bool request_log_open(struct request_log *l, const char *root, struct err *err) MUST_CHECK;
 void request_log_close(struct request_log *l);
-/* Appends the request when its answer is decided; nothing while it is off, of the oracle's pages and of metadata. */
+/* Appends the request when its answer is decided; nothing while it is off, of the oracle's pages
+ * and of metadata. */
 void request_log_write(const struct request_log *l, const struct request *r);

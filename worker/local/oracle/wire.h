@@ -1,7 +1,7 @@
 /* The wire log: one line of JSON per request in ROOT/wire.log, written when the answer is decided
  * and before it is sent, so that everything that took effect is in it even if drover-local is
- * killed. A request whose effect comes after its connection was closed has a second line with the same id; the last line
- * of an id counts. */
+ * killed. A request whose effect comes after its connection was closed has a second line with the
+ * same id; the last line of an id counts. */
 #pragma once
 #include "common/buf.h"
 #include "common/units.h"
