@@ -26,7 +26,7 @@ import awscli.handlers
 import botocore.session
 
 from kit import Tap, patience, wait_for
-from kit.local import LIFE
+from kit.local import LIFE, ROLE
 
 TOOL = "build/release/tests/tools/aws_tool"
 LOCAL = "build/bin/drover-local"
@@ -92,12 +92,16 @@ def same(a, b):
         return f.read() == g.read()
 
 
+SIZE = int(os.environ.get("MIB", "20")) * 1024 * 1024 + 17
+
+
 def objects(c, folder):
     small, big = folder + "/small", folder + "/big"
     with open(small, "wb") as f:
         f.write(b"small object\n")
     with open(big, "wb") as f:
-        f.write(os.urandom(20 * 1024 * 1024 + 17))
+        for at in range(0, SIZE, 1 << 20):
+            f.write(os.urandom(min(1 << 20, SIZE - at)))
     back = folder + "/back"
     for key in ("plain", "dir/with space/ä+&%?=.bin"):
         uri = "s3://data/" + key
@@ -116,16 +120,19 @@ def objects(c, folder):
     r = c.aws("s3", "cp", "--quiet", big, "s3://data/big/by-awscli")
     tap.ok(r.rc == 0, "awscli uploads in parts", r)
     r = c.ours("head", "s3://data/big/by-awscli")
-    tap.ok(re.fullmatch(r'20971537 "[0-9a-f]{32}-3"\n', r.out), "it was in parts", r)
+    tap.ok(re.fullmatch(r'%d "[0-9a-f]{32}-%d"\n' % (SIZE, -(-SIZE // (8 << 20))), r.out), "it was in parts: %d bytes" % SIZE, r)
     r = c.ours("get", "s3://data/big/by-awscli", back)
     tap.ok(r.rc == 0 and same(big, back), "we read the parts", r)
+    os.unlink(back)
+    r = c.aws("s3", "cp", "--quiet", "s3://data/big/by-awscli", back)
+    tap.ok(r.rc == 0 and same(big, back), "and awscli back", r)
     r = c.ours("mput", "s3://data/big/by-us", big)
     tap.ok(r.rc == 0, "we upload in parts", r)
     os.unlink(back)
     r = c.aws("s3", "cp", "--quiet", "s3://data/big/by-us", back)
     tap.ok(r.rc == 0 and same(big, back), "awscli reads our parts (by ranges of its own)", r)
     r = c.aws("s3api", "head-object", "--bucket", "data", "--key", "big/by-us")
-    tap.ok(r.rc == 0 and json.loads(r.out)["ETag"].endswith('-5"'), "our parts' ETag names five parts", r)
+    tap.ok(r.rc == 0 and json.loads(r.out)["ETag"].endswith('-%d"' % -(-SIZE // (5 << 20))), "our parts' ETag names them", r)
     r = c.aws("s3api", "get-object", "--bucket", "data", "--key", "plain", "--range", "bytes=6-8", back)
     with open(back, "rb") as f:
         tap.ok(r.rc == 0 and f.read() == b"obj", "awscli reads a range", r)
@@ -232,6 +239,46 @@ def lost_members(value, shape, path=""):
     return [path + " is no " + shape.type_name] if wrong else [path + " is none of the enum"] if getattr(shape, "enum", None) and value not in shape.enum else []
 
 
+def jobs(c):
+    """A training job's life by awscli: made, listed, seen, its log read, stopped; a warm pool given up."""
+    sm, group = "sagemaker", "/aws/sagemaker/TrainingJobs"
+    resources = "InstanceType=ml.m5.large,InstanceCount=1,VolumeSizeInGB=1"
+
+    def create(name, command, more=""):
+        return c.aws(sm, "create-training-job", "--training-job-name", name, "--role-arn", ROLE, "--output-data-config", "S3OutputPath=s3://data/out",
+                     "--algorithm-specification", json.dumps({"TrainingImage": "sh", "TrainingInputMode": "File", "ContainerArguments": [command]}),
+                     "--resource-config", resources + more, "--stopping-condition", "MaxRuntimeInSeconds=600", "--tags", "Key=run,Value=x")
+
+    def is_(name, **want):
+        answer = json.loads(c.ours("json", sm, "SageMaker.DescribeTrainingJob", json.dumps({"TrainingJobName": name})).out)
+        return all(answer.get(k) == v for k, v in want.items())
+
+    r = create("one", "echo first; echo second line", ",KeepAlivePeriodInSeconds=60")
+    tap.ok(r.rc == 0 and json.loads(r.out)["TrainingJobArn"].endswith(":training-job/one"), "awscli creates a training job", r)
+    wait_for(lambda: is_("one", TrainingJobStatus="Completed") and "Available" in c.ours("json", sm, "SageMaker.DescribeTrainingJob", '{"TrainingJobName":"one"}').out, 60, "its end")
+    r = c.aws(sm, "describe-training-job", "--training-job-name", "one")
+    tap.ok(r.rc == 0 and json.loads(r.out)["WarmPoolStatus"]["Status"] == "Available", "awscli describes it and its warm pool", r)
+    r = c.aws(sm, "update-training-job", "--training-job-name", "one", "--resource-config", "KeepAlivePeriodInSeconds=0")
+    tap.ok(r.rc == 0 and json.loads(r.out)["TrainingJobArn"].endswith("/one"), "awscli updates it: the warm pool ends", r)
+    wait_for(lambda: '"Terminated"' in c.ours("json", sm, "SageMaker.DescribeTrainingJob", '{"TrainingJobName":"one"}').out, 60, "the end of the pool")
+    r = c.aws(sm, "list-training-jobs", "--name-contains", "on", "--status-equals", "Completed")
+    tap.ok(r.rc == 0 and [j["TrainingJobName"] for j in json.loads(r.out)["TrainingJobSummaries"]] == ["one"], "awscli lists it", r)
+    r = c.aws("logs", "describe-log-streams", "--log-group-name", group, "--log-stream-name-prefix", "one/")
+    stream = json.loads(r.out)["logStreams"][0]["logStreamName"] if r.rc == 0 else ""
+    tap.ok(stream.startswith("one/algo-1"), "awscli finds the stream of its log", r)
+    r = c.aws("logs", "get-log-events", "--log-group-name", group, "--log-stream-name", stream, "--start-from-head")
+    tap.ok(r.rc == 0 and [e["message"] for e in json.loads(r.out)["events"]] == ["first", "second line"], "awscli reads its log", r)
+    r = c.aws("logs", "filter-log-events", "--log-group-name", group, "--filter-pattern", '"second line"')
+    tap.ok(r.rc == 0 and [(e["logStreamName"], e["message"]) for e in json.loads(r.out)["events"]] == [(stream, "second line")], "and searches it", r)
+    for operation, input_ in (("DescribeLogStreams", {"logGroupName": group}), ("GetLogEvents", {"logGroupName": group, "logStreamName": stream}), ("FilterLogEvents", {"logGroupName": group})):
+        lossless(tap, c, operation, input_, "logs", "logs", "Logs_20140328.")
+    create("two", "sleep 60")
+    wait_for(lambda: is_("two", SecondaryStatus="Training"), 60, "a job that runs")
+    r = c.aws(sm, "stop-training-job", "--training-job-name", "two")
+    wait_for(lambda: is_("two", TrainingJobStatus="Stopped"), 60, "its end")
+    tap.ok(r.rc == 0 and r.out == "", "awscli stops a job", r)
+
+
 def described(c, name):
     return c.ours("json", "sagemaker", "SageMaker.DescribeEndpoint", json.dumps({"EndpointName": name}))
 
@@ -336,7 +383,8 @@ def main():
     folder = tempfile.mkdtemp(prefix="drover-test-awscli-")
     os.makedirs(folder + "/root/s3/data")
     with open(folder + "/config.json", "w") as f:
-        json.dump(LIFE, f)
+        json.dump({**LIFE, "images": {**LIFE["images"], "sh": ["/bin/sh", "-c"]}, "quotas": {"ml.m5.large": 2}, "warm_quotas": {"ml.m5.large": 1},
+                   "cold_start_seconds": 0.1, "stop_seconds": 0.1, "stop_grace_seconds": 1}, f)
     server = subprocess.Popen([LOCAL, "--root", folder + "/root", "--listen", "127.0.0.1:0", "--config", folder + "/config.json"],
                               stdout=subprocess.PIPE, text=True)
     try:
@@ -346,6 +394,7 @@ def main():
         objects(c, folder)
         listings(c, folder)
         services(c)
+        jobs(c)
         hosting(c, folder)
         lustre(c, folder)
         strangers(url, folder)
