@@ -62,7 +62,7 @@ TOLD_ONCE = set(
     "archive_refused attempt_needs_attention bill_not_corrected breaker_tripped budget_threshold campaign_locked cost_overflow database_waited inputs_alone"
     " job_adopted leader_frozen leadership_lost lease_release_failed login_refusal_not_audited login_refused migration_waits not_booked operation_refused"
     " output_place_unknown parked part_at_its_cap part_hung part_is_not_waiting part_set_aside price_unreadable prices_unreadable private_db_not_stopped"
-    " schema_newer slots_corrected stray_deleted stray_ended stray_found stray_job stray_stopped token_file_open_to_others token_file_revoked"
+    " schema_newer slots_corrected stray_deleted stray_ended stray_found stray_stopped token_file_open_to_others token_file_revoked"
     " webhook_given_up webhook_not_written".split()
 )
 # Library headers and the only folders that may see them.

@@ -4,7 +4,7 @@
 #include "common/aws.h"
 #include <jansson.h>
 
-#define JSON_CALL_PAGES_MAX 60 /* of one list that are read */
+#define JSON_CALL_PAGES_MAX   60    /* of one list that are read */
 #define AWS_REQUEST_BYTES_MAX 32768 /* of a short request, lists of names and receipts in it */
 
 /* Called right before a request is signed and again before it is sent; false drops it. */

@@ -195,6 +195,17 @@ static void on_price_timer(void *ctx)
     price_read_start(ctx);
 }
 
+static void make_timers(struct controller *c)
+{
+    c->tick_timer = loop_timer_new(c->loop, on_tick_timer, c);
+    c->plan_timer = loop_timer_new(c->loop, on_plan_timer, c);
+    c->act_timer = loop_timer_new(c->loop, on_act_timer, c);
+    c->observe_timer = loop_timer_new(c->loop, on_observe_timer, c);
+    c->quota_timer = loop_timer_new(c->loop, on_quota_timer, c);
+    c->price_timer = loop_timer_new(c->loop, on_price_timer, c);
+    c->housekeeping_timer = loop_timer_new(c->loop, on_housekeeping_timer, c);
+}
+
 bool controller_new(const struct controller_config *cfg, struct loop *loop, struct bridge *bridge,
                     struct api_status *status, struct controller **ret, struct err *err)
 {
@@ -231,13 +242,7 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     call_rates_attach(c->rates, c->aws);
     call_rates_attach(c->rates, c->aws_pricing);
     call_rates_attach(c->rates, c->aws_plain);
-    c->tick_timer = loop_timer_new(loop, on_tick_timer, c);
-    c->plan_timer = loop_timer_new(loop, on_plan_timer, c);
-    c->act_timer = loop_timer_new(loop, on_act_timer, c);
-    c->observe_timer = loop_timer_new(loop, on_observe_timer, c);
-    c->quota_timer = loop_timer_new(loop, on_quota_timer, c);
-    c->price_timer = loop_timer_new(loop, on_price_timer, c);
-    c->housekeeping_timer = loop_timer_new(loop, on_housekeeping_timer, c);
+    make_timers(c);
     loop_set_pre_hook(loop, before_pass, c);
     loop_set_pass_hook(loop, end_pass, c);
     if (!bridge_answers_start(c, err) || !leader_start(c, err)) {

@@ -35,10 +35,10 @@ bool adoption_is_ours(struct leader_state *s, const char *job_prefix, const char
  * Strings are borrowed from job. */
 bool adoption_of(struct leader_state *s, const char *job_prefix, const struct job_description *job,
                  const struct adoption_place *place, int64_t task_id, struct adoption *ret);
-/* The job under the name of attempt `a` carries the proof of another intent, or its name is believed
- * and it uses other than that attempt would: the name is made by us alone, so that intent was ours
- * and its row was lost. *ret: what of the attempt has to be as the job says. False: it is not so, or
- * the job does not say enough of itself. */
+/* The job under the name of attempt `a` carries the proof of another intent, or its name is
+ * believed and it uses other than that attempt would: the name is made by us alone, so that intent
+ * was ours and its row was lost. *ret: what of the attempt has to be as the job says. False: it is
+ * not so, or the job does not say enough of itself. */
 bool adoption_recast(struct leader_state *s, const struct live_attempt *a,
                      const struct job_description *job, struct intent *ret);
 /* A Describe of attempt `a` was answered: the fact as leader_describe_answer has it. *ret_recast:

@@ -91,8 +91,8 @@ struct live_attempt *list_round_absent(struct list_round *r, struct leader_state
 
 /* The page to ask for was not refused before. */
 bool list_round_is_first_try(const struct list_round *r);
-/* wait_us as list_round_wait_us gives it, or so that the List of the sweep goes first, which intents
- * wait for. */
+/* wait_us as list_round_wait_us gives it, or longer: the List of the sweep goes first, since
+ * intents wait for it. */
 int64_t list_round_yields_us(int64_t wait_us, bool sweep_asked);
 /* Another List, of the sweep, goes first: how long it waits. The page counts when it is sent. */
 int64_t list_round_urgent_wait_us(const struct list_round *r, int64_t boot_us);

@@ -14,7 +14,7 @@
 #define REPEATS_MOST 8
 /* So many Describes in a row that do not say whose the job is: its name is believed, after some
  * 15 s. Nobody else can have made it. */
-#define UNTOLD_MOST 5
+#define SWEEP_UNTOLD_MOST 5
 
 void sweep_clear(struct sweep *w)
 {
@@ -173,8 +173,8 @@ enum sweep_then sweep_described(struct leader_state *s, struct sweep_job *u,
     if (!u->job.is_void && u->task_id == 0) {
         return hold(ret_row);
     }
-    u->untold = job->untold ? MIN(u->untold + 1, UNTOLD_MOST) : 0;
-    if (job->untold && u->untold < UNTOLD_MOST) {
+    u->untold = job->untold ? MIN(u->untold + 1, SWEEP_UNTOLD_MOST) : 0;
+    if (job->untold && u->untold < SWEEP_UNTOLD_MOST) {
         return SWEEP_LATER;
     }
     if (u->task_id != 0) {

@@ -63,7 +63,8 @@ void sweep_add(struct sweep *w, const char *const *names, size_t n,
                const struct unknown_name *unknown, size_t unknown_n, const struct job_summary *jobs,
                size_t jobs_n);
 
-/* The first job from `at` on that is due; w->n: none. At 0 the next that was set aside comes back. */
+/* The first job from `at` on that is due; w->n: none. At 0 the next that was set aside comes
+ * back. */
 size_t sweep_due(struct sweep *w, size_t at, int64_t boot_us);
 enum sweep_ask {
     SWEEP_ASK_DESCRIBE,

@@ -348,7 +348,7 @@ def case_a_throttled_time_makes_no_more_traffic(s):
     for what, share in (("as ever", 0), ("half throttled", 0.5), ("all throttled", 1)):
         s.faults(*({"operation": o, "kind": "throttle", "times": 1000000, "probability": share, "seed": 7} for o in operations))
         began = time.time()
-        time.sleep(12)
+        time.sleep(12)  # calls of this span are counted
         sent[what] = sum(began < r["time"] <= began + 12 and r["operation"] in operations for r in s.oracle("wire-log")["requests"])
     s.faults()
     ratios = {k: round(n / sent["as ever"], 2) for k, n in sent.items()}

@@ -595,10 +595,4 @@ void __wrap_s3_list_page(struct aws_client *c, const struct s3_uri *u, const cha
                          const char *token, s3_cb cb, void *ctx);
 /* Zeroed; outside of malloc's sums. Freed is only what is hours old in a month of operation. */
 void *world_alloc(size_t n);
-/* A month of operation: sets what a seed draws, days > 0. */
-void days_draw(struct world *w);
-/* The clock of PostgreSQL is the world's from now on; before the cluster is started. */
-void days_clock(const char *preload);
-void days_clock_now(void);
-void days_start(void); /* samples at the end of each day */
-void days_judge(void); /* at the end: what must be flat is */
+#include "deep_days.h"

@@ -142,7 +142,8 @@ static bool is_held(const struct job *j)
                          &p) > 0;
 }
 
-/* A number may be given to another campaign, a job's name may not: the campaign's nonce is in it. */
+/* A number may be given to another campaign, a job's name may not: the campaign's nonce is in
+ * it. */
 static void judge_names(void)
 {
     AUTO_RESULT PGresult *r =
