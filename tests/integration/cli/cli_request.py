@@ -78,7 +78,7 @@ def test_judge(t):
     """The validator finds what is wrong: a request with one fault each."""
     good = json.load(open(f"{GOLDEN}/training-full.train.json", encoding="utf-8"))
     for change in ({"RoleArn": "arn:aws:iam::1:role/x"}, {"TrainingJobName": "a_b"}, {"HyperParameters": {"a": 1}}, {"InputDataConfig": [{}]},
-                   {"RetryStrategy": {"MaximumRetryAttempts": 31}}, {"InfraCheckConfig": {}}, {"Nonsense": 1}, {"Environment": {"1A": "x"}}):
+                   {"RetryStrategy": {"MaximumRetryAttempts": 31}}, {"InfraCheckConfig": {"EnableInfraCheck": "yes"}}, {"Nonsense": 1}, {"Environment": {"1A": "x"}}):
         t.ok(faults({**good, **change}), f"the judge refuses {json.dumps(change)}")
 
 
