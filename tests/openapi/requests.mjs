@@ -134,7 +134,7 @@ const checkAnswer = (op, request, fault, answer) => {
   }
   if (!answer.headers['x-request-id']) note('no X-Request-Id', request, answer);
   // A choice of rows that is empty is understood, and refused as an empty selector is: it never means all.
-  const due = fault && (fault[0] === 'value' && /[?&](state|cause|filter)=(&|$)/.test(request.path) ? [422] : fault[1]);
+  const due = fault && (fault[0] === 'value' && /[?&](state|cause|filter)=(&|$)/.test(request.path) ? [400, 422] : fault[1]);
   if (fault && !due.includes(answer.status)) note(`a broken request (${fault[0]}) is not refused with ${due}`, request, answer);
   if (answer.status === 304) return;
   const type = answer.headers['content-type']?.split(';')[0];
