@@ -85,6 +85,8 @@ def sdk():
     """The same of the SDK, in the form that tests/aws_sdk/shapes.mjs says."""
     program, packages = os.path.join(TOP, "tests/aws_sdk/shapes.mjs"), os.path.join(TOP, "build/aws_sdk/")
     operations = sorted({o for names in played().values() for o in names})
+    if not os.path.isdir(packages + "node_modules"):
+        raise RuntimeError("the AWS SDK for JavaScript is not there: make deps-test")
     with open(program, encoding="utf-8") as f:
         return kept("build/aws_sdk/node_modules", "shapes", (f.read(), operations),
                     lambda: subprocess.run(["node", program, packages, *operations], check=True, capture_output=True, text=True).stdout)
