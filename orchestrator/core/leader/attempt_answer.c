@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* So many Describes in a row that do not say whose the job is: its name is believed, after some
- * 15 s. Until then one may still come that says it. */
+/* After this many Describes in a row that do not say whose the job is, some 15 s, its name is
+ * believed. An earlier one may have left it out by chance. */
 #define UNTOLD_MOST 6
 
 static const struct {

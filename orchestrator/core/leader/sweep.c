@@ -12,8 +12,8 @@
 /* A List showed the job, and AWS may know nothing else of a young one yet; rows that refuse it may
  * take it later. After this many times in a row, some three minutes, it is set aside. */
 #define REPEATS_MOST 8
-/* So many Describes in a row that do not say whose the job is: its name is believed, after some
- * 15 s. Nobody else can have made it. */
+/* After this many Describes in a row that do not say whose the job is, some 15 s, its name is
+ * believed: nobody else can have made it. */
 #define SWEEP_UNTOLD_MOST 5
 
 void sweep_clear(struct sweep *w)

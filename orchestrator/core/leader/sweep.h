@@ -93,7 +93,7 @@ enum sweep_then sweep_tag_answered(const char *value, const char *install_id,
                                    const struct aws_failure *f);
 /* job NULL: there is no such job. *ret_row: how it would be held as a stray; no name: it does not
  * say what it uses. A job under a name of ours that does not say whose it is is asked about again;
- * so often in a row, its name is believed. */
+ * after SWEEP_UNTOLD_MOST in a row its name is believed. */
 enum sweep_then sweep_described(struct leader_state *s, struct sweep_job *u,
                                 const struct job_description *job, const struct aws_failure *f,
                                 struct stray_row *ret_row);
