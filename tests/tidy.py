@@ -6,6 +6,7 @@ Each check prints one TAP line, with every violation as a comment below it. Some
 fail when they do not find it: a rule that finds nothing may have looked at nothing.
 """
 import ast
+import functools
 import glob
 import os
 import re
@@ -113,6 +114,7 @@ def check(name, wrong):
         print("#   ... and %d more" % (len(wrong) - 40))
 
 
+@functools.cache
 def read(path):
     with open(os.path.join(TOP, path), encoding="utf-8") as f:
         return f.read()
@@ -140,6 +142,7 @@ def blank(match):
 TOKENS = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
+@functools.cache
 def strip_comments(text, strings=True):
     """Comments (and the insides of strings) as blanks, lines and columns kept."""
 
@@ -474,7 +477,7 @@ def long_sleeps(text):
 def check_sleeps(files):
     wrong = []
     for path in files:
-        if path.startswith("tests/") and path.endswith(".py"):
+        if path.startswith("tests/") and path.endswith(".py") and "sleep(" in read(path):
             wrong += ["%s:%d" % (path, i) for i in long_sleeps(read(path))]
     if long_sleeps("time.sleep(1)\ntime.sleep(2)  # why\ntime.sleep(0.1)\nsleep(3)\n'time.sleep(4)'\n") != [1, 4]:
         wrong.append("the planted sleeps were not found")
@@ -603,9 +606,9 @@ def reachable(edges, start):
     return seen
 
 
-def check_cycles(objs):
+def check_cycles(symbols):
     folders = {}
-    for obj, rows in symbols_of(objs).items():
+    for obj, rows in symbols.items():
         folder = os.path.dirname(os.path.relpath(obj, os.path.join(TOP, "build/release")))
         folders.setdefault(folder, {})[obj] = rows
     wrong = [] if len(folders) > 30 else ["only %d folders are built" % len(folders)]
@@ -629,16 +632,13 @@ UNCALLED = {
 }
 
 
-def check_uncalled(objs):
+def check_uncalled(symbols):
     """A function for others that no object asks for, and that its own file does not use either."""
-    run = subprocess.run(["nm", "-A", *objs], capture_output=True, text=True, check=True)
     asked, ours = set(), {}
-    for path, _, rest in (line.partition(":") for line in run.stdout.splitlines()):
-        row = rest.split()
-        if row[-2] == "U":
-            asked.add(row[-1])
-        elif row[-2] == "T":
-            ours[row[-1]] = os.path.relpath(path, os.path.join(TOP, "build/release"))[:-2] + ".c"
+    for path, rows in symbols.items():
+        asked |= {row[-1] for row in rows if row[-2] == "U"}
+        source = os.path.relpath(path, os.path.join(TOP, "build/release"))[:-2] + ".c"
+        ours |= {row[-1]: source for row in rows if row[-2] == "T"}
     known = {name: why for why, names in UNCALLED.items() for name in names.split()}
     text = {path: strip_comments(read(path)) for path in set(ours.values())}
     idle = {n for n, path in ours.items() if n not in asked | {"main"} | set(PLACES_TAKEN) and len(re.findall(r"\b%s\b" % n, text[path])) < 2}
@@ -763,8 +763,9 @@ def main():
     check_sql(c_files)
     check_globals(objs)
     check_collisions(objs)
-    check_cycles(objs)
-    check_uncalled(objs)
+    symbols = symbols_of(objs)
+    check_cycles(symbols)
+    check_uncalled(symbols)
     check_headers(c_files)
     check_unseen()
     check_patches(files)
