@@ -132,7 +132,11 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
             'until', to_char(f.delete_after AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
         FROM filesystem f WHERE f.campaign_id = c.id AND f.state = 'available' AND f.kept_for_retry
         ORDER BY f.id DESC LIMIT 1),
+    'account', (SELECT json_object_agg(q.kind, q.limit_n) FROM account_quota q),
     'stages', (SELECT json_agg(json_build_object('name', g.name, 'state', n.state, 'reason', n.reason,
+            'job', (SELECT json_build_object('instances', d->'instance_count', 'run_s', d->'max_runtime_s', 'volume_gb', d->'volume_gb', 'spot', d->'spot')
+                FROM jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
+                WHERE d->>'name' = g.name LIMIT 1),
             'wait_reason', n.wait_reason, 'wait_detail', n.wait_detail, 'waiting', i.tasks - n.taken + n.waiting, 'active', n.active, 'failed', n.failed,
             'parts_limit', g.parts_limit, 'limit', gk.limit_musd, 'per_task', gk.per_task_musd,
             'reserved', coalesce(gm.reserved_musd, 0), 'spent', coalesce(gm.spent_musd, 0),

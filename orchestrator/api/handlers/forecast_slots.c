@@ -30,20 +30,28 @@ struct quota_ledger *forecast_slots_add(struct forecast_slots *s, const char *in
     return l;
 }
 
+bool forecast_slots_account(struct store *db, struct quota_ledger_account *ret, struct err *err)
+{
+    int64_t quota[ACCOUNT_QUOTA_COUNT];
+    if (!view_account_quotas(db, quota, err)) {
+        return false;
+    }
+    *ret = (struct quota_ledger_account){.per_job = quota[ACCOUNT_PER_JOB],
+                                         .longest_run_s = quota[ACCOUNT_RUN_S],
+                                         .volume_gb = quota[ACCOUNT_VOLUME_GB]};
+    ret->total[MARKET_ON_DEMAND].limit = quota[ACCOUNT_INSTANCES];
+    ret->total[MARKET_SPOT].limit = quota[ACCOUNT_SPOT_INSTANCES];
+    return true;
+}
+
 bool forecast_slots_load(struct forecast_slots *s, struct store *db, struct err *err)
 {
     AUTO_FREE struct slots_row *rows = NULL;
     size_t n = 0;
-    int64_t quota[ACCOUNT_QUOTA_COUNT];
-    if (!view_slots(db, &rows, &n, err) || !view_account_quotas(db, quota, err)) {
+    struct quota_ledger_account *all = &s->account;
+    if (!view_slots(db, &rows, &n, err) || !forecast_slots_account(db, all, err)) {
         return false;
     }
-    struct quota_ledger_account *all = &s->account;
-    all->total[MARKET_ON_DEMAND].limit = quota[ACCOUNT_INSTANCES];
-    all->total[MARKET_SPOT].limit = quota[ACCOUNT_SPOT_INSTANCES];
-    all->per_job = quota[ACCOUNT_PER_JOB];
-    all->longest_run_s = quota[ACCOUNT_RUN_S];
-    all->volume_gb = quota[ACCOUNT_VOLUME_GB];
     for (size_t i = 0; i < n; i++) {
         struct quota_ledger *l = forecast_slots_add(s, rows[i].instance_type, rows[i].market);
         l->held = rows[i].held;

@@ -14,4 +14,7 @@ int forecast_slots_find(const struct forecast_slots *s, const char *instance_typ
 /* A type of which nothing is known; those added before may move. */
 struct quota_ledger *forecast_slots_add(struct forecast_slots *s, const char *instance_type,
                                         enum market market);
+/* The account's quotas over all types, without what is in use. */
+bool forecast_slots_account(struct store *db, struct quota_ledger_account *ret,
+                            struct err *err) MUST_CHECK;
 bool forecast_slots_load(struct forecast_slots *s, struct store *db, struct err *err) MUST_CHECK;

@@ -1,7 +1,9 @@
 /* See guidance.h. */
 #include "guidance.h"
 #include "common/json.h"
+#include "core/capacity/account_limit.h"
 #include "core/model.h"
+#include "store/rows/words.h"
 #include <stdio.h>
 
 #define FACTS_BYTES_MAX (4 * 1024 * 1024)
@@ -402,6 +404,37 @@ static void quota_text(const json_t *types, struct buf *b)
     }
 }
 
+static int64_t limit_of(const json_t *account, enum account_quota q)
+{
+    const char *word = account_quota_word(q);
+    return absent(account, word) ? -1 : int_of(account, word);
+}
+
+/* A quota without a type that one job of the stage is larger than; false when its type's is smaller
+ * too, which says more. */
+static bool account_text(const json_t *facts, const json_t *stage, char ret[static TITLE_MAX])
+{
+    const json_t *account = json_object_get(facts, "account"), *o = json_object_get(stage, "job");
+    const struct account_limit_job job = {
+        json_is_true(json_object_get(o, "spot")) ? MARKET_SPOT : MARKET_ON_DEMAND,
+        int_of(o, "instances"), int_of(o, "run_s"), int_of(o, "volume_gb")};
+    size_t i;
+    json_t *t;
+    json_array_foreach(json_object_get(stage, "types"), i, t)
+    {
+        if (absent(t, "limit") || int_of(t, "limit") < job.instances) {
+            return false;
+        }
+    }
+    const struct quota_ledger_account a = {
+        .total = {{.limit = limit_of(account, ACCOUNT_INSTANCES)},
+                  {.limit = limit_of(account, ACCOUNT_SPOT_INSTANCES)}},
+        .per_job = limit_of(account, ACCOUNT_PER_JOB),
+        .longest_run_s = limit_of(account, ACCOUNT_RUN_S),
+        .volume_gb = limit_of(account, ACCOUNT_VOLUME_GB)};
+    return account_limit_exceeded(&a, &job, ret, TITLE_MAX);
+}
+
 static bool is_quota(enum wait_reason why)
 {
     return why == WAIT_SLOTS || why == WAIT_QUOTA_TOO_SMALL || why == WAIT_GANG;
@@ -437,7 +470,9 @@ static void wait_title(const struct guide *g, const json_t *stage, enum wait_rea
     char money[TITLE_MAX];
     int64_t of_stage = int_of(stage, "parts_limit"), of_all = int_of(g->facts, "parts_limit");
     buf_add_cstr(b, "waits: ");
-    if (is_quota(why)) {
+    if (why == WAIT_QUOTA_TOO_SMALL && account_text(g->facts, stage, money)) {
+        buf_add_cstr(b, money);
+    } else if (is_quota(why)) {
         quota_text(json_object_get(stage, "types"), b);
     } else if (why == WAIT_PRICE_UNKNOWN) {
         price_text(json_object_get(stage, "types"), b);

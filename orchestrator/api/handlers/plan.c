@@ -1,9 +1,11 @@
 /* The answer to a dry run. */
 #include "api/server/reply.h"
 #include "api/server/response_cache.h"
+#include "core/capacity/account_limit.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_parse.h"
 #include "forecast_out.h"
+#include "forecast_slots.h"
 #include "store/api/quotas.h"
 #include "submit.h"
 
@@ -65,8 +67,40 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
     json_out_end_object(w);
 }
 
+struct limits { /* of the account */
+    double creates_per_s;
+    struct quota_ledger_account account;
+};
+
+static void job_warnings(struct json_out *w, const struct spec_stage *sp,
+                         const struct submit_stage *st, const struct limits *l)
+{
+    const struct apidb_rate *rate = &st->rate[0];
+    const struct account_limit_job job = {sp->spot ? MARKET_SPOT : MARKET_ON_DEMAND,
+                                          sp->instance_count,
+                                          spec_goes_on(sp) ? 0 : sp->max_runtime_s, sp->volume_gb};
+    char text[256];
+    if (rate->limit < 0) {
+        warning(w, "quota_unreadable", sp->name,
+                "the quota of its instance type is unknown: nothing starts until it is known");
+    } else if (rate->limit < sp->instance_count) {
+        warning(w, "quota_too_small", sp->name,
+                "the quota of its instance type is smaller than one job");
+    }
+    if (account_limit_exceeded(&l->account, &job, text, sizeof text)) {
+        warning(w, "quota_too_small", sp->name, text);
+    }
+    if ((double)st->parts > l->creates_per_s * 3600) {
+        (void)snprintf(
+            text, sizeof text,
+            "at %.4g jobs a second the requests alone take %.1f hours: consider per_part",
+            l->creates_per_s, (double)st->parts / l->creates_per_s / 3600);
+        warning(w, "create_rate", sp->name, text);
+    }
+}
+
 static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
-                           const struct submit_stage *st, double creates_per_s)
+                           const struct submit_stage *st, const struct limits *l)
 {
     const struct apidb_rate *rate = &st->rate[0];
     char text[160];
@@ -91,20 +125,7 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
                 "a file system does not end by itself should drover stop: its ttl is reserved");
         return;
     }
-    if (rate->limit < 0) {
-        warning(w, "quota_unreadable", sp->name,
-                "the quota of its instance type is unknown: nothing starts until it is known");
-    } else if (rate->limit < sp->instance_count) {
-        warning(w, "quota_too_small", sp->name,
-                "the quota of its instance type is smaller than one job");
-    }
-    if ((double)st->parts > creates_per_s * 3600) {
-        (void)snprintf(
-            text, sizeof text,
-            "at %.4g jobs a second the requests alone take %.1f hours: consider per_part",
-            creates_per_s, (double)st->parts / creates_per_s / 3600);
-        warning(w, "create_rate", sp->name, text);
-    }
+    job_warnings(w, sp, st, l);
 }
 
 /* Warnings about a valid campaign file. */
@@ -172,7 +193,7 @@ static bool plan_forecast(struct api_req *r, const struct submit *s, struct json
     return text == NULL || forecast_out_what_if(r, w, a, text, err);
 }
 
-static void plan_file(const struct submit *s, double creates_per_s, struct json_out *w)
+static void plan_file(const struct submit *s, const struct limits *l, struct json_out *w)
 {
     const struct spec *spec = s->spec;
     json_out_bool(w, "dry_run", true);
@@ -192,7 +213,7 @@ static void plan_file(const struct submit *s, double creates_per_s, struct json_
     json_out_array(w, "warnings");
     spec_warnings(w, spec);
     for (int i = 0; i < spec->stages_n; i++) {
-        stage_warnings(w, spec->stages[i], &s->stages[i], creates_per_s);
+        stage_warnings(w, spec->stages[i], &s->stages[i], l);
     }
     if (spec->budget_musd >= 0 && s->worst_all_musd > spec->budget_musd) {
         warning(w, "budget", NULL,
@@ -205,13 +226,14 @@ static void plan_file(const struct submit *s, double creates_per_s, struct json_
 bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out, struct err *err)
 {
     struct json_out w;
-    double creates_per_s;
-    if (!forecast_creates_per_s(r, &creates_per_s, err)) {
+    struct limits limits;
+    if (!forecast_creates_per_s(r, &limits.creates_per_s, err) ||
+        !forecast_slots_account(r->db, &limits.account, err)) {
         return false;
     }
     json_out_init(&w, out);
     json_out_object(&w, NULL);
-    plan_file(s, creates_per_s, &w);
+    plan_file(s, &limits, &w);
     response_cache_turn(req_answers(r));
     bool ok = plan_forecast(r, s, &w, err);
     response_cache_turn_end(req_answers(r));
