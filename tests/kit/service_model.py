@@ -20,7 +20,8 @@ from kit import service_shapes
 PATTERNS = {"TrainingPlanArn": r"arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/.+"}  # of newer members: the SDK has none
 # Codes by which a service says that the request is wrong in itself. Tests ask for such answers.
 WRONG = ("ValidationException", "ValidationError", "BadRequest", "SerializationException", "InvalidParameterException", "IncompatibleParameterError",
-         "InvalidArgument", "InvalidRequest", "MalformedXML", "MethodNotAllowed", "NotImplemented", "InvalidBucketName", "MissingParameter", "KeyTooLongError")
+         "InvalidArgument", "InvalidRequest", "MalformedXML", "MethodNotAllowed", "NotImplemented", "InvalidBucketName", "MissingParameter", "KeyTooLongError",
+         "XAmzContentSHA256Mismatch")  # the last: its bytes were damaged on the way
 # Headers of HTTP and of the signature, which are in no model.
 CARRIER = {"host", "content-length", "content-type", "accept", "accept-encoding", "connection", "expect", "user-agent", "transfer-encoding", "amz-sdk-invocation-id", "amz-sdk-request",
            "x-amz-date", "x-amz-content-sha256", "x-amz-decoded-content-length", "x-amz-trailer", "content-encoding", "x-amz-user-agent"}
@@ -217,7 +218,10 @@ def rest_faults(s, operation, q):
                 wrong.append(f"{n} is no {where} of {operation}")
     payload = shape.get("payload")
     if payload and q["text"] and s.shapes[shape["members"][payload]["shape"]]["type"] == "structure":
-        value[payload] = s.from_xml(shape["members"][payload]["shape"], xml.etree.ElementTree.fromstring(q["text"]))
+        try:
+            value[payload] = s.from_xml(shape["members"][payload]["shape"], xml.etree.ElementTree.fromstring(q["text"]))
+        except xml.etree.ElementTree.ParseError:
+            return wrong + ["the body is no XML"]
     elif payload and s.shapes[shape["members"][payload]["shape"]]["type"] == "blob":
         value[payload] = "its own"
     return wrong + (s.faults(of["input"], value, operation) if of["input"] else [])
