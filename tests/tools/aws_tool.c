@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define TOOL_BYTES_MAX ((size_t)256 << 20)
+#define TOOL_BYTES_MAX ((size_t)512 << 20)
 
 static bool read_whole(const char *path, struct buf *out, struct err *err)
 {
