@@ -34,7 +34,7 @@ class Whole(Stack):
             text = f.read()
         guards = "    breaker: off\n    canary: off\n    quarantine: off\n"
         for old, new in (("laion-sample", name), ("@PARTS@", str(PARTS)), ("@ALLOW@", f"127.0.2.0/24:{self.web_port}"), ("@DNS@", f"127.0.2.1:{self.dns_port}"),
-                         ("drover/worker:demo", "drover/worker:test"), ("s3://drover-demo", "s3://drover-test/" + name), ("ttl: 10m", "ttl: 5s"),
+                         ("drover/worker:demo", "drover/worker:test"), ("s3://drover-demo", "s3://drover-test/" + name), ("ttl: 10m", "ttl: 20s"),
                          ("    verify: manifest\n", "    verify: manifest\n" + guards), ("    matrix:\n", guards + "    matrix:\n"),
                          ("sample: 0.01", "sample: 0.2"), ("log_steps: 5}", "log_steps: 5, wait_seconds: 10}"),
                          ("  - {cause: [internal, network], wait: 1s..3s, times: 5}", "  - {cause: [internal, network, oom, user_code, unknown, short_output], wait: 1s..1s, times: 99}")):
