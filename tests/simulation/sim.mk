@@ -27,7 +27,7 @@ $(O)/tests/simulation/deep/deep: $(DEEP_OBJS) $(DEEP_ALSO) $(GEN_OBJS) $(DEEP_LI
 # The same with the objects of the folder MUTANT in front: deep/mutants.sh.
 deep-mutant: $(DEEP_OBJS) $(DEEP_ALSO) $(GEN_OBJS) $(DEEP_LIBS)
 	$(Q)$(CC) -o $(MUTANT)/deep $(wildcard $(MUTANT)/*.o) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
-	  $(LD_ALL) $(DEEP_WRAP:%=-Wl,--wrap=%) $(L_COMMON) $(L_PQ)
+	  $(LD_ALL) $(GOLD) $(DEEP_WRAP:%=-Wl,--wrap=%) $(L_COMMON) $(L_PQ)
 .PHONY: deep deep-sim deep-mutant
 deep: $(O)/tests/simulation/deep/deep
 deep-sim: deep ## the deep simulation: SEEDS=n FIRST=m, TELL=1 for one seed's story

@@ -298,7 +298,8 @@ void leader_note_money_short(struct leader_state *s, const struct sched_stage *s
     }
     for (int i = 0; i < n; i++) {
         struct live_campaign *lc = campaigns[i];
-        bool own = reason[i] == WAIT_STAGE_BUDGET || reason[i] == WAIT_PART_BUDGET;
+        bool parts = reason[i] == WAIT_PART_BUDGET && live_stage_unchecked_n(live_stages[i]) == 0;
+        bool own = reason[i] == WAIT_STAGE_BUDGET || parts;
         live_stages[i]->cap_short = own ? reason[i] : WAIT_NONE; /* of this stage only */
         lc->budget_short |= reason[i] == WAIT_BUDGET;
         if (stages[i].may_start || reason[i] == WAIT_BUDGET) {

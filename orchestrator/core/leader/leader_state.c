@@ -98,6 +98,11 @@ struct live_campaign *leader_state_campaign(const struct leader_state *s, int64_
     return NULL;
 }
 
+size_t live_stage_unchecked_n(const struct live_stage *ls)
+{
+    return ls->unchecked == NULL ? 0 : ready_queue_n(ls->unchecked) + (size_t)ls->checks_under_way;
+}
+
 struct live_stage *leader_state_stage(struct live_campaign *lc, int64_t stage_id)
 {
     for (int i = 0; i < lc->stages_n; i++) {

@@ -324,6 +324,8 @@ void leader_state_done(struct leader_state *s);
 
 /* Lookups: NULL when there is none. By name of its job in constant time. */
 struct live_campaign *leader_state_campaign(const struct leader_state *s, int64_t campaign_id);
+/* Its tasks that are to be asked about, or wait for the answer (done_if). */
+size_t live_stage_unchecked_n(const struct live_stage *ls);
 struct live_stage *leader_state_stage(struct live_campaign *lc, int64_t stage_id);
 struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t attempt_id);
 struct live_attempt *leader_state_attempt_named(const struct leader_state *s, const char *name);

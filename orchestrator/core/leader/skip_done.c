@@ -110,8 +110,7 @@ void skip_done_apply(struct leader_state *s, const struct skip_done_ask *ask,
 /* Parts of it wait, and each of them for an answer. */
 static bool only_unchecked(const struct live_stage *ls)
 {
-    return ls->unchecked != NULL && ready_queue_n(ls->ready) == 0 &&
-           ready_queue_n(ls->unchecked) + (size_t)ls->checks_under_way > 0;
+    return live_stage_unchecked_n(ls) > 0 && ready_queue_n(ls->ready) == 0;
 }
 
 bool skip_done_tells(const struct live_campaign *lc, const struct live_stage *ls, usec_t now_us,

@@ -66,12 +66,12 @@ static bool set_apart(struct sched_work *w, const struct sched_try *t)
 /* Nothing of the stage is left to try in this plan: why what still waits does so. */
 static enum wait_reason why_none_left(const struct sched_work *w, int stage_i)
 {
-    struct ready_queue *ready = w->view->stages[stage_i].ready;
-    struct ready_queue_task task;
+    const struct ready_queue *ready = w->view->stages[stage_i].ready;
     if (ready_queue_n(ready) == 0) {
         return WAIT_NONE;
     }
-    return ready_queue_peek(ready, w->view->now_us, &task) ? WAIT_PART_BUDGET : WAIT_BACKOFF;
+    /* Those whose own cap leaves too little wait for a person; one that backs off does not. */
+    return ready_queue_next_us(ready) == USEC_NEVER ? WAIT_PART_BUDGET : WAIT_BACKOFF;
 }
 
 /* A smaller task may start in its place when a reservation is near. */
@@ -111,9 +111,11 @@ static void step_stage(struct sched_work *w, int stage_i)
             launch(w, &t);
             return;
         }
-        if (wait_reason_row(why)->binds == WAIT_BINDS_MONEY && sched_own_cap_short(w, &t) &&
-            set_apart(w, &t)) {
-            continue;
+        if (wait_reason_row(why)->binds == WAIT_BINDS_MONEY && sched_own_cap_short(w, &t)) {
+            if (set_apart(w, &t)) {
+                continue;
+            }
+            why = WAIT_ORDER; /* the next plan goes on with those behind it */
         }
         if (placed && why == WAIT_SLOTS) {
             sched_warm_blocked(w, &t);

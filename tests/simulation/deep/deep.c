@@ -1,16 +1,16 @@
 /* The deep simulation's program: one private PostgreSQL, a database a worker, a process for a few
  * seeds.
  *
- *     deep [--first N] [--seeds N] [--jobs N] [--twice N] [--tell] [--dir DIR] [--until-wrong]
+ *     deep [--first N] [--seeds N] [--jobs N] [--twice N] [--tell] [--until-wrong]
+ *          [--dir DIR]: of the cluster, which stays there and is used again
  *          [--cells N]: which of the operation table nobody has met; red below N of them
  *          [--with MOVE,...]: only worlds that have them all (deep_swarm.c names them)
  *     deep --days N --clock CLOCK_SHIFT_SO: each seed is N days of operation
  *
  * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */
 #include "common/log.h"
+#include "deep_cluster.h"
 #include "deep_verbs.h"
-#include "store/pg/migrate.h"
-#include "store/pg/private_cluster.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -18,7 +18,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -271,93 +270,6 @@ static void run_again(const struct options *o, const char *conninfo, struct resu
     }
 }
 
-static char cluster_dir[256];
-static char admin[PRIVATE_CLUSTER_CONNINFO_MAX];
-
-static void sql_in(const char *conninfo, const char *sql)
-{
-    PGconn *c = PQconnectdb(conninfo);
-    PGresult *r = PQexec(c, sql);
-    ExecStatusType t = PQresultStatus(r);
-    if (t != PGRES_COMMAND_OK && t != PGRES_TUPLES_OK) {
-        deep_die("%s: %s", sql, PQerrorMessage(c));
-    }
-    PQclear(r);
-    PQfinish(c);
-}
-
-static void admin_sql(const char *sql)
-{
-    sql_in(admin, sql);
-}
-
-static void cluster_start(const struct options *o)
-{
-    struct err err = ERR_INIT;
-    char template[600];
-    (void)snprintf(cluster_dir, sizeof cluster_dir, "%s/deep.XXXXXX", o->dir);
-    (void)mkdir("build", 0755);
-    (void)mkdir("build/tests", 0755);
-    if (mkdtemp(cluster_dir) == NULL || chmod(cluster_dir, 0755) != 0) {
-        deep_die("cannot make %s", cluster_dir);
-    }
-    /* Memory that a server process has once had, it keeps: to get it again costs a tenth of all. */
-    (void)setenv("MALLOC_TRIM_THRESHOLD_", "67108864", 0);
-    (void)setenv("MALLOC_TOP_PAD_", "1048576", 0);
-    (void)setenv("MALLOC_MMAP_THRESHOLD_", "33554432", 0);
-    if (!private_cluster_start(cluster_dir, admin, sizeof admin, &err)) {
-        deep_die("PostgreSQL: %s", err.message);
-    }
-    static const char *const settings[] = {"fsync = off",
-                                           "full_page_writes = off",
-                                           "autovacuum = off",
-                                           "synchronous_commit = off",
-                                           "track_counts = off",
-                                           "track_activities = off",
-                                           "update_process_title = off",
-                                           "wal_writer_delay = '10s'",
-                                           "wal_writer_flush_after = '1GB'",
-                                           "bgwriter_delay = '10s'",
-                                           "checkpoint_timeout = '1h'",
-                                           "max_wal_size = '4GB'",
-                                           "deadlock_timeout = '10s'",
-                                           "lock_timeout = '200ms'"};
-    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-        char sql[128];
-        (void)snprintf(sql, sizeof sql, "ALTER SYSTEM SET %s", settings[i]);
-        admin_sql(sql);
-    }
-    admin_sql("SELECT pg_reload_conf()");
-    admin_sql("CREATE DATABASE deep_template");
-    (void)snprintf(template, sizeof template, "%s dbname=deep_template", admin);
-    if (!migrate_run(template, NULL, &err)) {
-        deep_die("migrations: %s", err.message);
-    }
-    /* A newer droverd, which is gone again, may have had more words. */
-    sql_in(template, "ALTER TABLE cap DROP CONSTRAINT cap_at_limit_check");
-    for (int i = 0; i < o->jobs; i++) {
-        char sql[128];
-        (void)snprintf(sql, sizeof sql, "CREATE DATABASE deep_%d TEMPLATE deep_template", i);
-        admin_sql(sql);
-    }
-}
-
-/* Called at exit and by a signal while the main thread only waits for children.
- * NOLINTBEGIN(bugprone-signal-handler): a server left behind would be worse than a hang here. */
-static void cluster_stop(void)
-{
-    struct err err = ERR_INIT;
-    char rm[300];
-    if (!private_cluster_stop(cluster_dir, PRIVATE_CLUSTER_IMMEDIATE, &err)) {
-        (void)fprintf(stderr, "# %s\n", err.message);
-    }
-    (void)snprintf(rm, sizeof rm, "rm -rf '%s'", cluster_dir);
-    if (system(rm) != 0) {
-        (void)fprintf(stderr, "# cannot remove %s\n", cluster_dir);
-    }
-}
-/* NOLINTEND(bugprone-signal-handler) */
-
 /* Ends the server on Ctrl-C and on a caller's time-out. */
 static void on_end(int signo)
 {
@@ -395,8 +307,8 @@ void cpu_share(int pid)
 static void worker(const struct options *o, int w, int fd)
 {
     cpu_take(w);
-    char conninfo[600];
-    (void)snprintf(conninfo, sizeof conninfo, "%s dbname=deep_%d", admin, w);
+    char conninfo[CLUSTER_CONNINFO_MAX];
+    cluster_database(w, conninfo);
     for (uint64_t i = (uint64_t)w; i < o->seeds;) {
         uint64_t seeds[SEEDS_A_PROCESS];
         struct result r[SEEDS_A_PROCESS];
@@ -461,7 +373,7 @@ static int run_all(const struct options *o)
     int fds[2], failed = 0;
     pid_t pids[WORKERS_MAX];
     struct result sum = {0}, r;
-    double before = process_cpu(private_cluster_pid(cluster_dir));
+    double before = process_cpu(cluster_pid());
     if (pipe(fds) != 0) {
         return 3;
     }
@@ -496,7 +408,7 @@ static int run_all(const struct options *o)
     (void)getrusage(RUSAGE_CHILDREN, &u);
     double own = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
                  (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-    double cpu = own + process_cpu(private_cluster_pid(cluster_dir)) - before;
+    double cpu = own + process_cpu(cluster_pid()) - before;
     uint64_t wanted = 0;
     for (uint64_t i = 0; i < o->seeds; i++) {
         wanted += swarm_has(o->first + i, o->with);
@@ -532,11 +444,7 @@ int main(int argc, char **argv)
         {"twice", ARG, NULL, '2'},     {"dir", ARG, NULL, 'd'},   {"days", ARG, NULL, 'D'},
         {"clock", ARG, NULL, 'c'},     {"with", ARG, NULL, 'w'},  {"tell", 0, NULL, 't'},
         {"until-wrong", 0, NULL, 'u'}, {"cells", ARG, NULL, 'C'}, {NULL, 0, NULL, 0}};
-    struct options o = {.first = 1,
-                        .seeds = 200,
-                        .jobs = 2,
-                        .cells = -1,
-                        .dir = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "build/tests"};
+    struct options o = {.first = 1, .seeds = 200, .jobs = 2, .cells = -1};
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         switch (c) {
         case 'f':
@@ -585,7 +493,7 @@ int main(int argc, char **argv)
     if (o.days > 0) {
         days_clock(o.clock);
     }
-    cluster_start(&o);
+    cluster_start(o.dir, o.jobs);
     (void)signal(SIGINT, on_end);
     (void)signal(SIGTERM, on_end);
     int status = run_all(&o);

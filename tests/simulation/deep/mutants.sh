@@ -61,11 +61,11 @@ play() { # NAME: the seed that found it last, then seeds in order
     last=$(sed -n '1s/^# seed \([0-9]*\).*/\1/p' "$here/mutants/$1.patch")
     with=$(sed -n '1s/^# seed .* with \([a-z,-]*\)$/--with \1/p' "$here/mutants/$1.patch")
     if [ -n "$last" ]; then
-        "$dir/deep" --seeds 1 --first "$last" --jobs 1 --until-wrong > "$dir/log" 2>&1
+        "$dir/deep" --dir "$cluster" --seeds 1 --first "$last" --jobs 1 --until-wrong > "$dir/log" 2>&1
         [ -n "$(broken "$dir/log")" ] && return
     fi
     # shellcheck disable=SC2086 # two words or none
-    "$dir/deep" $with --seeds "$seeds" --first "$first" --jobs "${JOBS:-2}" --until-wrong > "$dir/log" 2>&1
+    "$dir/deep" --dir "$cluster" $with --seeds "$seeds" --first "$first" --jobs "${JOBS:-2}" --until-wrong > "$dir/log" 2>&1
 }
 
 keep() { # NAME SAID: writes the seed into the patch
@@ -99,6 +99,11 @@ one() { # NAME: what it says on one line
     fi
 }
 
+# One cluster for all: to make one takes as long as a world.
+cluster=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo build/tests)/deep-mutants.XXXXXX") || exit 1
+chmod 755 "$cluster"
+trap 'rm -rf "$cluster"' EXIT
+trap 'exit 1' INT TERM
 rm -rf "$out"
 n=0
 missed=0

@@ -344,6 +344,28 @@ static void test_intents__refused_for_its_parts_cap_the_plan_knows_what_it_has_c
     one_done(&o);
 }
 
+/* Parts that still wait for an answer of done_if may start without money from anybody: those of
+ * their stage that are at their own cap do not hold the campaign. */
+static void test_intents__parts_to_be_asked_about_are_not_short(void **state)
+{
+    (void)state;
+    static const enum wait_reason reasons[] = {WAIT_PART_BUDGET, WAIT_STAGE_BUDGET};
+    for (int i = 0; i < 2; i++) {
+        for (int waits = 0; waits < 3; waits++) {
+            struct one o;
+            one_init(&o);
+            o.w.ls->unchecked = o.w.ls->unchecked != NULL ? o.w.ls->unchecked : ready_queue_new();
+            if (waits == 1) {
+                ready_queue_push(o.w.ls->unchecked, &(struct ready_queue_task){.task_id = 7});
+            }
+            o.w.ls->checks_under_way = waits == 2;
+            leader_note_money_short(&o.w.s, &o.stage, &o.w.lc, &o.w.ls, &reasons[i], 1);
+            assert_int_equal(o.w.ls->cap_short, i == 0 && waits > 0 ? WAIT_NONE : reasons[i]);
+            one_done(&o);
+        }
+    }
+}
+
 /* A cap of the campaign or the stage; what is spent; is it short, and is it spent for good? */
 static void test_intents__money_that_is_short(void **state)
 {
@@ -471,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_intents__what_is_refused_again_and_again_is_proposed_ever_less_often),
         cmocka_unit_test(test_intents__refused_for_money_no_part_of_the_stage_is_proposed),
         cmocka_unit_test(test_intents__refused_for_its_parts_cap_the_plan_knows_what_it_has_cost),
+        cmocka_unit_test(test_intents__parts_to_be_asked_about_are_not_short),
         cmocka_unit_test(test_intents__money_that_is_short),
         cmocka_unit_test(test_intents__a_price_that_is_not_known_holds_nobody),
         cmocka_unit_test(test_intents__when_the_next_plan_is_made),

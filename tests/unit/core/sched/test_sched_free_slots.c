@@ -4,6 +4,7 @@
  * waits is held against what the plan has left, counted here without the scheduler's code. */
 #include "common/rng.h"
 #include "core/money/cost.h"
+#include "core/sched/sched_work.h"
 #include "sched_world.h"
 
 #define USD  1000000
@@ -81,6 +82,31 @@ static void test_sched_free_slots__plain_parts_hide_no_moved_ones(void **state)
     world_free(w);
 }
 
+/* Only so many are set apart in one plan; the next one goes on behind them, and the stage is not
+ * said to wait for money before all were looked at. */
+static void test_sched_free_slots__more_used_up_caps_than_one_plan_sets_apart(void **state)
+{
+    (void)state;
+    struct world *w = ladder_world(1);
+    w->view.spent_of = spent_of;
+    w->stages[0].part_cap_musd = 20 * USD;
+    int64_t rich = add_part(w, 0, 1000, -1), good = add_part(w, 0, 10, -1);
+    spent[rich] = 19 * USD;
+    for (int i = 0; i < SCHED_APART_MAX + 10; i++) { /* all of them have spent as much */
+        ready_queue_push(w->stages[0].ready,
+                         &(struct ready_queue_task){.task_id = rich, .size_mb = 1000});
+    }
+    struct sched_plan *p = decide(w);
+    assert_int_equal(p->launches_n, 0);
+    assert_reason(p, 0, ORDER);
+    assert_int_equal(p->wake_us, NOW);
+    sched_decide(&w->view, p);
+    assert_int_equal(p->launches_n, 1);
+    assert_int_equal(p->launches[0].task.task_id, good);
+    plan_free(p);
+    world_free(w);
+}
+
 /* A part costs 3.60 USD an hour and its upload; the first 40 have 1 USD of their own left. */
 static void test_sched_free_slots__used_up_caps_hide_no_others(void **state)
 {
@@ -94,6 +120,14 @@ static void test_sched_free_slots__used_up_caps_hide_no_others(void **state)
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, 0, PART_BUDGET);
+    /* One that only backs off will start without anybody: the stage waits for that. */
+    ready_queue_push(
+        w->stages[0].ready,
+        &(struct ready_queue_task){.task_id = 99, .not_before_us = NOW + 60 * USEC_PER_SEC});
+    sched_decide(&w->view, p);
+    assert_int_equal(p->launches_n, 0);
+    assert_reason(p, 0, BACKOFF);
+    assert_int_equal(ready_queue_drop(w->stages[0].ready, &(int64_t){99}, 1), 1);
     for (int i = 0; i < 5; i++) {
         (void)add_part(w, 0, 10, -1);
     }
@@ -321,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_sched_free_slots__moved_parts_hide_no_plain_ones),
         cmocka_unit_test(test_sched_free_slots__plain_parts_hide_no_moved_ones),
         cmocka_unit_test(test_sched_free_slots__used_up_caps_hide_no_others),
+        cmocka_unit_test(test_sched_free_slots__more_used_up_caps_than_one_plan_sets_apart),
         cmocka_unit_test(test_sched_free_slots__however_many_wait),
         cmocka_unit_test(test_sched_free_slots__no_slot_is_free_beside_a_part_that_may_use_it),
     };
