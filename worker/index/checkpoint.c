@@ -134,6 +134,9 @@ static bool restore(struct sink *s, const json_t *o, const char *const *names, s
     if (!json_get_array(o, "files", &saved, err) || json_array_size(saved) != CHECKPOINT_FILES) {
         return err_set(err, ERR_MALFORMED, "no files");
     }
+    if (json_object_size(json_array_get(saved, 0)) == 0) { /* each run has begun it */
+        return err_set(err, ERR_MALFORMED, "'%s' was not saved", names[0]);
+    }
     for (size_t i = 0; i < CHECKPOINT_FILES; i++) {
         const json_t *f = json_array_get(saved, i);
         if (json_object_size(f) > 0 &&

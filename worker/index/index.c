@@ -463,7 +463,7 @@ static enum job_main_end run(void *ctx, struct err *err)
     }
     run_alive(x, threads);
     if (x->signalled && !order_complete(x->order)) {
-        order_leave(x->order);
+        (void)order_leave(x->order);
         x->left = true;
         return JOB_MAIN_STOPPED;
     }
@@ -472,8 +472,7 @@ static enum job_main_end run(void *ctx, struct err *err)
         return JOB_MAIN_DONE;
     }
     if (may_pass(err)) {
-        order_leave(x->order);
-        x->left = true;
+        x->left = order_leave(x->order);
     } else {
         order_give_up(x->order);
     }

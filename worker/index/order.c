@@ -25,8 +25,9 @@ struct order {
     struct err err; /* the first */
     /* Used by the writing thread only. */
     struct checkpoint done;
-    bool partial; /* the files already have lines of the head */
-    bool saved;   /* a checkpoint exists, of this run or an earlier one */
+    bool partial;    /* the files already have lines of the head */
+    bool saved;      /* a checkpoint exists, of this run or an earlier one */
+    bool publishing; /* the streams become the output: their state can be saved no more */
     int64_t next_save_us;
 };
 
@@ -274,6 +275,7 @@ bool order_publish(struct order *o, struct err *err)
          * publishing */
         save(o);
     }
+    o->publishing = true;
     if (o->saved && !checkpoint_remove(o->config.sink, err)) {
         return false;
     }
@@ -288,14 +290,15 @@ bool order_publish(struct order *o, struct err *err)
     return true;
 }
 
-void order_leave(struct order *o)
+bool order_leave(struct order *o)
 {
-    if (!o->partial && o->err.code == ERR_NONE && o->done.shards_done > 0) {
+    if (!o->publishing && !o->partial && o->err.code == ERR_NONE && o->done.shards_done > 0) {
         save(o);
     }
     for (size_t i = 0; o->saved && i < FILE_COUNT; i++) {
         sink_stream_leave(TAKE(o->files[i]));
     }
+    return o->saved;
 }
 
 void order_give_up(struct order *o)

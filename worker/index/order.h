@@ -54,7 +54,8 @@ void order_wake(struct order *o);
 bool order_check(const struct order *o, struct err *err) MUST_CHECK;
 /* Then one of three: create the files, */
 bool order_publish(struct order *o, struct err *err) MUST_CHECK;
-/* or leave the state for the next run, saved once more where possible, */
-void order_leave(struct order *o);
+/* or leave the state for the next run, saved once more where possible; false when there is none,
+ * as after order_publish, */
+bool order_leave(struct order *o);
 /* or discard it, so that no run continues it. */
 void order_give_up(struct order *o);

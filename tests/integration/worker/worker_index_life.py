@@ -211,6 +211,42 @@ def test_stall(d, local):
     tap.eq(local.uploads(), [], "with no upload left")
 
 
+def test_end_fails(d, local):
+    """The bucket cannot be reached while the output is published: the next run makes it of nothing but the input."""
+    root = local.buckets + "/data/end-in"
+    for s in range(4):
+        write_tar("%s/%d.tar" % (root, s), [m for i in range(3) for m in sample("%d%d" % (s, i), i)])
+    args = ["--input", "s3://data/end-in", "--path-prefix", ""]
+    rc, so, se = index(args + ["--output", d + "/end-want"], env=local.env())
+    want = digest(d + "/end-want")
+    names = ("index.jsonl", "summary.json", "_manifest.json")
+    outs = ["end-" + n.partition(".")[0] for n in names]
+    local.faults(*({"operation": "PutObject", "name_contains": o + "/" + n, "kind": "drop_before", "times": 100000} for o, n in zip(outs, names)))
+    runs = [index_start(args + ["--output", "s3://data/" + o], env=local.env()) for o in outs]
+    ended = [finish(p, 400) for p in runs]
+    local.faults()
+    for name, out, (rc, so, se) in zip(names, outs, ended):
+        folder = local.buckets + "/data/" + out
+        tap.ok(rc == 75 and not os.path.exists(folder + "/_manifest.json") and not os.path.exists(folder + "/_checkpoint"),
+               "%s cannot be written: the run fails and leaves nothing to go on with" % name, "%d %s" % (rc, se))
+        rc, so, se = index(args + ["--output", "s3://data/" + out], env=local.env())
+        tap.ok(rc == 0 and resumed(se) == 0 and digest(folder) == want, "%s: the next run's index is whole" % name, "%d %s" % (rc, se))
+
+    def forget(folder):
+        line, nl, rest = open(folder + "/_checkpoint", "rb").read().partition(b"\n")
+        c = json.loads(line)
+        c["files"] = [{}, {}, {}]
+        open(folder + "/_checkpoint", "wb").write(json.dumps(c).encode() + b"\n")
+    args, out = slow_input(local), d + "/no-files"
+    slowly(local)
+    rc, se = interrupted(local, args, out, signal.SIGTERM, 5, out)
+    forget(out)
+    local.faults()
+    rc, so, se = index(args + ["--output", out], env=local.env())
+    tap.ok(rc == 0 and "'index.jsonl' was not saved" in se and [digest(out, n) for n in NAMES] == [digest(d + "/want", n) for n in NAMES],
+           "a checkpoint without the state of its files, as an earlier release left it, is not gone on from", "%d %s" % (rc, se))
+
+
 def test_not_resumed(d, local):
     """Output that cannot be continued is started again and comes out right."""
     args = slow_input(local)
@@ -358,6 +394,7 @@ with Folder() as d:
         test_resume(d, local, "s3")
         test_resume_rows(d, local)
         test_stall(d, local)
+        test_end_fails(d, local)
         test_not_resumed(d, local)
     finally:
         local.stop()
