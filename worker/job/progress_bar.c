@@ -10,14 +10,24 @@
 #define BAR_RANK      4 /* pieces from this rank on give way to the bar */
 #define PIECE_BYTES   PROGRESS_BAR_TEXT_BYTES
 
+/* As the user's locale says, without setting it: libidn2 needs the one of url_setup. */
+static bool shows_utf8(void)
+{
+    locale_t users = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    bool ret = users != (locale_t)0 && strcmp(nl_langinfo_l(CODESET, users), "UTF-8") == 0;
+    if (users != (locale_t)0) {
+        freelocale(users);
+    }
+    return ret;
+}
+
 void progress_bar_screen_of(struct progress_bar_screen *ret)
 {
-    (void)setlocale(LC_CTYPE, "");
     const char *term = getenv("TERM");
     const char *no_color = getenv("NO_COLOR");
     bool dumb = term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0;
     *ret = (struct progress_bar_screen){.on = isatty(STDOUT_FILENO) == 1 && !dumb,
-                                        .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+                                        .utf8 = shows_utf8(),
                                         .color = no_color == NULL || no_color[0] == '\0'};
 }
 

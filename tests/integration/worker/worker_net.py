@@ -112,6 +112,17 @@ def test_names(d, server):
     tap.ok("not one of the first 50" in se, "no network at all is cause network, not a shard of failures", se)
 
 
+def test_locales(d, server):
+    """A container of SageMaker has no locale; names of hosts with other letters are the same everywhere."""
+    server.serve("/idn", PHOTO)
+    dns = Dns({"xn--bcher-kva.test": ["127.0.0.1"]})
+    url = "http://b\u00fccher.test:%d/idn" % server.port
+    unset = {"LC_ALL": "", "LC_CTYPE": "", "LANG": ""}
+    for what, env in (("none", unset), ("C", dict(unset, LC_ALL="C")), ("C.UTF-8", dict(unset, LANG="C.UTF-8"))):
+        got = statuses(d, [url], "--dns", dns.net, allow=[server.net], env=env)
+        tap.eq(got, {url: "success"}, "a host with an umlaut, locale %s" % what)
+
+
 def test_redirects(d, server):
     other = Server("127.0.0.2")
     other.serve("/inside", PHOTO)
@@ -320,6 +331,7 @@ with Folder() as d:
     server = Server()
     test_addresses(d, server)
     test_names(d, server)
+    test_locales(d, server)
     test_redirects(d, server)
     test_limits(d, server)
     test_retries(d, server)

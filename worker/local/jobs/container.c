@@ -184,7 +184,6 @@ static void env_build(const struct supervisor *s, const struct job_host *h, char
     (void)snprintf(name, sizeof name, "algo-%d", h->k);
     env_path(env, &n);
     env_add(env, &n, "HOME", h->ml);
-    env_add(env, &n, "LANG", "C.UTF-8");
     env_add(env, &n, "DROVER_ML_ROOT", h->ml);
     if (json_object_get(s->spec, "cluster") != NULL) {
         AUTO_FREE char *cache = xasprintf("%s/" CACHE_FOLDER, h->ml);
