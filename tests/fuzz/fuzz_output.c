@@ -92,6 +92,7 @@ static void put(const char *name, struct str s)
 static void ask(enum incremental_mode mode, const char *word, struct err *err)
 {
     bool yes = false;
+    int64_t resumed = -1;
     struct manifest_extend x = {0};
     struct shard_format f = {.rows_per_shard = 10000, .digits = 5, .first_shard = 3};
     w.o.mode = mode;
@@ -99,9 +100,9 @@ static void ask(enum incremental_mode mode, const char *word, struct err *err)
     w.o.incremental_mode = xstrdup(word);
     told(incremental_mode_is_done(w.sink, &w.o, "7", &yes, err), err);
     *err = (struct err)ERR_INIT;
-    told(incremental_mode_resumes(w.sink, &w.o, "7", &yes, err), err);
+    told(incremental_mode_resumes(w.sink, &w.o, "7", &resumed, err), err);
     *err = (struct err)ERR_INIT;
-    told(part_record_check(w.record, w.sink, yes, yes, err), err);
+    told(part_record_check(w.record, w.sink, yes, resumed, err), err);
     *err = (struct err)ERR_INIT;
     told(manifest_extend_load(w.sink, &f, &x, err), err);
     manifest_extend_done(&x);

@@ -97,6 +97,7 @@ def test_extend(d, server):
     tap.eq((manifest_faults(out, False), len(m["objects"])), ([], 15), "and proves all shards")
     tap.eq(load(out, "00003_stats.json")["count"], 10, "stats have the number of their shard")
     tap.eq([r["key"] for r in read_parquet(out + "/00004.parquet")], ["000040", "000041"], "and the sidecars its keys")
+    test_extend_begun(d, server, out)
     # Interrupted: the third part's first shard is there, then the worker was killed.
     gate = threading.Event()
 
@@ -169,6 +170,20 @@ def test_extend(d, server):
     m = load(out, "_manifest.json")
     tap.eq((rc, m["earlier"], [o["key"] for o in m["objects"]][0], len(m["objects"])), (0, [], "00009.parquet", 6),
            "of shards without a manifest nothing is said")
+
+
+def test_extend_begun(d, server, out):
+    """Killed between the marker and the entry of the record: the next attempt is compared with what it extends."""
+    c, begun = part_of(d, server, "ebegun", 20, "begun"), d + "/begun"
+    shutil.copytree(out, begun)
+    with open(begun + "/_mode.json", "w") as f:
+        json.dump({"mode": "extend", "task": "3", "first": 5}, f)
+    rc, so, se = go(server, c, begun, "--incremental_mode", "extend", "--image_size", 64, task="3")
+    tap.ok(rc == 65 and "setting image_size" in se, "an extension that had just begun does not go on with other settings", "%d %s" % (rc, se))
+    rc, so, se = go(server, c, begun, "--incremental_mode", "extend", task="3")
+    parts = load(begun, "_part.json")["parts"]
+    tap.ok(rc == 0 and len(captions(begun)) == 57, "but goes on with its own", "%d %s" % (rc, se))
+    tap.eq(([p["first_shard"] for p in parts], manifest_faults(begun, False)), ([0, 3, 5], []), "and has its entry")
 
 
 def test_in_s3(d, server):

@@ -376,7 +376,7 @@ static enum job_main_end finish(struct download *d, struct err *err)
 /* Open the part, and check that existing output is of this part and these settings. */
 static bool compare(struct download *d, bool finished, struct err *err)
 {
-    bool resumed;
+    int64_t resumed;
     return input_open(&d->o, &d->input, err) && duck_open(&d->duck, err) &&
            part_rows_open(&d->duck, &d->input, &d->o, &d->rows, err) &&
            part_record_new(&d->o, &d->input, d->part, part_rows_of_files(d->rows), &d->record,

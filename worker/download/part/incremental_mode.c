@@ -126,13 +126,16 @@ static bool find_first(struct sink *sink, const struct shard_format *f, int64_t 
 }
 
 bool incremental_mode_resumes(struct sink *sink, const struct download_options *o, const char *task,
-                              bool *ret, struct err *err)
+                              int64_t *ret_first, struct err *err)
 {
     struct marker m = {0};
+    *ret_first = -1;
     if (o->mode != MODE_INCREMENTAL && !read_marker(sink, o->incremental_mode, task, &m, err)) {
         return false;
     }
-    *ret = m.ours && (o->mode == MODE_EXTEND || task[0] != '\0');
+    if (m.ours && (o->mode == MODE_EXTEND || task[0] != '\0')) {
+        *ret_first = m.first;
+    }
     return true;
 }
 

@@ -23,6 +23,6 @@ bool incremental_mode_begin(struct sink *sink, const struct download_options *o,
 /* Remove our marker, after the manifest or when the task has already finished. */
 bool incremental_mode_end(struct sink *sink, const struct download_options *o, const char *task,
                           struct err *err) MUST_CHECK;
-/* True when it would continue its own interrupted overwrite or extend. */
+/* The first shard of its own interrupted overwrite or extend that it would continue; -1: none. */
 bool incremental_mode_resumes(struct sink *sink, const struct download_options *o, const char *task,
-                              bool *ret, struct err *err) MUST_CHECK;
+                              int64_t *ret_first, struct err *err) MUST_CHECK;

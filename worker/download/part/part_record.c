@@ -291,13 +291,21 @@ static bool is_one_of_them(const struct part_record *p, const json_t *record, st
     return false;
 }
 
-bool part_record_check(const struct part_record *p, struct sink *sink, bool finished, bool resumed,
+/* An extending run that was ended between its marker and its entry has none yet. */
+static bool may_extend(const struct part_record *p, const json_t *record, int64_t resumed,
                        struct err *err)
+{
+    const json_t *ours = resumed >= 0 ? entry_of(record, resumed) : NULL;
+    return ours != NULL ? same_all(p, ours, err) : same_settings(p, entry_of(record, -1), err);
+}
+
+bool part_record_check(const struct part_record *p, struct sink *sink, bool finished,
+                       int64_t resumed, struct err *err)
 {
     AUTO_JSON json_t *there = NULL;
     AUTO_JSON json_t *later = NULL;
     bool shards = false;
-    if (p->o->mode == MODE_OVERWRITE && !resumed && !finished) {
+    if (p->o->mode == MODE_OVERWRITE && resumed < 0 && !finished) {
         return true;
     }
     if (!load(sink, &there, err)) {
@@ -308,8 +316,8 @@ bool part_record_check(const struct part_record *p, struct sink *sink, bool fini
         return is_one_of_them(p, there, err);
     }
     if (last != NULL) {
-        return p->o->mode == MODE_EXTEND && !resumed ? same_settings(p, last, err)
-                                                     : same_all(p, last, err);
+        return p->o->mode == MODE_EXTEND ? may_extend(p, there, resumed, err)
+                                         : same_all(p, last, err);
     }
     if (p->o->mode == MODE_EXTEND || !has_shards(sink, &shards, err)) {
         return p->o->mode == MODE_EXTEND;

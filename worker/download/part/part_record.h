@@ -21,9 +21,9 @@ bool part_record_new(const struct download_options *o, const struct input *in, c
 void part_record_free(struct part_record *p);
 /* Check before any change that this run may continue in the output. ERR_INVALID, with both values
  * and a remedy, when the output is of something else or of unknown origin. Overwrite is always
- * allowed, unless it resumes its own output (resumed). */
-bool part_record_check(const struct part_record *p, struct sink *sink, bool finished, bool resumed,
-                       struct err *err) MUST_CHECK;
+ * allowed, unless it resumes its own output; resumed: the first shard of that, -1: it does not. */
+bool part_record_check(const struct part_record *p, struct sink *sink, bool finished,
+                       int64_t resumed, struct err *err) MUST_CHECK;
 /* Write our entry, for shards from first_shard on, unless it exists; extend adds it to those of the
  * earlier parts. ERR_INVALID when another writer's entry appeared meanwhile. */
 bool part_record_write(const struct part_record *p, struct sink *sink, int64_t first_shard,
