@@ -14,6 +14,7 @@ struct s3_blocking {
     struct loop_timer *timer;
     int tries;
     int64_t patience_us; /* 0: only tries count */
+    bool failing;        /* the last call ended with a failure that may pass */
     struct rng rng;
     struct s3_kept *out; /* result of the call in progress */
     bool done;
@@ -66,10 +67,13 @@ void s3_blocking_be_patient(struct s3_blocking *s, int64_t patience_us)
 }
 
 /* S3 that answers (5xx, SlowDown, half a body) is worth waiting for; one that does not answer has
- * its tries only. */
-static bool may_try(const struct s3_blocking *s, const struct s3_result *r, int tries_n,
-                    int64_t since_us)
+ * its tries only. What tidies up waits for none, and asks an S3 that has just failed once. */
+static bool may_try(const struct s3_blocking *s, const struct s3_spec *spec,
+                    const struct s3_result *r, int tries_n, int64_t since_us)
 {
+    if (spec->tidies) {
+        return !s->failing && tries_n < s->tries;
+    }
     return tries_n < s->tries || (r->status != 0 && clock_mono_us() - since_us < s->patience_us);
 }
 
@@ -140,7 +144,7 @@ bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec 
         bool keys = keys_may_come(s, &ret->r, keys_n, since_us);
         bool passing = keys || may_pass(&ret->r);
         keys_n += keys;
-        if (!(keys || may_try(s, &ret->r, try - keys_n, since_us)) || more == S3_AGAIN_END ||
+        if (!(keys || may_try(s, spec, &ret->r, try - keys_n, since_us)) || more == S3_AGAIN_END ||
             (more == S3_AGAIN_IF_PASSING && !passing)) {
             break;
         }
@@ -148,6 +152,7 @@ bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec 
         loop_timer_set(s->timer, retry_delay_us(&policy, try - 1, &s->rng));
         wait_done(s);
     }
+    s->failing = may_pass(&ret->r);
     if (ret->r.outcome != AWS_OK && err != NULL) {
         *err = ret->r.err;
     }

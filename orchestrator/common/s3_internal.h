@@ -28,6 +28,7 @@ struct s3_spec {           /* a value; pointers are borrowed for the call */
     char checksum[S3_CHECKSUM_N]; /* the one that is stated; "": none */
     char crc64nvme[S3_CRC64_N];   /* of a body that states none: S3's own is compared; "": not */
     bool checksum_required;       /* the answer has to repeat it */
+    bool tidies;                  /* it can be done later: tried without patience */
     bool compares;                /* the body of the answer is the whole, see s3_spec_compare */
     bool is_get; /* body_max bounds the object; error documents have room of their own */
     size_t body_max;

@@ -168,8 +168,10 @@ void s3_multipart_abort(struct s3_multipart *m)
     }
     if (m->upload_id != NULL) {
         AUTO_FREE char *query = xasprintf("uploadId=%s", m->upload_id);
-        struct s3_spec spec = {
-            .operation = "AbortMultipartUpload", .method = "DELETE", .query = query};
+        struct s3_spec spec = {.operation = "AbortMultipartUpload",
+                               .method = "DELETE",
+                               .query = query,
+                               .tidies = true};
         CLEANUP(s3_kept_done)
         struct s3_kept k;
         /* An upload that cannot be aborted now is aborted later by s3_blocking_uploads_abort. */

@@ -104,6 +104,21 @@ def test_each_step(local, part, server):
                    "%s: the lost upload was found and aborted" % kind, "%d made\n%s" % (made, se))
 
 
+def test_dead_in_all(local, part, server):
+    """S3 that takes nothing any more is not waited for once more by each shard that is open."""
+    local.faults({"operation": "UploadPart", "kind": "error_503", "after": 4, "times": 10000},
+                 {"operation": "AbortMultipartUpload", "kind": "error_503", "times": 10000})
+    given_up = len(local.wire("AbortMultipartUpload"))
+    rc, so, se = run(args_of(part, server, "dead_in_all", patience=2), env=local.env())
+    left = local.uploads()
+    given_up = len(local.wire("AbortMultipartUpload")) - given_up
+    tap.ok(rc == 75 and left and given_up == len(left), "%d uploads cannot be taken away, each is tried once" % len(left),
+           "%d, %d requests, %r %s" % (rc, given_up, left, se))
+    local.faults()
+    rc, so, se = run(args_of(part, server, "dead_in_all"), env=local.env())
+    tap.ok(rc == 0 and not all_faults(local, "dead_in_all"), "the next run takes them away, and is whole", all_faults(local, "dead_in_all"))
+
+
 def test_dead_s3(local, part, server):
     """When no attempt succeeds the worker gives up with a cause, and the next run repairs everything."""
     for operation in ("UploadPart", "CompleteMultipartUpload"):
@@ -210,6 +225,7 @@ with Folder() as d:
         tap.ok(n > SEEDS or SEEDS < 6, "lost replies were among them", n)
         test_each_step(local, part, server)
         test_dead_s3(local, part, server)
+        test_dead_in_all(local, part, server)
         test_killed(local, part, server, 1)
         tap.ok(sum([test_two_writers(d, local, seed) for seed in range(2)]) > 0, "shards were lost to the other writer")
     finally:
