@@ -130,7 +130,10 @@ void operation_plan(const struct live_campaign *lc, const struct live_stage *ls,
     const struct campaign_row *r = &lc->row;
     enum verb_answer a = verb_answer(v, r->state, r->wanted, ls->row.state);
     bool typed = order->instance_type[0] != '\0';
-    int rung = typed ? operation_rung(ls->spec, order->instance_type) : -1;
+    int rung = -1;
+    if (typed && ls->spec != NULL) { /* a file that cannot be read lists no type */
+        rung = operation_rung(ls->spec, order->instance_type);
+    }
     a = typed && rung < 0 && !verb_refused(a) ? VERB_NO_SUCH_TYPE : a;
     bool reopens = a == VERB_REOPENS;
     *ret = (struct operation_writes){

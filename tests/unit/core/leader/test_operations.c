@@ -81,8 +81,7 @@ static void test_operations__a_stage_within_allow_failed_is_reopened(void **stat
     failed_rows(&l.st[0], 1, rows, ids);
     operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
     assert_true(w.stage_reopens && w.campaign_reopens);
-    assert_int_equal(w.stage_from, STAGE_SUCCEEDED);
-    assert_int_equal(w.campaign_from, CAMPAIGN_SUCCEEDED);
+    assert_true(w.stage_from == STAGE_SUCCEEDED && w.campaign_from == CAMPAIGN_SUCCEEDED);
     l.w.s.tries_unread = false;
     operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1, WALL);
     assert_int_equal(l.st[0].row.state, STAGE_RUNNING);
@@ -292,9 +291,10 @@ static void test_operations__a_type_that_the_stage_does_not_list_is_refused(void
     l.st[0].row.state = STAGE_FAILED;
     assert_int_equal(operation_next(true, &o, l.lc, &l.st[0], &w), OPERATION_IS_REFUSED);
     assert_int_equal(w.answer, VERB_NO_SUCH_TYPE);
-    assert_false(w.stage_reopens || w.campaign_reopens);
-    assert_true(verb_refusal(w.answer)[0] != '\0');
+    assert_true(!w.stage_reopens && !w.campaign_reopens && verb_refusal(w.answer)[0] != '\0');
     assert_int_equal(operation_rung(&l.spec[0], "ml.c5.18xlarge"), 0);
+    l.st[0].spec = NULL; /* the campaign's file cannot be read */
+    assert_int_equal(operation_next(true, &o, l.lc, &l.st[0], &w), OPERATION_IS_REFUSED);
     life_world_done(&l);
 }
 
