@@ -102,12 +102,13 @@ WHERE r.campaign_id = $1::bigint AND r.id = $2::bigint
 
 -- name: view_task_changes
 -- A page by task; rows of ended campaigns say so and come along, so that a page costs the same
--- whatever has ended. What the attempts of a task have cost is summed up where a part has a cap of its own, and is 0
--- elsewhere: it is most of what a takeover of a million retried parts takes. Primary key. $1 after task bigint, $2 page integer
+-- whatever has ended. What the ended attempts of a task have cost is summed up where a part has a cap of its own, and is 0
+-- elsewhere: it is most of what a takeover of a million retried parts takes. One that lives counts when it ends. Primary
+-- key. $1 after task bigint, $2 page integer
 SELECT h.task_id, h.campaign_id, h.instance_type_i, h.volume_gb, h.max_runtime_s,
     h.cause_tries::text, h.signature_hash, h.same,
     CASE WHEN l.capped THEN (SELECT least(9223372036854775807, coalesce(sum(a.cost_musd::numeric + a.warm_musd + a.open_musd), 0))::bigint FROM attempt a
-              WHERE a.task_id = h.task_id)
+              WHERE a.task_id = h.task_id AND a.state >= 8)
         WHEN NOT l.capped THEN 0::bigint END
 FROM (SELECT * FROM task_change WHERE task_id > $1::bigint ORDER BY task_id LIMIT $2::int) h
 LEFT JOIN LATERAL (

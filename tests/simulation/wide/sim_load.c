@@ -339,7 +339,7 @@ static void load_task_changes(struct world *w, struct ctl *c)
                                        .max_runtime_s = t->max_runtime_s,
                                        .signature_hash = t->signature,
                                        .same = t->same,
-                                       .spent_musd = t->money.reserved_musd + t->money.spent_musd};
+                                       .spent_musd = rows_part_spent(w, i)};
         for (int k = 0; k < CAUSE_COUNT; k++) {
             ch->tries[k] = t->tries[k];
         }

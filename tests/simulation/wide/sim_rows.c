@@ -26,6 +26,15 @@ void rows_budgets(struct world *w, int task, bool touch, struct budget *ret[BUDG
     ret[BUDGET_GLOBAL] = get(w, T_GLOBAL, 0);
 }
 
+musd_t rows_part_spent(struct world *w, int task)
+{
+    const struct db_task *t = TASK(w, task);
+    musd_t all = t->money.reserved_musd + t->money.spent_musd;
+    const struct db_attempt *a = t->newest >= 0 ? ATTEMPT(w, t->newest) : NULL;
+    bool live = a != NULL && !attempt_state_terminal(a->state);
+    return live ? all - a->open_musd - a->cost_musd - a->warm_musd : all;
+}
+
 void rows_task_state(struct world *w, int task, enum task_state to)
 {
     struct db_task *t = db_touch(w, T_TASK, (size_t)task);

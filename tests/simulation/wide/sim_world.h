@@ -405,6 +405,8 @@ bool rows_stage_state(struct world *w, int stage, enum stage_state to);
 bool rows_campaign_state(struct world *w, int campaign, enum campaign_state to);
 uint64_t name_hash_of(const char *name);
 void rows_budgets(struct world *w, int task, bool touch, struct budget *ret[BUDGET_LEVELS]);
+/* What the attempts of a part that have ended cost or hold reserved. */
+musd_t rows_part_spent(struct world *w, int task);
 
 /* sim_net.c: calls */
 int call_new(struct world *w, struct ctl *c, enum call_kind kind, int attempt);
