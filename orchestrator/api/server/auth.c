@@ -514,6 +514,17 @@ static void note_use(struct auth *a, struct api_req *r, const struct known_token
     }
 }
 
+/* That r->who has the role and the project that the request takes. */
+static bool may_ask(struct api_req *r, struct err *err)
+{
+    enum api_role needed = role_needed(r);
+    if (r->who.role < needed) {
+        return err_set(err, ERR_FORBIDDEN, "a token of role %s may not do that; it takes %s",
+                       role_name(r->who.role), role_name(needed));
+    }
+    return scope_check(r, err);
+}
+
 bool auth_check(struct auth *a, struct api_req *r, struct err *err)
 {
     struct known_token k;
@@ -522,10 +533,15 @@ bool auth_check(struct auth *a, struct api_req *r, struct err *err)
     }
     r->who = k.who;
     note_use(a, r, &k);
-    enum api_role needed = role_needed(r);
-    if (k.who.role < needed) {
-        return err_set(err, ERR_FORBIDDEN, "a token of role %s may not do that; it takes %s",
-                       role_name(k.who.role), role_name(needed));
+    return may_ask(r, err);
+}
+
+bool auth_check_again(struct auth *a, struct api_req *r, struct err *err)
+{
+    struct known_token k;
+    if (!who_asks(a, r, &k, err)) {
+        return false;
     }
-    return scope_check(r, err);
+    r->who = k.who;
+    return may_ask(r, err);
 }

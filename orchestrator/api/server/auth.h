@@ -11,6 +11,9 @@ void auth_free(struct auth *a);
 /* Authenticate r, check the role its route needs, and fill r->who. ERR_UNAUTHENTICATED,
  * ERR_FORBIDDEN, ERR_THROTTLED. */
 bool auth_check(struct auth *a, struct api_req *r, struct err *err) MUST_CHECK;
+/* The same once the body is there, which may have taken long: the token may have been revoked
+ * meanwhile. It counts as no request of its own. */
+bool auth_check_again(struct auth *a, struct api_req *r, struct err *err) MUST_CHECK;
 /* The principal of a token "id.secret", which the role of no route is compared with.
  * ERR_UNAUTHENTICATED, ERR_THROTTLED: too many were wrong from this address. */
 bool auth_token(struct api_req *r, struct str text, struct api_principal *ret,

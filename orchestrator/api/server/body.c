@@ -10,6 +10,8 @@
 
 #define GRACE_US    (60 * USEC_PER_SEC)
 #define BYTES_PER_S 500
+#define BODY_US     (600 * USEC_PER_SEC)
+#define BULK_US     (7200 * USEC_PER_SEC)
 
 int64_t body_max(const struct api_req *r)
 {
@@ -77,11 +79,18 @@ static void memory_add(struct api_req *r, const char *p, size_t n)
     buf_add(&r->body, p, n);
 }
 
+static int64_t time_max(const struct api_req *r)
+{
+    bool bulk = r->route != NULL && (r->route->flags & ROUTE_BULK) != 0;
+    return r->api->cfg.body_us > 0 ? r->api->cfg.body_us : bulk ? BULK_US : BODY_US;
+}
+
 bool body_take(struct api_req *r, const char *data, size_t n)
 {
     int64_t max = body_max(r), took_us = clock_mono_us() - r->begun_us;
     r->body_n += (int64_t)n;
-    if (took_us > GRACE_US && r->body_n * USEC_PER_SEC / took_us < BYTES_PER_S) {
+    if (took_us > time_max(r) ||
+        (took_us > GRACE_US && r->body_n * USEC_PER_SEC / took_us < BYTES_PER_S)) {
         return false;
     }
     if (r->refused || r->busy || max == 0) {

@@ -10,7 +10,8 @@
 /* The largest body that the request's route takes; 0: it takes none, what comes is thrown away. */
 int64_t body_max(const struct api_req *r);
 bool body_is_empty(const struct api_req *r); /* by the head */
-/* Takes data as it comes. False: end the connection. Sets too_large or busy. */
+/* Takes data as it comes. False: end the connection; it is too slow, or takes too long in all. Sets
+ * too_large or busy. */
 bool body_take(struct api_req *r, const char *data, size_t n) MUST_CHECK;
 /* Forget the body and give its memory back to the total. */
 void body_done(struct api_req *r);

@@ -239,11 +239,20 @@ static bool req_check_encoding(struct api_req *r, struct err *err)
                    encoding);
 }
 
+/* Before a body and after it. */
+static bool req_may(struct api_req *r, struct err *err)
+{
+    if (r->route->role == API_PUBLIC) {
+        return true;
+    }
+    return r->checked ? auth_check_again(r->api->auth, r, err) : auth_check(r->api->auth, r, err);
+}
+
 /* Called by handler threads and for inline routes. In phase CHECKING only the token is checked. */
 static void req_run(struct api_req *r)
 {
     struct err err = ERR_INIT;
-    bool ok = r->route->role == API_PUBLIC || r->checked || auth_check(r->api->auth, r, &err);
+    bool ok = req_may(r, &err);
     ok = ok && (r->checked || req_check_encoding(r, &err));
     if (ok && r->phase == REQ_CHECKING) {
         r->checked = true;

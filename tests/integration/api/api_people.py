@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-from api_room import ends_within, open_socket, status, stream, token
+from api_room import drained, ends_within, open_socket, status, stream, token
 from kit import TOP, patience, wait_for
 from kit.api import Api, filled, spec
 
@@ -98,6 +98,44 @@ def budgets(t, a, owner):
         t.eq(at_once(a, lambda: (path, fresh()[2]["etag"]), "cap", {"budget": {"total": "5 USD"}}), [200, 412], f"of two changes of the budget of {path} at once with one ETag one is refused")  # noqa: B023
         t.eq(change(path, None, fresh()[2]["etag"]), 200, "it is taken off")
     t.eq(held(), "", "and then there is none")
+
+
+def slow(t, pg):
+    """Who asks is looked at before a body and after it: what is revoked meanwhile has no part in what is done. A body has an end."""
+    most = int(patience(5))
+    a = Api(pg, env={"API_BODY_SECONDS": str(most)})
+    cid = a.submit(spec("slow", "{from: api}"))[1]["id"]
+    body = json.dumps({"name": "after", "role": "admin"})
+
+    def begin(auth, path="/v1/tokens", text=body):
+        s = open_socket(a, f"POST {path} HTTP/1.1\r\nHost: x\r\n{auth}Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text[:5]}")
+        return s, text[5:]
+
+    made = {name: token(a, name, role) for name, role in (("gone", "admin"), ("late", "admin"), ("less", "admin"), ("bulk", "operator"), ("web", "admin"), ("fine", "admin"))}
+    bearer = lambda name: f"Authorization: Bearer {made[name]}\r\n"  # noqa: E731
+    cookie, csrf = login(a, made["web"])
+    half = {name: begin(bearer(name)) for name in ("gone", "late", "less", "fine")}
+    half["bulk"] = begin(bearer("bulk"), f"/v1/campaigns/{cid}/parts", '{"uri":"s3://b/1"}\n')
+    half["web"] = begin(f"Cookie: {cookie}\r\nX-Drover-CSRF: {csrf}\r\n")
+    t.ok(wait_for(lambda: a.sql("SELECT count(*) FROM token WHERE used_at IS NOT NULL AND id <> 'web'") == "6" and drained(a), 10), "six bodies have begun, their tokens were good")
+    a.sql("UPDATE token SET expires_at = clock_timestamp() - interval '1 s' WHERE id = 'late'; UPDATE token SET role = 'viewer' WHERE id = 'less'")
+    for name in ("gone", "bulk", "web"):
+        t.eq(a.call("DELETE", "/v1/tokens/" + name)[0], 200, f"{name} is revoked")
+    for s, rest in half.values():
+        s.sendall(rest.encode())
+    t.eq({name: status(s) for name, (s, _) in half.items()}, {"gone": 401, "late": 401, "less": 403, "fine": 201, "bulk": 401, "web": 401}, "and its request with it, when the body ends")
+    t.eq(a.sql(f"SELECT (SELECT count(*) FROM token WHERE name = 'after'), (SELECT count(*) FROM task WHERE campaign_id = {cid[2:]})"), "1|0", "one token was made, no part was added")
+    s, _ = begin(bearer("fine"), text=" " * 100000)
+    began, got = time.monotonic(), None
+    while got is None and time.monotonic() - began < 2 * most:
+        try:
+            s.sendall(b" ")
+            time.sleep(0.2)
+        except OSError:
+            got = time.monotonic() - began
+    t.ok(got is not None and got >= most - 1, f"a body that takes longer than a body may is cut off ({got})")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
 def tokens(t, pg):
