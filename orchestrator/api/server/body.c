@@ -45,8 +45,24 @@ static bool spool_open(struct api_req *r)
     return r->spool_fd >= 0;
 }
 
+/* Takes n bytes of what all requests share; busy when there are none left. */
+static bool share_take(struct api_req *r, _Atomic int64_t *total, int64_t *held, int64_t max,
+                       size_t n)
+{
+    *held += (int64_t)n;
+    if (atomic_fetch_add(total, (int64_t)n) + (int64_t)n > max) {
+        r->busy = true;
+        body_done(r);
+    }
+    return !r->busy;
+}
+
 static bool spool_add(struct api_req *r, const char *p, size_t n)
 {
+    int64_t max = r->api->cfg.spooled_max > 0 ? r->api->cfg.spooled_max : SPOOLED_MAX;
+    if (!share_take(r, &r->api->spooled, &r->spool_held, max, n)) {
+        return true;
+    }
     if (r->spool_fd < 0 && !spool_open(r)) {
         return false;
     }
@@ -68,15 +84,10 @@ static bool spool_add(struct api_req *r, const char *p, size_t n)
 
 static void memory_add(struct api_req *r, const char *p, size_t n)
 {
-    int64_t all = atomic_fetch_add(&r->api->bodies, (int64_t)n) + (int64_t)n;
-    r->body_held += (int64_t)n;
     int64_t max = r->api->cfg.bodies_max > 0 ? r->api->cfg.bodies_max : BODIES_MAX;
-    if (all > max) {
-        r->busy = true;
-        body_done(r);
-        return;
+    if (share_take(r, &r->api->bodies, &r->body_held, max, n)) {
+        buf_add(&r->body, p, n);
     }
-    buf_add(&r->body, p, n);
 }
 
 static int64_t time_max(const struct api_req *r)
@@ -116,5 +127,6 @@ void body_done(struct api_req *r)
     }
     buf_done(&r->body);
     (void)atomic_fetch_sub(&r->api->bodies, r->body_held);
-    r->body_held = 0;
+    (void)atomic_fetch_sub(&r->api->spooled, r->spool_held);
+    r->body_held = r->spool_held = 0;
 }

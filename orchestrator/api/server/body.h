@@ -6,6 +6,8 @@
 #define BODY_THROWN_AWAY_MAX (8 * 1024 * 1024)
 /* All bodies in memory at once; what comes on top is answered with 503. */
 #define BODIES_MAX (INT64_C(64) * 1024 * 1024)
+/* All spooled ones at once, the same way: what they may take of the disk. */
+#define SPOOLED_MAX (INT64_C(4) * 1024 * 1024 * 1024)
 
 /* The largest body that the request's route takes; 0: it takes none, what comes is thrown away. */
 int64_t body_max(const struct api_req *r);

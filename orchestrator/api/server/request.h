@@ -61,9 +61,10 @@ struct api_req {
     json_t *json; /* the same, of a route with a schema for it */
     int spool_fd; /* -1: body is in memory */
     int64_t body_n;
-    int64_t body_held; /* bytes of it in the total of api.bodies */
+    int64_t body_held;  /* bytes of it in the total of api.bodies */
+    int64_t spool_held; /* and of api.spooled */
     bool too_large;
-    bool busy;    /* no memory was left for its body */
+    bool busy;    /* no memory or spool was left for its body */
     bool checked; /* its token was, before its body came */
     bool refused; /* answered before its body came; the body is discarded */
     struct api_principal who;

@@ -37,6 +37,7 @@ struct api_config {
     int streams_per_token;       /* event streams; 0: 16 */
     int streams_per_address;     /* from elsewhere than this machine; 0: 200 */
     int64_t bodies_max;          /* bytes of request bodies in memory; 0: 64 MiB */
+    int64_t spooled_max;         /* the same in spool_dir; 0: 4 GiB */
     int64_t body_us; /* how long a body may take; 0: 10 minutes, 2 hours of a bulk route */
     int64_t rate_per_s, burst; /* requests per token; rate 0: no limit */
     bool secure_cookie;        /* browsers reach the server by https */

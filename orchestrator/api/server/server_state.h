@@ -13,7 +13,8 @@ struct api {
     struct handler_threads *workers;
     struct handler_threads *probe_workers; /* one thread that runs nothing else */
     struct proxies *proxies;
-    _Atomic int64_t bodies; /* bytes of request bodies in memory */
+    _Atomic int64_t bodies;  /* bytes of request bodies in memory */
+    _Atomic int64_t spooled; /* and in files */
     struct bridge *bridge;
     struct MHD_Daemon *daemon;
     struct MHD_Daemon *proxy_daemon; /* of the socket of a proxy; NULL: there is none */

@@ -1,7 +1,9 @@
 """What many or large requests may take of the API, for api_safe.py: streams, bodies, the reserve for probes, forecasts, dear answers, numbers
 without bound. Nobody takes another's place.
 """
+import glob
 import json
+import os
 import re
 import socket
 import subprocess
@@ -148,6 +150,28 @@ def bodies(t, pg):
     got = [status(s) for s in held]
     t.ok(set(got) == {400, 503} and 1 <= got.count(400) <= 20, "those over the bound hear 503", {x: got.count(x) for x in got})
     t.eq(a.call("POST", "/v1/campaigns/c-1:pause", "[" + " " * 1000000 + "]")[0], 400, "afterwards there is room again")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
+def spooled(t, pg):
+    """Bodies that are spooled take a bounded amount of the disk all together, too."""
+    a = Api(pg, env={"API_SPOOLED_MAX": str(8 << 20)})
+    cid = a.submit(spec("spooled", "{from: api}"))[1]["id"]
+    lines = b'{"uri":"s3://b/1"}\n' + b" " * (1 << 20)
+    head = f"POST /v1/campaigns/{cid}/parts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {a.token}\r\nContent-Length: {len(lines)}\r\n\r\n".encode()
+    on_disk = lambda: sum(os.stat(f).st_size for f in glob.glob(f"/proc/{a.p.pid}/fd/*") if "(deleted)" in os.readlink(f))  # noqa: E731
+    held = [open_socket(a, head + lines[:-1]) for _ in range(20)]
+    t.ok(wait_for(lambda: drained(a), 20), "20 bodies of 1 MB were read")
+    t.ok(wait_for(lambda: on_disk() <= 8 << 20, 5), f"they hold {on_disk()} bytes of the disk (8 MB are allowed)")
+    for s in held:
+        s.sendall(b"\n")
+    got = [s.recv(4096).decode() for s in held]
+    codes = [int(x.split(" ", 2)[1]) for x in got]
+    t.ok(set(codes) == {201, 503} and 4 <= codes.count(201) <= 8, "those over the bound hear 503", codes)
+    t.ok(all("\r\nRetry-After: " in x for x in got if " 503 " in x[:16]), "and when to come again", got)
+    t.eq(a.raw("POST", f"/v1/campaigns/{cid}/parts", lines)[0], 201, "afterwards there is room again")
+    t.eq(int(a.sql(f"SELECT count(*) FROM task WHERE campaign_id = {cid[2:]}")), codes.count(201) + 1, "every 201 has its part, and no 503 has")
     code, log = a.close()
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 

@@ -172,6 +172,7 @@ int main(int argc, char **argv)
         .rate_per_s = env_number("API_RATE"),
         .connections = (int)env_number("API_CONNECTIONS"),
         .bodies_max = env_number("API_BODIES_MAX"),
+        .spooled_max = env_number("API_SPOOLED_MAX"),
         .body_us = env_number("API_BODY_SECONDS") * USEC_PER_SEC,
         .streams_per_address = (int)env_number("API_STREAMS_PER_ADDRESS"),
         .trusted_proxies = getenv("API_TRUSTED_PROXIES"),
