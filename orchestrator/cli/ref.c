@@ -68,6 +68,11 @@ bool ref_read(struct cli *cli, const char *text, struct ref *ret, int *ret_exit)
     struct str rest = str_of(text);
     struct str campaign = str_split(&rest, '/');
     *ret = (struct ref){.part = -1};
+    if (text != NULL && campaign.n == 0) { /* a variable of a script that is not set */
+        *ret_exit = fail(EXIT_USAGE, "name it, or leave the argument out",
+                         "the campaign is empty, which never means the newest");
+        return false;
+    }
     if (!tail_read(rest, ret, &err)) {
         *ret_exit = fail(EXIT_USAGE, "write CAMPAIGN[/STAGE[/PART[/ATTEMPT]]], like c-7/17/2",
                          "'%.80s': %s", text, err.message);

@@ -14,6 +14,9 @@ from kit.api import DROVER, Api, main, spec
 from kit.terminal import on_terminal
 from openapi import world
 
+# What takes a campaign, with the words that follow it.
+TAKERS = {verb: () for verb, args in re.findall(r'^X\("([a-z]+)", cmd_\w+, "([^"]*)"', open(f"{TOP}/orchestrator/cli/commands.def", encoding="utf-8").read(), re.M) if "CAMPAIGN" in args}
+TAKERS |= {"scale": ("1",), "priority": ("70",), "deadline": ("none",), "budget": ("none",), "compare": ("c-1/download",)}
 FORMS = ("table", "wide", "csv", "json", "yaml", "jsonl", "name")
 COMMANDS = dict(re.findall(r'^X\("([a-z]+)", cmd_\w+, "[^"]*",\s+"([^"]*)"', open(f"{TOP}/orchestrator/cli/commands.def", encoding="utf-8").read(), re.M))
 # What never asks. It reads; or it writes to this machine alone; or what it changes neither stops, deletes nor pays: a rank, a date, the end
@@ -64,6 +67,20 @@ def check_refused(t, a, rows):
         t.eq({x for x in after if after[x] != before[x]}, set(), "... and nothing is changed")
 
 
+def check_empty(t, a):
+    """An argument that is there and empty, as of a variable that is not set, never means the newest campaign."""
+    t.ok({"cancel", "archive", "retry", "skip", "pause", "drain", "watch", "open"} <= set(TAKERS), "the verbs that take a campaign are known", TAKERS)
+    rows = [[verb, empty, *words, *(["-y"] if "yes" in COMMANDS[verb].split() else []), *(["--timeout", "1s"] if "timeout" in COMMANDS[verb].split() else [])]
+            for verb, words in TAKERS.items() for empty in ("", "/", "//0") if (verb, empty) != ("plan", "/")]  # which is a folder
+    rows += [[verb, "--campaign", ""] for verb in ("ops", "audit")] + [["compare", "c-1/download", ""]]
+    before = all_rows(a)
+    wrong = [(row, r.returncode, r.stdout, r.stderr) for row in rows if (r := a.drover(*row)).returncode != 2 or r.stdout or "the campaign is empty, which never means the newest" not in r.stderr
+             or "  next: name it, or leave the argument out" not in r.stderr]
+    after = all_rows(a)
+    t.ok(not wrong, f"{len(rows)} calls with an empty campaign: usage, 2", wrong)
+    t.eq({x for x in after if after[x] != before[x]}, set(), "... and nothing is changed")
+
+
 def check_terminal(t, a, rows):
     env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file, "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "80"}
     for i, row in enumerate(rows):
@@ -85,6 +102,7 @@ def check_told(t, a, rows):
 def run(t, pg):
     a = Api(pg)
     rows = prepare(t, a)
+    check_empty(t, a)
     check_refused(t, a, rows)
     check_terminal(t, a, rows)
     check_told(t, a, rows)
