@@ -72,6 +72,8 @@ make_repository() {
         run aws ecr create-repository --repository-name "$repository" --image-tag-mutability IMMUTABLE ||
         die "the repository $repository cannot be made" "allow ecr:CreateRepository, or let an administrator make it"
 }
+# Docker with the plugin buildx, whose builds have provenance unless told not to: Debian 12's docker.io is without it, podman only has a word like it.
+has_buildx() { "$engine" buildx version >/dev/null 2>&1 && ! "$engine" --version | grep -qi podman; }
 digest_of() { aws ecr describe-images --repository-name "$repository" --image-ids "imageTag=$tag" --query 'imageDetails[0].imageDigest' --output text 2>/dev/null; }
 
 push() {
@@ -79,7 +81,7 @@ push() {
     make_repository
     # SageMaker reads one manifest, not an index with provenance beside it; its instances are amd64.
     provenance=
-    case $engine in *docker) provenance=--provenance=false ;; esac
+    if has_buildx; then provenance=--provenance=false; fi
     # shellcheck disable=SC2086
     run "$engine" build --platform linux/amd64 $provenance -f "$file" -t "$registry/$repository:$tag" .
     # A tag that is there is left: another build of the same version needs another --tag.
