@@ -101,6 +101,21 @@ def test_formats(d, server):
     tap.ok(rc == 65 and "_part.json" in se, "another format's output is another part's", se)
 
 
+def test_wide_integers(d, url):
+    """Beyond 64 bits they are reals, as in a csv; where nobody asks for them they are nothing."""
+    rows = [{"url": url, "i": 1, "w": 1 << 64, "text": "{\"18446744073709551616, \\"}, {"url": url, "i": -(1 << 63), "w": -(1 << 70), "text": "99999999999999999999"},
+            {"url": url, "i": (1 << 63) - 1, "w": 2, "text": "", "deep": [{"x": [1 << 65, 1e300, -1.5E-3]}]}]
+    for fmt, text in (("jsonl", "".join(json.dumps(x) + "\n" for x in rows)), ("json", json.dumps(rows))):
+        open(d + "/w." + fmt, "w").write(text)
+        rc, so, se = run(["--input_format", fmt, "--parquet", d + "/w." + fmt, "--output", d + "/w1" + fmt, "--allow-net", url[7:].partition("/")[0]])
+        tap.ok(rc == 0, "%s: integers beyond 64 bits in columns that nobody asked for" % fmt, se)
+        rc, so, se = run(["--input_format", fmt, "--parquet", d + "/w." + fmt, "--output", d + "/w2" + fmt, "--allow-net", url[7:].partition("/")[0],
+                          "--save_additional_columns", "i,w,text"])
+        got = metas(d + "/w2" + fmt) if rc == 0 else {}
+        tap.eq([[got.get("%09d" % i, {}).get(c) for c in ("i", "w", "text")] for i in range(3)], [[r["i"], float(r["w"]), r["text"]] for r in rows],
+               "%s: they are reals, all others are as they were %s" % (fmt, se))
+
+
 def test_types(d, server):
     """What pyarrow's csv reader makes of columns, as far as it is the same for all rows."""
     url = rows_of(server, 3)[0]["url"]
@@ -125,6 +140,7 @@ def test_types(d, server):
         got = metas(d + "/tj")
         tap.eq([[got["%06d" % i][c] for c in "ilsm"] for i in range(3)],
                [[1, [1, 2], {"a": 1.5, "b": None}, 1.0], [None, [], {"a": 2, "b": None}, 2.5], [None, None, {"a": None, "b": "x"}, None]], "and their values")
+    test_wide_integers(d, url)
     for fmt, text, word in (("jsonl", '{"url":"u","a":1}\n{"url":"u","a":"x"}\n', "line 2: column 'a' is a text, in rows before a number"),
                             ("jsonl", '{"url":5}\n', "'url' is of type BIGINT, not text"),
                             ("jsonl", '{"url":["u"]}\n', "'url' is of type VARCHAR[], not text")):

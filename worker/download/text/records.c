@@ -3,7 +3,9 @@
 #include "records.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "field_type.h"
 #include "text_file.h"
+#include <ctype.h>
 #include <stdarg.h>
 
 #define END (-1)
@@ -216,12 +218,64 @@ static bool next_sign(struct record_reader *r, int *ret, struct err *err)
     return true;
 }
 
+/* A number of the text that begins at i, as far as it goes. */
+static struct str number_at(struct str text, size_t i)
+{
+    size_t n = 0;
+    while (i + n < text.n && text.p[i + n] != '\0' && strchr("+-.0123456789eE", text.p[i + n])) {
+        n++;
+    }
+    return (struct str){text.p + i, n};
+}
+
+static bool is_whole(struct str number)
+{
+    for (size_t i = number.p[0] == '-'; i < number.n; i++) {
+        if (!isdigit((unsigned char)number.p[i])) {
+            return false;
+        }
+    }
+    return number.n > 1;
+}
+
+/* Copy the text with integers beyond int64, which the parser refuses, as reals: a csv's are, too.
+ * False when there are none. */
+static bool wide_as_reals(struct str text, struct buf *out)
+{
+    bool in_text = false;
+    bool found = false;
+    for (size_t i = 0; i < text.n; i++) {
+        bool digit = isdigit((unsigned char)text.p[i]) != 0;
+        if (!in_text && (digit || text.p[i] == '-')) {
+            struct str number = number_at(text, i);
+            int64_t v;
+            bool wide = is_whole(number) && !field_int(number, &v);
+            buf_add_str(out, number);
+            buf_add_cstr(out, wide ? ".0" : "");
+            found = found || wide;
+            i += number.n - 1;
+            continue;
+        }
+        buf_add_char(out, text.p[i]);
+        if (in_text && text.p[i] == '\\' && i + 1 < text.n) {
+            buf_add_char(out, text.p[++i]);
+        } else if (text.p[i] == '"') {
+            in_text = !in_text;
+        }
+    }
+    return found && !out->overflow;
+}
+
 static bool parse_object(struct record_reader *r, struct err *err)
 {
     struct err why = ERR_INIT;
+    struct err again = ERR_INIT;
+    AUTO_BUF struct buf reals = BUF_INIT(2 * RECORDS_BYTES_MAX);
     json_decref(r->object);
     r->object = NULL;
-    if (!json_parse(buf_str(&r->text), RECORDS_BYTES_MAX, &r->object, &why)) {
+    if (!json_parse(buf_str(&r->text), RECORDS_BYTES_MAX, &r->object, &why) &&
+        !(wide_as_reals(buf_str(&r->text), &reals) &&
+          json_parse(buf_str(&reals), reals.max, &r->object, &again))) {
         return records_fault(r, err, "%s", why.message);
     }
     return json_is_object(r->object) || records_fault(r, err, "not an object");
