@@ -194,8 +194,25 @@ def test_late_damage(d):
         tap.ok(not server.hits and not os.listdir(out), "no URL was asked for, nothing written", (len(server.hits), os.listdir(out)))
 
 
+def test_wide_rows(d):
+    """Rows whose texts are more than DuckDB's memory holds at once."""
+    part = d + "/wide.parquet"
+    sql("COPY (SELECT 'http://127.0.0.1:1/' || i AS url, repeat(chr(97 + (i % 26)::INT), 1000000) || i AS wide FROM range(200) t(i)) "
+        "TO '" + part + "' (FORMAT parquet)")
+    want = sql("SELECT url, md5(wide) FROM '%s' ORDER BY url" % part)
+    for fmt in ("webdataset", "parquet"):
+        out = d + "/wide-" + fmt
+        rc, so, se = run(["--parquet", part, "--output", out, "--output_format", fmt, "--number_sample_per_shard", 200, "--save_additional_columns", "wide"])
+        got = sql("SELECT url, md5(wide) FROM '%s/00000.parquet' ORDER BY url" % out) if rc == 0 else []
+        tap.ok(rc == 0 and got == want, "%s: 200 rows of 1 MB of text are written, in groups" % fmt, "%d %s" % (rc, se))
+        keys = sql("SELECT key FROM '%s/00000.parquet'" % out) if rc == 0 else []
+        tap.eq(keys, ["%08d" % i for i in range(200)], "%s: in their order" % fmt)
+        tap.eq(load(out, "_manifest.json")["bytes"] if rc == 0 else 0,
+               sum(os.path.getsize(os.path.join(out, n)) for n in os.listdir(out) if n[0] == "0"), "%s: the manifest has their sizes" % fmt)
+
+
 with Folder() as d:
-    for f in (test_writers, test_joined, test_names_of_one_case, test_damage, test_late_damage):
+    for f in (test_writers, test_joined, test_names_of_one_case, test_damage, test_late_damage, test_wide_rows):
         if os.environ.get("ONLY", "") in f.__name__:
             f(d)
 sys.exit(tap.done())

@@ -5,7 +5,9 @@
 bool duck_fail(struct err *err, const char *text)
 {
     const char *t = text != NULL ? text : "no reason given";
-    if (strncmp(t, "Out of Memory", 13) == 0) {
+    /* an appender's error has no name of the kind before it */
+    if (strncmp(t, "Out of Memory", 13) == 0 || strstr(t, "could not allocate") != NULL ||
+        strstr(t, "failed to allocate") != NULL) {
         return err_set_os(err, ERR_INTERNAL, ENOMEM, "parquet: %s", t);
     }
     return err_set(err, ERR_INVALID, "parquet: %s", t);

@@ -187,6 +187,10 @@ static bool has_room(const struct pipeline *r)
     }
     int64_t rows = r->body_rows;
     int64_t shard = rows > 0 ? r->body_bytes / rows * r->format.rows_per_shard : most;
+    int64_t text = rows > 0 ? r->text_bytes / rows * r->format.rows_per_shard : 0;
+    if ((r->shards_open + 1) * text > (int64_t)PIPELINE_TEXT_BYTES) {
+        return false;
+    }
     return most == 0 || (r->shards_open + 1) * MIN(shard, most) <= room;
 }
 

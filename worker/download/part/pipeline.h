@@ -29,6 +29,8 @@
  * estimated from the shards so far. */
 #define PIPELINE_PARTS_BYTES     ((size_t)32 << 20)
 #define PIPELINE_PARTS_BYTES_MIN ((size_t)64 << 20)
+/* The texts of their rows, which stay in memory until a shard is written. */
+#define PIPELINE_TEXT_BYTES ((size_t)256 << 20)
 /* Approximate rows of open shards: as many as the decoders process while the slowest URL of the
  * oldest shard reaches its deadline, or its host our patience, so that decoders never wait for
  * it. */
@@ -57,7 +59,7 @@ struct pipeline {
     _Atomic int stop;
     _Atomic bool abandoned; /* open shards are discarded */
     /* Results so far, to estimate the size of a shard. */
-    _Atomic int64_t body_rows, body_bytes;
+    _Atomic int64_t body_rows, body_bytes, text_bytes;
     size_t held_bytes;    /* an open shard keeps in memory, at most; 0: nothing */
     pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t window;

@@ -11,7 +11,7 @@ struct body_groups {
     struct parquet_join join;
     struct sample *rows[BODY_PARQUET_GROUP_ROWS]; /* borrowed */
     size_t rows_n;
-    size_t images_bytes;
+    size_t images_bytes, text_bytes;
 };
 
 static struct body_groups *groups_of(struct body *b)
@@ -61,7 +61,7 @@ static bool flush(struct body_groups *g, struct err *err)
         sample_drop_image(g->rows[i]);
     }
     g->rows_n = 0;
-    g->images_bytes = 0;
+    g->images_bytes = g->text_bytes = 0;
     return ok;
 }
 
@@ -70,7 +70,9 @@ static bool parquet_add(struct body *b, struct sample *s, struct err *err)
     struct body_groups *g = groups_of(b);
     g->rows[g->rows_n++] = s;
     g->images_bytes += s->image_n;
-    bool full = g->rows_n == ARRAY_LEN(g->rows) || g->images_bytes >= BODY_PARQUET_GROUP_BYTES;
+    g->text_bytes += sidecar_row_bytes(s);
+    bool full = g->rows_n == ARRAY_LEN(g->rows) || g->images_bytes >= BODY_PARQUET_GROUP_BYTES ||
+                g->text_bytes >= SIDECAR_GROUP_BYTES;
     return !full || flush(g, err);
 }
 

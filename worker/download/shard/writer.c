@@ -110,15 +110,8 @@ static bool shard_of(struct writer *w, int64_t i, struct open_shard **ret, struc
 static bool put_sidecar(struct writer *w, struct open_shard *s, int64_t *ret_size, struct err *err)
 {
     char name[SHARD_KEY_BYTES];
-    struct str file;
-    if (!sidecar_write(w->sidecar, s->samples, (size_t)s->rows_n, &file, err)) {
-        return false;
-    }
     shard_name(&w->run->format, s->i, ".parquet", name);
-    bool ok = sink_put(w->sink, name, file, "application/vnd.apache.parquet", true, err);
-    *ret_size = (int64_t)file.n;
-    (void)munmap((void *)(uintptr_t)file.p, file.n);
-    return ok;
+    return sidecar_put(w->sidecar, w->sink, name, s->samples, (size_t)s->rows_n, ret_size, err);
 }
 
 static bool put_stats(struct writer *w, struct open_shard *s, struct err *err)
@@ -206,6 +199,7 @@ static bool add(struct writer *w, struct sample *sample, struct err *err)
         ok = w->ops->add(s->body, sample, err);
         w->run->body_bytes += s->body->size.bytes - before;
     }
+    w->run->text_bytes += (int64_t)sidecar_row_bytes(sample);
     w->run->body_rows++;
     if (!ok || s->done_n < s->rows_n) {
         return ok;
