@@ -29,14 +29,29 @@ static bool fits(void *ctx, int instance_type_i)
     return why == WAIT_NONE;
 }
 
+/* The first rung from `from` on that can hold it and is thought to have capacity. */
+static bool choose(const struct sched_try *t, int from, struct rungs_asked *ret_asked,
+                   struct capacity_ladder_choice *ret)
+{
+    const struct sched_work *w = ret_asked->w;
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    const struct sched_stage_left *left = &w->stages[t->stage_i];
+    return capacity_ladder_choose(left->place != NULL ? left->place : s->place, s->stage, from,
+                                  w->view->now_us, fits, ret_asked, ret);
+}
+
 enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t)
 {
-    const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct sched_stage_left *left = &w->stages[t->stage_i];
     struct rungs_asked asked = {.w = w, .t = t};
     struct capacity_ladder_choice choice;
-    if (capacity_ladder_choose(left->place != NULL ? left->place : s->place, s->stage, t->rung,
-                               w->view->now_us, fits, &asked, &choice)) {
+    bool chosen = choose(t, t->rung, &asked, &choice);
+    if (!chosen && asked.fit_n == 0 && !asked.stopped && t->rung > 0) {
+        /* moved here, and since then the quota has shrunk: one above may hold it still */
+        asked = (struct rungs_asked){.w = w, .t = t};
+        chosen = choose(t, 0, &asked, &choice);
+    }
+    if (chosen) {
         t->rung = choice.instance_type_i;
         t->subnet_i = choice.subnet_i;
         t->slots_i = left->slots_i[choice.instance_type_i];

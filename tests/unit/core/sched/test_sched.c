@@ -277,6 +277,32 @@ static void test_sched__a_rung_that_can_never_hold_the_job_is_passed(void **stat
     world_free(w);
 }
 
+static void test_sched__a_moved_task_whose_rung_shrinks_goes_back(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    int s = add_stage(w, add_campaign(w), 0, 1);
+    w->stage[s].instance_type[1] = type_names[1];
+    w->stage[s].instance_type_n = 2;
+    w->change[1] = (struct change){.rung = 1};
+    w->slots[0].quota = w->slots[1].quota = 0;
+    struct sched_plan *p = decide(w);
+    assert_int_equal(p->launches_n, 0);
+    assert_reason(p, s, QUOTA_TOO_SMALL);
+    w->slots[0].quota = 10;
+    w->slots[1].quota = -1; /* not read yet: it may be large enough */
+    sched_decide(&w->view, p);
+    assert_int_equal(p->launches_n, 0);
+    assert_reason(p, s, QUOTA_UNREADABLE);
+    w->slots[1].quota = 0;
+    sched_decide(&w->view, p);
+    assert_int_equal(p->launches_n, 1);
+    assert_int_equal(p->launches[0].instance_type_i, 0);
+    assert_int_equal(p->launches[0].slots_i, 0);
+    plan_free(p);
+    world_free(w);
+}
+
 static double now_s(void)
 {
     struct timespec ts;
@@ -328,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_sched__a_gang_is_not_starved_by_small_tasks),
         cmocka_unit_test(test_sched__a_moved_task_does_not_hold_up_those_behind_it),
         cmocka_unit_test(test_sched__a_rung_that_can_never_hold_the_job_is_passed),
+        cmocka_unit_test(test_sched__a_moved_task_whose_rung_shrinks_goes_back),
         cmocka_unit_test(test_sched__a_million_tasks_cost_a_plan_nothing),
     };
     return cmocka_run_group_tests_name("sched", tests, NULL, NULL);

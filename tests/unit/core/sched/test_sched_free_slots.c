@@ -281,7 +281,7 @@ static void left_after(const struct world *w, const struct sched_plan *p, struct
     }
 }
 
-/* The first type from its rung on that has any quota; -1: none. */
+/* The first type from its rung on that has any quota, from the top when none has; -1: none. */
 static int type_of(const struct world *w, int s, int rung)
 {
     const struct spec_stage *st = &w->stage[s];
@@ -291,7 +291,7 @@ static int type_of(const struct world *w, int s, int rung)
             return type;
         }
     }
-    return -1;
+    return rung > 0 ? type_of(w, s, 0) : -1;
 }
 
 static bool may_run(const struct world *w, const struct left *l, int s, int64_t id)
