@@ -29,7 +29,8 @@ struct campaign_row {
     int64_t weight;
     musd_t warm_musd; /* of spent_musd: idle pools */
     struct warn_at warn;
-    char nonce[33]; /* random, in the names of its jobs; "" of older campaigns */
+    char nonce[33];      /* random, in the names of its jobs; "" of older campaigns */
+    bool held_for_money; /* its own, in state held: at_limit stopped it */
 };
 
 enum input_known { INPUT_KNOWN, INPUT_LISTED, INPUT_REFUSED }; /* by a listing (input_listing.h) */

@@ -13,7 +13,8 @@ ORDER BY c.id
 SELECT c.id, c.project_id, c.name, r.state, c.wanted, c.priority, c.parts_limit, c.version,
     r.taken_version, c.spec::text,
     k.limit_musd, coalesce(k.at_limit, 'drain'), coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0),
-    c.weight, coalesce(m.warm_musd, 0), array_to_string(k.warn_at_ppm, ','), coalesce(m.warned_ppm, 0), c.nonce
+    c.weight, coalesce(m.warm_musd, 0), array_to_string(k.warn_at_ppm, ','), coalesce(m.warned_ppm, 0), c.nonce,
+    r.reason = 'budget'
 FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id

@@ -49,7 +49,8 @@ void rows_new_campaign(struct live_campaign *lc)
 {
     lc->spec_unreadable = lc->spec == NULL;
     lc->tried_version = lc->row.version;
-    lc->waits_for_person = lc->row.state == CAMPAIGN_HELD && lc->row.at_limit != AT_LIMIT_DRAIN &&
+    lc->waits_for_person = lc->row.state == CAMPAIGN_HELD && lc->row.held_for_money &&
+                           lc->row.at_limit != AT_LIMIT_DRAIN &&
                            lc->row.version == lc->row.taken_version;
     default_warn(lc);
 }

@@ -73,6 +73,7 @@ bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret, struct
         return unknown_name(err, "thresholds", row_text(r, 0, 16));
     }
     row_text_into(r, 0, 18, c.nonce, sizeof c.nonce);
+    c.held_for_money = row_bool(r, 0, 19);
     c.spec_json = row_text_dup(r, 0, 9);
     *ret = c;
     return true;

@@ -347,6 +347,7 @@ static void test_scheduler__limits_and_weights_are_read_as_they_were_set(void **
     struct campaign_row c = {0};
     pg_good(view_campaign(w->s, w->c.campaign_id, &c, &err), &err);
     assert_int_equal(c.weight, 200);
+    assert_false(c.held_for_money);
     free(c.spec_json);
     struct stage_row *st = NULL;
     pg_good(view_stages(w->s, w->c.campaign_id, &st, &n, &err), &err);

@@ -439,8 +439,11 @@ static void test_tasks__campaigns_stages_and_limits_read_back(void **state)
         "'hold'), ('global', 0, 9000000, 'drain'); INSERT INTO cap (level, ref_id, limit_musd, "
         "per_task_musd) VALUES ('stage', %lld, 5000000, 12)",
         (long long)w->c.campaign_id, (long long)w->c.stage_id);
+    pg_sql(w->db, "UPDATE campaign_run SET reason = 'budget' WHERE campaign_id = %lld",
+           (long long)w->c.campaign_id);
     struct campaign_row c;
     pg_good(view_campaign(w->s, w->c.campaign_id, &c, &err), &err);
+    assert_true(c.held_for_money);
     assert_int_equal(c.cap_musd, 7000000);
     assert_int_equal(c.at_limit, AT_LIMIT_HOLD);
     assert_int_equal(c.parts_limit, -1);

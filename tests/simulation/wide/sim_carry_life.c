@@ -37,6 +37,7 @@ static bool write_move(struct world *w, struct live_campaign *lc, struct campaig
         w->cover->sites[SITE_BUDGET_HELD] += budget;
         struct db_campaign *d = db_touch(w, T_CAMPAIGN, (size_t)campaign);
         d->own_cap_held = own_cap;
+        d->money_held = budget;
         d->taken_version = MAX(d->taken_version, lc->row.version);
         return (int)d->state == m->from &&
                rows_campaign_state(w, campaign, (enum campaign_state)m->to);

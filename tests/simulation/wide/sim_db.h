@@ -15,6 +15,7 @@ struct db_campaign {
     int64_t submitted_us, ended_us; /* instants of the world; 0: not ended */
     enum at_limit at_limit;
     bool own_cap_held; /* for the budget of a stage, which has no at_limit */
+    bool money_held;   /* for its own */
 };
 struct db_stage {
     int campaign, task0, tasks_n;

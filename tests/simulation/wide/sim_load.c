@@ -27,7 +27,8 @@ static void campaign_row_of(struct world *w, int i, struct campaign_row *ret)
                                  .reserved_musd = d->money.reserved_musd,
                                  .spent_musd = d->money.spent_musd,
                                  .weight = d->weight,
-                                 .warm_musd = d->idle_musd};
+                                 .warm_musd = d->idle_musd,
+                                 .held_for_money = d->money_held};
 }
 
 static void stage_row_of(struct world *w, int i, struct stage_row *ret)

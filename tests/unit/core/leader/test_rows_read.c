@@ -61,12 +61,14 @@ static void test_rows_read__who_waits_for_a_person_at_takeover(void **state)
         enum campaign_state state;
         enum at_limit at_limit;
         int64_t version, taken;
-        bool waits;
+        bool money, waits;
     } rows[] = {
-        {CAMPAIGN_HELD, AT_LIMIT_HOLD, 5, 5, true},
-        {CAMPAIGN_HELD, AT_LIMIT_HOLD, 6, 5, false}, /* it was edited since */
-        {CAMPAIGN_HELD, AT_LIMIT_DRAIN, 5, 5, false},
-        {CAMPAIGN_RUNNING, AT_LIMIT_HOLD, 5, 5, false},
+        {CAMPAIGN_HELD, AT_LIMIT_HOLD, 5, 5, true, true},
+        {CAMPAIGN_HELD, AT_LIMIT_STOP, 5, 5, true, true},
+        {CAMPAIGN_HELD, AT_LIMIT_HOLD, 5, 5, false, false}, /* a breaker or a gate held it */
+        {CAMPAIGN_HELD, AT_LIMIT_HOLD, 6, 5, true, false},  /* it was edited since */
+        {CAMPAIGN_HELD, AT_LIMIT_DRAIN, 5, 5, true, false},
+        {CAMPAIGN_RUNNING, AT_LIMIT_HOLD, 5, 5, true, false},
     };
     life_world_init(&l, 1);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -74,6 +76,7 @@ static void test_rows_read__who_waits_for_a_person_at_takeover(void **state)
         l.lc->row.at_limit = rows[i].at_limit;
         l.lc->row.version = rows[i].version;
         l.lc->row.taken_version = rows[i].taken;
+        l.lc->row.held_for_money = rows[i].money;
         rows_new_campaign(l.lc);
         assert_int_equal(l.lc->waits_for_person, rows[i].waits);
         assert_int_equal(l.lc->tried_version, rows[i].version);
