@@ -206,6 +206,7 @@ def tokens(t, pg):
     t.eq([a.call("PATCH", "/v1/projects/" + p, {"parts": 9}, {"If-Match": "*"})[0] for p in ("laion.v2", "laion%2Ev2", "laion.v3", "laionxv2", ".")], [200, 200, 404, 404, 404], "a name with a dot is one in a path, too")
     t.eq({p["name"]: p["parts"] for p in a.get("/v1/projects")[1]["projects"]}, {"default": None, "laion": 8, "laion.v2": 9}, "and only that project changes")
     t.eq([a.call(m, p, {"parts": 1}, {"If-Match": "*"}, token=owner)[0] for m, p in (("PATCH", "/v1/limits"), ("POST", "/v1/tokens"))], [403, 403], "and nothing above it")
+    t.eq(a.post("/v1/quotas/ml.c5.xlarge:request", {"value": 5}, token=owner)[0], 403, "a quota, which is the whole account's, is not its to ask for")
     budgets(t, a, owner)
     hook = a.post("/v1/webhooks", {"name": "both", "url": "https://hooks.example.com/both"})[1]["id"]
     new_token = lambda: (lambda made: ("/v1/tokens/" + made[1]["id"], made[2]["etag"]))(a.post("/v1/tokens", {"name": "both", "role": "viewer", "expires_in": "1h"}))  # noqa: E731
