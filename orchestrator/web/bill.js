@@ -5,6 +5,7 @@ import { get } from './api.js';
 import { Csv } from './csv.js';
 import { CURVES_MS, useLive } from './live.js';
 import { Share } from './money.js';
+import { me } from './role.js';
 import { Ago, Command, Trouble } from './show.js';
 import { count, percent, usd, word } from './format.js';
 
@@ -54,7 +55,7 @@ export function Bill({ setLive }) {
   const [at, move] = useQuery(FIELDS);
   const { data, problem } = useLive('/events', () => {
     document.title = 'bill · drover';
-    return Promise.all([get(`/bill?${new URLSearchParams(FIELDS.filter((f) => at[f]).map((f) => [f, at[f]]))}`), get('/billable')]);
+    return Promise.all([get(`/bill?${new URLSearchParams(FIELDS.filter((f) => at[f]).map((f) => [f, at[f]]))}`), me().projects ? null : get('/billable')]); // what burns now is told of every project alone
   }, [at.month, at.tag], setLive, CURVES_MS);
   const [bill, burning] = data || [];
   const now = new Date().toISOString().slice(0, 7);

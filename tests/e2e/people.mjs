@@ -272,6 +272,9 @@ async function ofProject(page) {
   await page.goto(`${URL_}/tokens`);
   await page.waitForSelector('#sessions');
   ok(await said(page, 'shown to admins of every project only') && await page.isDisabled('#new-token'), 'and no tokens');
+  await page.goto(`${URL_}/bill`);
+  const whole = () => document.querySelector('#total') && !document.querySelector('main [role=alert], #now');
+  ok(await until(10, () => page.evaluate(whole)), 'the bill of its project it sees, and not what all cost at this moment', await page.textContent('main'));
   const id = (await get('/campaigns')).campaigns[0]?.id;
   for (const [what, path] of !id ? [] : [['its campaign', `/c/${id.slice(2)}`], ['the parts', `/c/${id.slice(2)}/parts`], ['and the warm pools of that', `/pools?campaign=${id}`]]) {
     await page.goto(URL_ + path);
