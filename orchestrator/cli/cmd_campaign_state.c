@@ -66,23 +66,20 @@ static bool ask(struct cli *cli, const char *verb, const char *campaign, struct 
     return client_call(cli, &call, ret, ret_exit);
 }
 
-/* resumable: the command that resumes it is named. */
-static int want(struct cli *cli, const char *verb, const char *state, const char *text,
-                bool resumable)
+/* Of the campaign that was asked about: its name, looked up again, may be another's by now.
+ * resumable: the command that resumes it is named. */
+static int want(struct cli *cli, const char *id, const char *verb, const char *state,
+                const char *text, bool resumable)
 {
     bool archives = strcmp(verb, "archive") == 0;
     int status = EXIT_OK;
-    struct ref ref;
-    if (!ref_read_whole(cli, verb, &ref, &status)) {
-        return status;
-    }
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!ask(cli, verb, ref.campaign, &r, &status)) {
+    if (!ask(cli, verb, id, &r, &status)) {
         return status;
     }
     if (cli->opt.wait) {
-        AUTO_FREE char *get = xasprintf("/v1/campaigns/%s", ref.campaign);
+        AUTO_FREE char *get = xasprintf("/v1/campaigns/%s", id);
         status = wait_for(cli, get, archives ? archive_reached : state_reached, state);
         if (status == EXIT_OK) {
             reply_done(&r);
@@ -92,12 +89,11 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
         }
     }
     if (cli->out == OUT_NAME) {
-        (void)puts(ref.campaign);
+        (void)puts(id);
     } else if (!print_machine(cli, r.json, NULL)) {
-        (void)printf("%s %s: %s%s", glyph(cli, state), ref.campaign, text,
-                     cli->opt.wait ? " (done)" : "");
+        (void)printf("%s %s: %s%s", glyph(cli, state), id, text, cli->opt.wait ? " (done)" : "");
         if (resumable) {
-            (void)printf("; resume: drover resume %s", ref.campaign);
+            (void)printf("; resume: drover resume %s", id);
         }
         (void)putchar('\n');
         archive_print(cli, r.json);
@@ -117,7 +113,8 @@ static int64_t parts_running(const json_t *campaign)
     return n;
 }
 
-/* The campaign of the first argument, which a question to the person is made of. */
+/* The campaign of the first argument, which a question to the person is made of, and what follows
+ * it. */
 static bool campaign_as_it_is(struct cli *cli, const char *verb, struct client_reply *ret,
                               int *ret_status)
 {
@@ -136,13 +133,14 @@ int cmd_pause(struct cli *cli)
         return status;
     }
     int64_t n = parts_running(now.json);
+    const char *id = jstr(now.json, "id");
     AUTO_FREE char *question =
-        xasprintf("Stop %lld running part%s? What %s not kept is paid for and lost.", (long long)n,
-                  n == 1 ? "" : "s", n == 1 ? "it has" : "they have");
+        xasprintf("Stop %lld running part%s of %s? What %s not kept is paid for and lost.",
+                  (long long)n, n == 1 ? "" : "s", id, n == 1 ? "it has" : "they have");
     if (n > 0 && !confirm(cli, question)) {
         return declined(cli, "pause", "not paused");
     }
-    return want(cli, "pause", "paused", "pausing, running parts are stopped", true);
+    return want(cli, id, "pause", "paused", "pausing, running parts are stopped", true);
 }
 
 static void stages_print(const json_t *campaign)
@@ -198,30 +196,62 @@ int cmd_resume(struct cli *cli)
     if (!over && cli->out == OUT_TABLE) {
         resume_print(cli, now.json);
     }
-    if (!over && !confirm(cli, "Let it go on? It starts jobs that cost money.")) {
+    const char *id = jstr(now.json, "id");
+    AUTO_FREE char *question = xasprintf("Let %s go on? It starts jobs that cost money.", id);
+    if (!over && !confirm(cli, question)) {
         return declined(cli, "resume", "not resumed");
     }
-    return want(cli, "resume", "running", "goes on", false);
+    return want(cli, id, "resume", "running", "goes on", false);
 }
 
 int cmd_drain(struct cli *cli)
 {
-    return want(cli, "drain", "paused", "no new parts start, running parts finish", true);
+    int status = EXIT_OK;
+    struct ref ref;
+    return ref_read_whole(cli, "drain", &ref, &status)
+               ? want(cli, ref.campaign, "drain", "paused",
+                      "no new parts start, running parts finish", true)
+               : status;
+}
+
+/* "c-7 (laion)": which one it is, to whom wrote a name. */
+static char *campaign_named(const json_t *campaign)
+{
+    AUTO_FREE char *name = text_clean(jstr(campaign, "name"));
+    return xasprintf("%s (%s)", jstr(campaign, "id"), name);
 }
 
 int cmd_cancel(struct cli *cli)
 {
-    if (!confirm(cli, "Cancel for good and stop all its jobs?")) {
+    int status = EXIT_OK;
+    CLEANUP(reply_done)
+    struct client_reply now = {0};
+    if (!campaign_as_it_is(cli, "cancel", &now, &status)) {
+        return status;
+    }
+    AUTO_FREE char *which = campaign_named(now.json);
+    AUTO_FREE char *question = xasprintf("Cancel %s for good and stop all its jobs?", which);
+    if (!confirm(cli, question)) {
         return declined(cli, "cancel", "not cancelled");
     }
-    return want(cli, "cancel", "cancelled", "cancelling, all its jobs are stopped", false);
+    return want(cli, jstr(now.json, "id"), "cancel", "cancelled",
+                "cancelling, all its jobs are stopped", false);
 }
 
 int cmd_archive(struct cli *cli)
 {
-    if (!confirm(cli, "Delete its parts, attempts and metrics for good?")) {
+    int status = EXIT_OK;
+    CLEANUP(reply_done)
+    struct client_reply now = {0};
+    if (!campaign_as_it_is(cli, "archive", &now, &status)) {
+        return status;
+    }
+    AUTO_FREE char *which = campaign_named(now.json);
+    AUTO_FREE char *question =
+        xasprintf("Delete the parts, attempts and metrics of %s for good?", which);
+    if (!confirm(cli, question)) {
         return declined(cli, "archive", "not archived");
     }
-    return want(cli, "archive", "archived",
+    return want(cli, jstr(now.json, "id"), "archive", "archived",
                 "archiving, its parts are deleted; counters and costs are kept", false);
 }

@@ -98,8 +98,10 @@ static bool change(struct cli *cli, const struct ref *ref, const struct wish *w,
         *ret_exit = EXIT_OK;
         return false;
     }
-    const char *question = cli->opt.resume ? "Change it and let the campaign go on?"
-                                           : "It may cost more than before. Change it?";
+    AUTO_FREE char *question =
+        xasprintf(cli->opt.resume ? "Change %s and let the campaign go on?"
+                                  : "%s may cost more than before. Change it?",
+                  ref->campaign);
     if ((cli->opt.resume || costs(w, ref, now.json)) && !confirm(cli, question)) {
         *ret_exit = declined(cli, "change it", "not changed");
         return false;

@@ -19,10 +19,10 @@ static const json_t *stage_of(const json_t *campaign, const char *name)
     return NULL;
 }
 
-static bool agrees(const struct cli *cli, const json_t *stage)
+static bool agrees(const struct cli *cli, const char *campaign, const json_t *stage)
 {
-    AUTO_FREE char *question =
-        xasprintf("Let the stages that need %s start all the same?", jstr(stage, "name"));
+    AUTO_FREE char *question = xasprintf("Let the stages that need %s of %s start all the same?",
+                                         jstr(stage, "name"), campaign);
     text_print(cli, "held: ", jstr(stage, "reason"));
     return confirm(cli, question);
 }
@@ -47,7 +47,8 @@ int cmd_override(struct cli *cli)
         return status;
     }
     const json_t *stage = stage_of(now.json, ref.stage);
-    if (stage != NULL && strcmp(jstr(stage, "state"), "held") == 0 && !agrees(cli, stage)) {
+    if (stage != NULL && strcmp(jstr(stage, "state"), "held") == 0 &&
+        !agrees(cli, ref.campaign, stage)) {
         return declined(cli, "override", "nothing was changed");
     }
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:override", ref.campaign);

@@ -64,7 +64,9 @@ int cmd_unpark(struct cli *cli)
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    if (!confirm(cli, "Try it again? It may start jobs that cost money.")) {
+    AUTO_FREE char *question =
+        xasprintf("Try what %s has parked again? It may start jobs that cost money.", ref.campaign);
+    if (!confirm(cli, question)) {
         return declined(cli, "try it again", "not tried again");
     }
     CLEANUP(reply_done)

@@ -8,13 +8,13 @@
 #include <stdio.h>
 
 struct part_verb {
-    const char *verb, *from, *question, *look; /* look: what shows such parts */
+    const char *verb, *from, *ask, *look; /* ask: of which parts; look: what shows such parts */
 };
-static const struct part_verb retry = {"retry", "failed", "Retry?", "drover failures"};
-static const struct part_verb skip = {"skip", "failed", "Skip them for good?", "drover failures"};
-static const struct part_verb hold = {"hold", "waiting", "Hold them?",
+static const struct part_verb retry = {"retry", "failed", "Retry %s?", "drover failures"};
+static const struct part_verb skip = {"skip", "failed", "Skip %s for good?", "drover failures"};
+static const struct part_verb hold = {"hold", "waiting", "Hold %s?",
                                       "drover parts --state waiting"};
-static const struct part_verb release = {"release", "held", "Release them?",
+static const struct part_verb release = {"release", "held", "Release %s?",
                                          "drover parts --state held"};
 
 static bool operation_ended(const json_t *v, const char *arg)
@@ -160,6 +160,16 @@ static int change_send(struct cli *cli, const struct ref *ref, const struct part
     return EXIT_OK;
 }
 
+static bool agrees(const struct cli *cli, const struct part_verb *v, const struct ref *ref,
+                   int64_t parts)
+{
+    const char *blank = strstr(v->ask, "%s");
+    AUTO_FREE char *question =
+        xasprintf("%.*s%lld part%s of %s%s", (int)(blank - v->ask), v->ask, (long long)parts,
+                  parts == 1 ? "" : "s", ref->campaign, blank + 2);
+    return confirm(cli, question);
+}
+
 static int change_parts(struct cli *cli, const struct part_verb *v)
 {
     int status = EXIT_OK;
@@ -197,7 +207,7 @@ static int change_parts(struct cli *cli, const struct part_verb *v)
                                                                          : "failed");
         return fail(EXIT_NOT_FOUND, next, "no %s part matches", v->from);
     }
-    if (!confirm(cli, v->question)) {
+    if (!agrees(cli, v, &ref, jint(r.json, "parts"))) {
         return declined(cli, "go on", "nothing was changed");
     }
     return change_send(cli, &ref, v, str_of(text));

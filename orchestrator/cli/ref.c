@@ -5,45 +5,66 @@
 #include "print.h"
 #include <stdio.h>
 
+#define PAGE_ROWS 1000
+#define PAGES_MAX 100
+
 static bool is_number(struct str s)
 {
     int64_t n;
     return s.n > 0 && s.p[0] != '-' && parse_i64(s, 0, INT64_MAX, &n, NULL);
 }
 
-/* The newest campaign of this name, or without a name the newest that has not ended. */
-static bool campaign_search(struct cli *cli, struct str name, char ret[static 32], int *ret_exit)
+/* The first of a page, which has the newest first, of this name; without a name that has not ended.
+ * NULL: none. */
+static const json_t *page_search(const json_t *page, struct str name)
 {
-    CLEANUP(reply_done)
-    struct client_reply r = {0};
-    if (!client_get(cli, &r, ret_exit, "/v1/campaigns?page_size=500")) {
-        return false;
-    }
-    const json_t *list = json_object_get(r.json, "campaigns"), *found = NULL;
     size_t i;
     json_t *c;
-    json_array_foreach(list, i, c)
+    json_array_foreach(page, i, c)
     {
         const char *state = jstr(c, "state");
         bool ended = strcmp(state, "succeeded") == 0 || strcmp(state, "failed") == 0 ||
                      strcmp(state, "cancelled") == 0;
         if (name.n > 0 ? str_eq_cstr(name, jstr(c, "name")) : !ended) {
-            found = c;
-            break;
+            return c;
         }
     }
-    if (found == NULL && name.n == 0) {
-        found = json_array_get(list, 0);
+    return NULL;
+}
+
+/* The newest campaign of this name, or without a name the newest that has not ended, else the
+ * newest. */
+static bool campaign_search(struct cli *cli, struct str name, char ret[static 32], int *ret_exit)
+{
+    AUTO_FREE char *token = xstrdup("");
+    AUTO_FREE char *newest = xstrdup("");
+    const json_t *found = NULL;
+    ret[0] = '\0';
+    for (int page = 0; found == NULL && page < PAGES_MAX && (page == 0 || token[0] != '\0');
+         page++) {
+        CLEANUP(reply_done)
+        struct client_reply r = {0};
+        if (!client_get(cli, &r, ret_exit, "/v1/campaigns?page_size=%d&fields=id,name,state%s%s",
+                        PAGE_ROWS, token[0] != '\0' ? "&page_token=" : "", token)) {
+            return false;
+        }
+        const json_t *list = json_object_get(r.json, "campaigns");
+        found = page_search(list, name);
+        if (found == NULL && page == 0 && name.n == 0) {
+            free(newest);
+            newest = xstrdup(jstr(json_array_get(list, 0), "id"));
+        }
+        (void)snprintf(ret, 32, "%s", found != NULL ? jstr(found, "id") : newest);
+        free(token);
+        token = xstrdup(jstr(r.json, "next_page_token"));
     }
-    if (found == NULL) {
+    if (ret[0] == '\0') {
         *ret_exit = name.n > 0 ? fail(EXIT_NOT_FOUND, "drover ls lists them",
                                       "there is no campaign '" STR_FMT "'", STR_ARG(name))
                                : fail(EXIT_NOT_FOUND, "drover submit FILE starts one",
                                       "there is no campaign yet");
-        return false;
     }
-    (void)snprintf(ret, 32, "%s", jstr(found, "id"));
-    return true;
+    return ret[0] != '\0';
 }
 
 static bool tail_read(struct str rest, struct ref *ret, struct err *err)

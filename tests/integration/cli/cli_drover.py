@@ -209,7 +209,7 @@ def check_act(t, a):
     t.ok(r.returncode == 2 and f"  download: {waits} wait, {runs} run\n" in r.stdout and " USD spent, " in r.stdout and "add -y to resume" in r.stderr and c["wanted"] == "drain",
          "resume says which stages and what money go on, and without a terminal wants -y", (r.stdout, r.stderr, c["wanted"]))
     out, status = asked(a, "resume", "c-1", keys=b"n\n")
-    t.ok(status == 2 and "Let it go on? It starts jobs that cost money. [y/N]" in out and a.get("/v1/campaigns/c-1")[1]["wanted"] == "drain", "on a terminal it asks, and takes no for no", out)
+    t.ok(status == 2 and "Let c-1 go on? It starts jobs that cost money. [y/N]" in out and a.get("/v1/campaigns/c-1")[1]["wanted"] == "drain", "on a terminal it asks, and takes no for no", out)
     out, status = asked(a, "resume", "c-1", keys=b"y\n")
     t.ok(status == 0 and "c-1: goes on" in out and a.get("/v1/campaigns/c-1")[1]["wanted"] == "run", "and yes for yes", out)
     before = a.get("/v1/campaigns/c-1")[1]
@@ -235,7 +235,7 @@ def check_act(t, a):
         t.ok(r.returncode == 2 and "never means all" in r.stderr and a.sql("SELECT count(*) FROM operation") == "0", f"retry {option} '' is refused", (r.returncode, r.stderr))
     t.eq(json.loads(a.drover("retry", "c-1", "--parts", "3, 5", "--dry-run", "-o", "json").stdout)["parts"], 2, "retry --parts takes a list")
     out, status = asked(a, "retry", "c-1", "--cause", "disk_full", keys=b"n\n")
-    t.ok(status == 2 and "Retry? [y/N]" in out and a.sql("SELECT count(*) FROM operation") == "0", "on a terminal it asks, and takes no for no", out)
+    t.ok(status == 2 and "Retry 2 parts of c-1? [y/N]" in out and a.sql("SELECT count(*) FROM operation") == "0", "on a terminal it asks, and takes no for no", out)
     out, status = asked(a, "retry", "c-1", "--cause", "disk_full", "--volume", "450", "--instance-type", "ml.c5.xlarge", "--max-runtime", "4h", keys=b"y\n")
     t.ok(status == 0 and "op-1 accepted: 2 parts" in out and a.sql("SELECT changes FROM operation") == '{"volume_gb": 450, "max_runtime": 14400, "instance_type": "ml.c5.xlarge"}', "and yes for yes", out)
     r = a.drover("skip", "c-1", "--cause", "disk_full", "-y")

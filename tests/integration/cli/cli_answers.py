@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+"""Which campaign a name means, and what answers that are rare do. Aim: a name is found beyond the first page, its campaign is the one that was asked about,
+nothing is said to have happened that did not, no list is cut without a word. Method: the real drover against a server of this test that answers as it is told, or not at all.
+"""
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from urllib.parse import parse_qs, urlsplit
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import BIN, Tap, patience
+from kit.terminal import on_terminal
+
+DROVER = BIN + "/drover"
+
+
+class Server:
+    """Each request is answered by `answer(method, path, query, headers)`: a status and JSON, bytes that are all that is sent, or None: the connection ends without an answer."""
+
+    def __init__(self):
+        self.answer, self.seen = None, []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+                url = urlsplit(self.path)
+                query = {k: v[0] for k, v in parse_qs(url.query).items()}
+                outer.seen.append((self.command, url.path, query, dict(self.headers), body))
+                got = outer.answer(self.command, url.path, query, self.headers)
+                self.close_connection = True
+                if isinstance(got, bytes):
+                    self.wfile.write(got)
+                elif got is not None:
+                    text = json.dumps(got[1]).encode()
+                    self.send_response(got[0])
+                    self.send_header("Content-Type", "application/json")
+                    self.send_header("ETag", '"1"')
+                    self.send_header("Content-Length", str(len(text)))
+                    self.end_headers()
+                    self.wfile.write(text)
+
+            do_POST = do_PATCH = do_PUT = do_DELETE = do_GET
+
+            def log_message(self, *args):
+                pass
+
+        self.s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.s.server_address[1]}", "DROVER_TOKEN_FILE": "/dev/null", "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "80"}
+        threading.Thread(target=self.s.serve_forever, daemon=True).start()
+
+    def drover(self, *args, answer=None, stdin=""):
+        self.answer, self.seen = answer or self.answer, []
+        return subprocess.run([DROVER, *args], input=stdin, capture_output=True, text=True, env=self.env, timeout=patience(60), check=False)
+
+    def terminal(self, *args, keys, answer):
+        self.answer, self.seen = answer, []
+        return on_terminal([DROVER, *args], self.env, keys=keys)
+
+
+def campaign(n, name="laion", state="succeeded", **more):
+    return {"id": f"c-{n}", "name": name, "state": state, "budget": {}, "stages": [{"name": "download", "state": "running", "reason": "a gate", "parts": {"active": 3, "waiting": 1}}], **more}
+
+
+def pages(rows, named="campaigns"):
+    """The answer to a list of them: as many as the query wants, and where it goes on."""
+    def page(query):
+        at, n = int(query.get("page_token", 0)), int(query.get("page_size", 50))
+        return 200, {named: rows[at:at + n], "next_page_token": str(at + n) if at + n < len(rows) else None}
+    return page
+
+
+NOT_FOUND = (404, {"code": "not_found", "detail": "nothing here"})
+
+
+def check_far(t, s):
+    rows = [campaign(n, "other") for n in range(2500, 8, -1)] + [campaign(8, "laion", "running"), campaign(7), *(campaign(n, "older") for n in range(6, 0, -1))]
+    page = pages(rows)
+
+    def answer(method, path, query, headers):
+        if path == "/v1/campaigns":
+            return page(query)
+        return next(((200, c) for c in rows if path.startswith(f"/v1/campaigns/{c['id']}") and path[len(f"/v1/campaigns/{c['id']}"):][:1] in ("", ":", "/")), NOT_FOUND)
+
+    for name, want in (("laion", "c-8"), ("older", "c-6"), ("other", "c-2500")):
+        r = s.drover("get", name, "-o", "name", answer=answer)
+        t.eq((r.returncode, r.stdout), (0, want + "\n"), f"the newest of 2,500 that is named {name}")
+    r = s.drover("get", "nobody")
+    t.ok(r.returncode == 3 and "there is no campaign 'nobody'" in r.stderr, "a name that none has", r)
+    s.drover("failures", "-o", "json")
+    t.ok("/v1/campaigns/c-8/failures" in [x[1] for x in s.seen], "without a name: the newest that has not ended, however many ended since", [x[1] for x in s.seen])
+    rows[2492] = campaign(8)
+    s.drover("failures", "-o", "json")
+    t.ok("/v1/campaigns/c-2500/failures" in [x[1] for x in s.seen], "the newest of all when all have ended", [x[1] for x in s.seen])
+    endless = lambda method, path, query, headers: (200, {"campaigns": rows[:1], "next_page_token": "on"})  # noqa: E731
+    r = s.drover("get", "nobody", answer=endless)
+    t.ok(r.returncode == 3 and len(s.seen) == 100, "a server whose pages have no end is left after 100", (r, len(s.seen)))
+
+
+def check_same(t, s):
+    """Between the question and the yes somebody submits a second campaign of this name."""
+    for words, verb in ((("pause", "laion"), "pause"), (("resume", "laion"), "resume"), (("cancel", "laion"), "cancel"), (("archive", "laion"), "archive"), (("retry", "laion"), "retry"), (("skip", "laion"), "skip"),
+                        (("hold", "laion"), "hold"), (("release", "laion"), "release"), (("unpark", "laion"), "unpark"), (("override", "laion/download"), "override"), (("budget", "laion", "9"), "PATCH"), (("scale", "laion", "9"), "PATCH"),
+                        (("budget", "laion", "9", "--resume"), "resume")):
+        done, asked = [], []
+
+        def answer(method, path, query, headers, done=done, asked=asked):
+            if path == "/v1/campaigns":
+                asked.append(path)
+                return pages([campaign(7 + i, state="held") for i in range(len(asked) - 1, -1, -1)])(query)
+            if method != "GET" and "dry_run" not in query:
+                done.append((method, path))
+            n = int(re.match(r"/v1/campaigns/c-(\d+)", path).group(1))
+            limits = {"budget": {"limit_micro_usd": 1000000}, "limits": {"parts": 1}}
+            return 200, {**campaign(n, state="held", **limits), "parts": 2, "stages": [{"name": "download", "state": "held", "reason": "a gate", "parts": {"active": 3, "waiting": 1}}]}
+
+        out, status = s.terminal(*words, keys=b"y\n", answer=answer)
+        question = next((x for x in out.splitlines() if "[y/N]" in x), "")
+        t.ok(re.search(r"\bc-7\b", question), f"drover {' '.join(words)}: the question says which campaign", out)
+        t.ok(done and all("/c-7" in path for _, path in done) and any(path.endswith(":" + verb) or method == verb for method, path in done) and status == 0, "... which is the one that is changed", (done, status))
+
+
+def run():
+    t, s = Tap(), Server()
+    for check in (check_far, check_same):
+        if os.environ.get("ONLY", "") in check.__name__:
+            check(t, s)
+    sys.exit(t.done())
+
+
+if __name__ == "__main__":
+    run()
