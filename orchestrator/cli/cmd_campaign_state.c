@@ -29,6 +29,18 @@ int resume_after(struct cli *cli, const char *campaign)
     return client_post(cli, &r, &status, "/v1/campaigns/%s:resume", campaign) ? EXIT_OK : status;
 }
 
+/* After a wait for `wanted`: it may have ended otherwise before. What was resumed went on, also when
+ * it has ended since. */
+static int otherwise(const json_t *now, const char *verb, const char *wanted)
+{
+    const char *id = jstr(now, "id"), *state = jstr(now, "state");
+    bool went_on = strcmp(verb, "resume") == 0 && ended(state) && strcmp(state, "cancelled") != 0;
+    AUTO_FREE char *next = xasprintf("drover get %s shows it", id);
+    return went_on || strcmp(state, wanted) == 0
+               ? EXIT_OK
+               : fail(EXIT_CONFLICT, next, "%s is %s, not %s", id, state, wanted);
+}
+
 static bool archive_reached(const json_t *v, const char *arg)
 {
     return strcmp(jstr(json_object_get(v, "archive"), "state"), arg) == 0;
@@ -86,7 +98,11 @@ static int want(struct cli *cli, const char *id, const char *verb, const char *s
             if (!client_get(cli, &r, &status, "%s", get)) {
                 return status;
             }
+            status = archives ? EXIT_OK : otherwise(r.json, verb, state);
         }
+    }
+    if (cli->out == OUT_TABLE && status != EXIT_OK) {
+        return status;
     }
     if (cli->out == OUT_NAME) {
         (void)puts(id);

@@ -124,9 +124,35 @@ def check_same(t, s):
         t.ok(done and all("/c-7" in path for _, path in done) and any(path.endswith(":" + verb) or method == verb for method, path in done) and status == 0, "... which is the one that is changed", (done, status))
 
 
+def check_wait(t, s):
+    """It ends in another way while --wait waits."""
+    def ends(before, state, archive=None):
+        polls = []
+
+        def answer(method, path, query, headers):
+            polls.append(method)
+            now = campaign(7, state=before if polls.count("GET") < 3 or "POST" not in polls else state, archive=archive)
+            return (202 if method == "POST" else 200), now
+        return answer
+
+    for verb, before, state, want in (("pause", "running", "succeeded", 5), ("pause", "running", "failed", 5), ("cancel", "running", "succeeded", 5), ("drain", "running", "succeeded", 5), ("resume", "paused", "cancelled", 5),
+                                      ("pause", "running", "paused", 0), ("cancel", "running", "cancelled", 0), ("drain", "running", "paused", 0), ("resume", "paused", "running", 0), ("resume", "paused", "succeeded", 0)):
+        yes = () if verb == "drain" else ("-y",)
+        wanted = {"pause": "paused", "drain": "paused", "cancel": "cancelled", "resume": "running"}[verb]
+        r = s.drover(verb, "c-7", *yes, "--wait", answer=ends(before, state))
+        if want:
+            t.ok(r.returncode == 5 and f"error: c-7 is {state}, not {wanted}\n  next: drover get c-7" in r.stderr and "done" not in r.stdout, f"{verb} --wait of what is then {state}: 5, and no word of done", r)
+        else:
+            t.ok(r.returncode == 0 and "(done)" in r.stdout and not r.stderr, f"{verb} --wait until it is {state}: done", r)
+        r = s.drover(verb, "c-7", *yes, "--wait", "-o", "json", answer=ends(before, state))
+        t.eq((r.returncode, json.loads(r.stdout)["state"]), (want, state), "... and -o json has the state there is")
+    r = s.drover("archive", "c-7", "-y", "--wait", answer=ends("succeeded", "succeeded", {"state": "archived"}))
+    t.ok(r.returncode == 0 and "(done)" in r.stdout, "archive --wait looks at the archive alone", r)
+
+
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same):
+    for check in (check_far, check_same, check_wait):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
