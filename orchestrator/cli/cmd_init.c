@@ -69,7 +69,7 @@ static int template_write(const char *file, struct str text)
                     strerror(errno));
     }
     (void)puts(file);
-    say("next: edit what is yours (buckets, roles), then drover validate %s", file);
+    say("next: edit what is yours (buckets, roles, images), then drover validate %s", file);
     return EXIT_OK;
 }
 

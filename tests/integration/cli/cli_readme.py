@@ -17,6 +17,7 @@ from kit import BIN, TOP, Tap, free_port, patience, wait_for
 from kit.terminal import on_terminal
 
 KEY, SECRET = "AKIAREADME", "of-the-readme"
+IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/drover-worker@sha256:" + "0123456789abcdef" * 4
 PARTS = 102  # the README asks about part 101
 # The line begins with this: what its output says.
 SAYS = {
@@ -59,10 +60,8 @@ class Reader:
                     f.write("this is no parquet file " * (200 + i))  # the longest part starts first
             else:
                 shutil.copy(made, path)
-        with open(TOP + "/deploy/examples/laion-download.yaml", encoding="utf-8") as f:
-            image = re.search(r"image: (\S+)", f.read())[1]
         config = {"quotas": {"ml.c5.18xlarge": 18}, "prices": {"ml.c5.18xlarge": "3.672", "ml.c5n.18xlarge": "4.666", "ml.m5.24xlarge": "5.53"}, "cold_start_seconds": 0.1, "stop_seconds": 0.1,
-                  "images": {image: [BIN + "/drover-worker"]}, "credentials": {KEY: SECRET}, "account": "111122223333"}
+                  "images": {IMAGE: [BIN + "/drover-worker"]}, "credentials": {KEY: SECRET}, "account": "111122223333"}
         with open(folder + "/local.json", "w", encoding="utf-8") as f:
             json.dump(config, f)
         self.log = open(folder + "/log", "wb")
@@ -72,7 +71,7 @@ class Reader:
     def env(self):
         return {"PATH": BIN + ":/usr/local/bin:/usr/bin:/bin", "HOME": self.home, "LC_ALL": "C.UTF-8", "TERM": "xterm", "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
                 "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}", "AWS_EC2_METADATA_DISABLED": "true",
-                "DROVER_LISTEN": f"127.0.0.1:{self.web}", "DROVER_URL": f"http://127.0.0.1:{self.web}"}
+                "DROVER_ROLE_ARN": "arn:aws:iam::111122223333:role/drover-worker", "DROVER_WORKER_IMAGE": IMAGE, "DROVER_LISTEN": f"127.0.0.1:{self.web}", "DROVER_URL": f"http://127.0.0.1:{self.web}"}
 
     def types(self, line, seconds=60):
         """What stands on the screen then, and the status."""

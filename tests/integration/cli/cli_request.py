@@ -24,7 +24,9 @@ from kit.service_model import faults_of
 EXAMPLES = f"{TOP}/deploy/examples"
 GOLDEN = f"{TOP}/tests/vectors/requests"
 
-ENV = {"AWS_REGION": "us-east-1", "DROVER_WORKER_IMAGE": "", "DROVER_ROLE_ARN": "", "DROVER_BUCKET": ""}
+# An installation's: the worker's examples name neither image nor role.
+IMAGE, ROLE = f"111122223333.dkr.ecr.us-east-1.amazonaws.com/drover-worker@sha256:{'0123456789abcdef' * 4}", "arn:aws:iam::111122223333:role/drover-worker"
+ENV = {"AWS_REGION": "us-east-1", "DROVER_WORKER_IMAGE": IMAGE, "DROVER_ROLE_ARN": ROLE, "DROVER_BUCKET": ""}
 
 
 def dry(*args, **env):
@@ -72,6 +74,14 @@ def test_golden(t, shape, update):
     t.eq(names ^ set(os.listdir(GOLDEN)), set(), f"{len(names)} golden requests, each of a stage")
     unsent = set(shape.members) - fields - {"DebugRuleConfigurations", "ProfilerRuleConfigurations", "TensorBoardOutputConfig", "ExperimentConfig"}
     t.eq(unsent, set(), f"the examples have every field drover knows ({len(fields)})")
+
+
+def test_installed(t):
+    """What the worker's examples leave to the installation: their jobs have its role and its image, not those of an account that is nobody's."""
+    for example, stages in (("laion-download", ["download"]), ("laion-pipeline", ["metadata", "download", "index"])):
+        for stage in stages:
+            r = json.loads(dry(f"{EXAMPLES}/{example}.yaml", stage, DROVER_ROLE_ARN=ROLE.replace("1111", "4444"), DROVER_WORKER_IMAGE=IMAGE.replace("1111", "4444")).stdout)
+            t.eq((r["RoleArn"], r["AlgorithmSpecification"]["TrainingImage"]), (ROLE.replace("1111", "4444"), IMAGE.replace("1111", "4444")), f"{example}: {stage} runs in the installation's role and image")
 
 
 def test_judge(t):
@@ -236,6 +246,7 @@ def run(t, pg):
     model = botocore.session.get_session().get_service_model("sagemaker")
     shape = model.operation_model("CreateTrainingJob").input_shape
     test_golden(t, shape, "--update" in sys.argv)
+    test_installed(t)
     test_judge(t)
     test_catalog(t, model)
     test_dry_faults(t)

@@ -64,7 +64,7 @@ static bool lower(const struct training_request_input *in, struct buf *out, char
 static struct parsed *example(void)
 {
     AUTO_FREE char *text = file_text("deploy/examples/laion-download.yaml");
-    struct parsed *p = parse(text);
+    struct parsed *p = parse_with(text, &installed);
     assert_true(p->good);
     return p;
 }

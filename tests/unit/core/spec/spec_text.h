@@ -15,6 +15,12 @@
 UNUSED static const struct spec_defaults defaults = {
     .role = ROLE, .worker_image = "registry/drover-worker:1", .bucket = "acme"};
 
+/* Of an installation by deploy/first-campaign.md: the worker's examples name neither. */
+UNUSED static const struct spec_defaults installed = {
+    .role = "arn:aws:iam::111122223333:role/drover-worker",
+    .worker_image = "111122223333.dkr.ecr.us-east-1.amazonaws.com/drover-worker@sha256:"
+                    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"};
+
 struct parsed {
     struct arena arena;
     struct faults faults;

@@ -64,8 +64,7 @@ static void test_spec__the_example_is_read_as_it_stands(void **state)
 {
     (void)state;
     AUTO_FREE char *text = file_text("deploy/examples/laion-download.yaml");
-    const struct spec_defaults none = {0};
-    struct parsed *p = parse_with(text, &none);
+    struct parsed *p = parse_with(text, &installed);
     show(&p->faults);
     assert_true(p->good);
     const struct spec *s = p->spec;

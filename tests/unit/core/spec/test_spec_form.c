@@ -16,7 +16,8 @@
 
 static struct spec *example(struct arena *a)
 {
-    static const struct spec_defaults none = {0};
+    static const struct spec_defaults installed = {.role = "arn:aws:iam::111122223333:role/sm",
+                                                   .worker_image = "registry/drover-worker:1"};
     AUTO_FILE FILE *f = fopen("deploy/examples/laion-download.yaml", "r");
     assert_non_null(f);
     char text[16384];
@@ -24,7 +25,7 @@ static struct spec *example(struct arena *a)
     arena_init(a, SPEC_ARENA_BYTES);
     struct spec *s = NULL;
     struct faults faults = {0};
-    assert_true(spec_parse((struct str){text, n}, &none, a, &s, &faults));
+    assert_true(spec_parse((struct str){text, n}, &installed, a, &s, &faults));
     return s;
 }
 

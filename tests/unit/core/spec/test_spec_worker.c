@@ -218,8 +218,7 @@ static void test_spec_worker__the_example_is_read_as_it_stands(void **state)
 {
     (void)state;
     AUTO_FREE char *text = file_text("deploy/examples/laion-pipeline.yaml");
-    const struct spec_defaults none = {0};
-    struct parsed *p = parse_with(text, &none);
+    struct parsed *p = parse_with(text, &installed);
     show(&p->faults);
     assert_true(p->good);
     assert_int_equal(p->spec->stages_n, 3);
