@@ -39,7 +39,10 @@ S3_BY_HAND = {"worker/copy/remote.c": ({"GET"}, {"GetObject"})}
 CARRIERS = ("orchestrator/aws/json_call.c",)
 # What other fields of a request ask for, by the action that sends it.
 IMPLIED = [("sagemaker:CreateTrainingJob", "RoleArn", "iam:PassRole"), ("sagemaker:CreateTrainingJob", "Tags", "sagemaker:AddTags"),
-           ("fsx:CreateFileSystem", "Tags", "fsx:TagResource")]
+           ("fsx:CreateFileSystem", "Tags", "fsx:TagResource"),
+           *(("fsx:CreateDataRepositoryAssociation", "DataRepositoryPath", "iam:" + x) for x in ("CreateServiceLinkedRole", "AttachRolePolicy", "PutRolePolicy"))]
+# Of FSx: it reads a bucket in a service-linked role of each file system, which it makes in the name of who links the bucket.
+LINKED_ROLES = ":role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/*"
 # What SageMaker does with a job's role: "CreateTrainingJob API: Execution Role Permissions" of its developer guide.
 PLATFORM = {"job.json": "cloudwatch:PutMetricData ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetAuthorizationToken ecr:GetDownloadUrlForLayer "
                         "logs:CreateLogGroup logs:CreateLogStream logs:DescribeLogStreams logs:PutLogEvents",
@@ -121,7 +124,7 @@ def loose(policy):
         actions, resources = listed(s["Action"]), listed(s["Resource"])
         wrong += [f"{s['Sid']}: {a}" for a in actions if "*" in a]
         wrong += [f"{s['Sid']}: {a} on *" for a in actions if "*" in resources and a not in ANY_RESOURCE]
-        wrong += [f"{s['Sid']}: {r}" for r in resources if re.search(r":(training-job/|model/|endpoint-config/|endpoint/|log-stream:|secret:|parameter/|role/)", r) and not re.search(r"[:/]drover-[^/:]*$", r)]
+        wrong += [f"{s['Sid']}: {r}" for r in resources if re.search(r":(training-job/|model/|endpoint-config/|endpoint/|log-stream:|secret:|parameter/|role/)", r) and not re.search(r"[:/]drover-[^/:]*$", r) and not r.endswith(LINKED_ROLES)]
         if not s["Sid"].startswith(("Code", "Platform")) and s["Effect"] == "Allow":
             wrong.append(f"{s['Sid']}: neither Code nor Platform")
     return wrong

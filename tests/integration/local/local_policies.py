@@ -15,7 +15,11 @@ from kit import TOP, policies, wait_for
 from kit.local import BINARY, KEY, SECRET, call, error_of, run, same, sign, send
 
 ACCOUNT, DROVERD, ROLE = "123456789012", ("AKIADROVERD", "of-droverd"), "arn:aws:iam::123456789012:role/drover-worker"
-SETUP = dict(credentials={KEY: SECRET, DROVERD[0]: DROVERD[1]}, policies={
+UNLINKED = ("AKIAUNLINKED", "unlinked")  # droverd without the service-linked roles of FSx
+UNLINKED_POLICY = policies.shipped("droverd", ACCOUNT, ["bkt"], roles=[ROLE])
+UNLINKED_POLICY["Statement"] = [s for s in UNLINKED_POLICY["Statement"] if "ServiceLinked" not in str(s["Action"])]
+SETUP = dict(credentials={KEY: SECRET, DROVERD[0]: DROVERD[1], UNLINKED[0]: UNLINKED[1]}, policies={
+    UNLINKED[0]: [UNLINKED_POLICY],
     DROVERD[0]: [policies.shipped("droverd", ACCOUNT, ["bkt"], roles=[ROLE])], ROLE: [policies.shipped("job", ACCOUNT, ["bkt"])]},
     queues={"drover-events": "", "other": ""}, secrets={f"arn:aws:secretsmanager:us-east-1:{ACCOUNT}:secret:{n}-AbCdEf": "s" for n in ("drover-x", "other")})
 TAGS = [{"Key": "drover-install", "Value": "i1"}]
@@ -58,6 +62,11 @@ def test_droverd__file_systems_by_their_tag(l):
     denied(fsx.delete_file_system, "fsx:DeleteFileSystem", arn + theirs, FileSystemId=theirs)
     denied(fsx.create_data_repository_task, "fsx:CreateDataRepositoryTask", arn + theirs, FileSystemId=theirs, Type="EXPORT_TO_REPOSITORY", Report={"Enabled": False})
     wait_for(lambda: fsx.describe_file_systems(FileSystemIds=[mine])["FileSystems"][0]["Lifecycle"] == "AVAILABLE", 60, "a file system")
+    l.s3.put_object(Bucket="bkt", Key="in/a", Body=b"a")
+    role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_{mine}"
+    link = dict(FileSystemId=mine, FileSystemPath="/in", DataRepositoryPath="s3://bkt/in/", BatchImportMetaDataOnCreate=True)
+    denied(l.client("fsx", key=UNLINKED[0], secret=UNLINKED[1]).create_data_repository_association, "iam:CreateServiceLinkedRole", role, **link)
+    fsx.create_data_repository_association(**link)  # the role that FSx reads the bucket in is one for each file system
     fsx.delete_file_system(FileSystemId=mine)
 
 

@@ -182,6 +182,32 @@ static bool implied_check(struct request *r, const json_t *documents, struct pol
     return ask(r, documents, &q);
 }
 
+/* FSx reads the bucket in a service-linked role of each file system, which it makes in the name of
+ * who asks for the association:
+ * https://docs.aws.amazon.com/fsx/latest/LustreGuide/using-service-linked-roles.html */
+static bool link_role_check(struct request *r, const json_t *documents, struct policy_question q)
+{
+    static const char service[] = "s3.data-source.lustre.fsx.amazonaws.com";
+    static const char *const actions[] = {"iam:CreateServiceLinkedRole", "iam:AttachRolePolicy",
+                                          "iam:PutRolePolicy"};
+    if (strcmp(r->operation, "CreateDataRepositoryAssociation") != 0) {
+        return true;
+    }
+    AUTO_FREE char *role =
+        xasprintf("arn:aws:iam::%s:role/aws-service-role/%s/AWSServiceRoleForFSxS3Access_%s",
+                  r->app->set.account, service, record_text(r->input, "FileSystemId"));
+    q.resource = role;
+    (void)json_object_set_new(q.context, "iam:AWSServiceName", json_string(service));
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+        q.action = actions[i];
+        if (!ask(r, documents, &q)) {
+            return false;
+        }
+        (void)json_object_del(q.context, "iam:AWSServiceName"); /* a key of the first alone */
+    }
+    return true;
+}
+
 static const struct need *need_of(const struct request *r)
 {
     for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
@@ -232,7 +258,7 @@ bool permission_check(struct request *r)
     struct policy_question q = {n->action, buf_cstr(&resource), context};
     struct policy_question second = {n->action, buf_cstr(&other), context};
     bool ok = ask(r, documents, &q) && (n->other[0] == '\0' || ask(r, documents, &second)) &&
-              implied_check(r, documents, q);
+              implied_check(r, documents, q) && link_role_check(r, documents, q);
     json_decref(context);
     return ok;
 }
