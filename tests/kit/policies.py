@@ -4,7 +4,7 @@ import re
 
 from kit import TOP
 
-NAMED = r"(training-job|model|endpoint-config|endpoint|log-stream:?)([/:]?)drover-"  # what droverd names, by its setting job_prefix
+NAMED = r"(training-job|model|endpoint-config|endpoint|Endpoints|log-stream:?)([/:]?)drover-"  # what droverd names, by its setting job_prefix
 
 
 def shipped(name, account, buckets, prefix="drover", roles=()):

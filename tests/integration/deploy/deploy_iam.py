@@ -177,6 +177,16 @@ def check_roles(t, policies):
         t.eq([(x["Effect"], x["Principal"], x["Action"]) for x in s], [("Allow", {"Service": f"{service}.amazonaws.com"}, "sts:AssumeRole")], f"{name}: {service} alone takes the role")
 
 
+def check_logs(t, policies):
+    """The containers of jobs and of endpoints write to groups of their own: one for all jobs, one for each endpoint."""
+    at = "arn:aws:logs:us-east-1:111122223333:log-group:/aws/sagemaker/"
+    may = lambda action, r: any(action in listed(s["Action"]) and any(fnmatch.fnmatchcase(r, p) for p in listed(s["Resource"])) for s in policies["job.json"]["Statement"])  # noqa: E731
+    for what, group, stream in (("a job", "TrainingJobs", "drover-1-train-0-a1/algo-1-1700000000"), ("an endpoint", "Endpoints/drover-1-serve-0-a1", "all/i-0123456789abcdef0")):
+        asked = {"CreateLogGroup": group, "CreateLogStream": f"{group}:log-stream:{stream}", "DescribeLogStreams": group, "PutLogEvents": f"{group}:log-stream:{stream}"}
+        t.eq([a for a, r in asked.items() if not may("logs:" + a, at + r)], [], f"the container of {what} may write its log")
+        t.ok(not may("logs:PutLogEvents", at + asked["PutLogEvents"].replace("drover-", "other-")), "and no other's")
+
+
 def filled(t, folder):
     """The policies as the README's first block of commands writes them."""
     with open(f"{TOP}/deploy/iam/README.md", encoding="utf-8") as f:
@@ -200,6 +210,7 @@ def main():
     check_actions(t, policies, known)
     check_scope(t, policies)
     check_roles(t, policies)
+    check_logs(t, policies)
     return t.done()
 
 
