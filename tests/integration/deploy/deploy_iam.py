@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The policies in deploy/iam against the source. Aim: each program may do what its code calls and nothing else, on resources of
 its own name where IAM allows. Method: every string of the C source that is an operation of a service in Debian's botocore, and
-the S3 functions each side calls, give the actions wanted; the README's commands fill the files in. The checks are shown faulty
+the S3 functions each side calls, give the actions wanted; the commands of by-hand.md fill the files in, and make what the stack makes. The checks are shown faulty
 policies and a new call, too.
 """
 import copy
@@ -15,9 +15,10 @@ import sys
 import tempfile
 
 import botocore.session
+import botocore.validate
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import TOP, Tap
+from kit import TOP, Tap, cloudformation
 
 SERVICES = "sagemaker sagemaker-runtime logs service-quotas secretsmanager ssm sts pricing sqs ecr fsx cloudwatch ec2".split()
 # S3's operations and the action of each: IAM has other names for them.
@@ -187,17 +188,72 @@ def check_logs(t, policies):
         t.ok(not may("logs:PutLogEvents", at + asked["PutLogEvents"].replace("drover-", "other-")), "and no other's")
 
 
+def blocks():
+    with open(f"{TOP}/deploy/iam/by-hand.md", encoding="utf-8") as f:
+        return f.read().split("```")[1::2]
+
+
+NOTES = """#!/usr/bin/python3
+import json, sys
+with open(LOG, "a") as f: f.write(json.dumps([open(x[7:]).read() if x.startswith("file://") else x for x in sys.argv[1:]]) + "\\n")
+"""
+
+
+def request_of(words):
+    """(operation, request) of a command of awscli."""
+    operation, flags = words[1], dict(zip(words[2::2], words[3::2]))
+    camel = lambda s: "".join(x.capitalize() for x in s.strip("-").split("-"))  # noqa: E731
+    small = words[0] == "logs"
+    request = {}
+    for flag, value in flags.items():
+        name = camel(flag)
+        text = name.endswith(("Document", "Pattern"))
+        request[name[0].lower() + name[1:] if small else name] = json.loads(value) if value[0] in "{[" and not text or value.isdigit() else value
+    return camel(operation), request
+
+
+def check_by_hand(t, folder):
+    """The commands make what the stack makes: each is noted in awscli's place, and held against its service's model."""
+    log, bin_ = folder + "/aws.log", folder + "/bin"
+    os.mkdir(bin_)
+    with open(bin_ + "/aws", "w", encoding="utf-8") as f:
+        f.write(NOTES.replace("LOG", repr(log)))
+    os.chmod(bin_ + "/aws", 0o755)
+    r = subprocess.run(["bash", "-euo", "pipefail", "-c", "\n".join(blocks())], cwd=folder, env={**os.environ, "PATH": bin_ + ":" + os.environ["PATH"]}, capture_output=True, text=True, check=False)
+    calls = [json.loads(x) for x in open(log, encoding="utf-8")]
+    t.ok(r.returncode == 0 and len(calls) >= 12, f"the {len(calls)} commands of by-hand.md", r)
+    asked, session = {}, botocore.session.get_session()
+    for words in calls:
+        if words[:2] != ["s3", "mb"]:
+            operation, request = request_of(words)
+            model = session.get_service_model(words[0]).operation_model(operation)
+            t.eq(botocore.validate.ParamValidator().validate(request, model.input_shape).generate_report(), "", f"{' '.join(words[:4])}: its service's model accepts it")
+            asked.setdefault(operation, []).append(request)
+    with open(f"{TOP}/deploy/cloudformation/prerequisites.yaml", encoding="utf-8") as f:
+        stack = cloudformation.Stack(cloudformation.load(f.read()), {"BucketName": "acme-laion", "Vpc": "yes"}, region="us-east-1", account="111122223333")
+    made = {n: stack.properties(n) for n in stack.made()}
+    t.eq({x["RoleName"]: json.loads(x["AssumeRolePolicyDocument"]) for x in asked["CreateRole"]}, {made[n]["RoleName"]: made[n]["AssumeRolePolicyDocument"] for n in ("WorkerRole", "DroverdRole")}, "roles and who may take them are the stack's")
+    t.eq([json.loads(x["PolicyDocument"]) for x in asked["PutRolePolicy"]], [made[n]["PolicyDocument"] for n in ("WorkerPolicy", "WorkerVpcPolicy", "DroverdPolicy")], "and so are the policies")
+    t.eq(asked["AddRoleToInstanceProfile"], [{"InstanceProfileName": made["DroverdProfile"]["InstanceProfileName"], "RoleName": "droverd"}], "and the instance profile")
+    queue = asked["CreateQueue"][0]
+    policy = json.loads(queue["Attributes"].pop("Policy"))
+    t.eq((queue["QueueName"], {k: json.loads(v) for k, v in queue["Attributes"].items()}), (made["Events"]["QueueName"], {k: v for k, v in made["Events"].items() if k != "QueueName"}), "and the queue")
+    t.eq(policy, made["EventsPolicy"]["PolicyDocument"], "and who may send to it")
+    rule, target = asked["PutRule"][0], asked["PutTargets"][0]
+    t.eq((rule["Name"], json.loads(rule["EventPattern"]), target), (made["EventsRule"]["Name"], made["EventsRule"]["EventPattern"], {"Rule": made["EventsRule"]["Name"], "Targets": made["EventsRule"]["Targets"]}), "and the rule")
+    t.eq(asked["PutRetentionPolicy"], [{"logGroupName": made["Logs"]["LogGroupName"], "retentionInDays": made["Logs"]["RetentionInDays"]}], "and the log group")
+
+
 def filled(t, folder):
-    """The policies as the README's first block of commands writes them."""
-    with open(f"{TOP}/deploy/iam/README.md", encoding="utf-8") as f:
-        block = f.read().split("```")[1]
+    """The policies as the first block of commands of by-hand.md writes them."""
+    block = blocks()[0]
     os.symlink(f"{TOP}/deploy", f"{folder}/deploy")
     r = subprocess.run(["sh", "-ec", block], cwd=folder, capture_output=True, text=True, check=False)
     texts = {}
     for path in glob.glob(f"{folder}/build/iam/*.json"):
         with open(path, encoding="utf-8") as f:
             texts[os.path.basename(path)] = f.read()
-    t.ok(r.returncode == 0 and len(texts) == len(glob.glob(f"{TOP}/deploy/iam/*.json")), "the README's commands fill the files in", r)
+    t.ok(r.returncode == 0 and len(texts) == len(glob.glob(f"{TOP}/deploy/iam/*.json")), "the commands of by-hand.md fill the files in", r)
     t.eq([n for n, x in texts.items() if re.search(r"PARTITION|REGION|ACCOUNT|BUCKET", x)], [], "and leave no placeholder")
     return {n: json.loads(x) for n, x in texts.items() if not n.endswith("-trust.json")}
 
@@ -206,6 +262,7 @@ def main():
     t = Tap()
     with tempfile.TemporaryDirectory() as folder:
         policies = filled(t, folder)
+        check_by_hand(t, folder)
     known = operations()
     check_actions(t, policies, known)
     check_scope(t, policies)

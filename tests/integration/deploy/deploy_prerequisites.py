@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """deploy/cloudformation/prerequisites.yaml. Aim: CloudFormation would take it, and it makes what deploy/iam says. Method: every resource and
 property is held against the resource specification of the AWS CDK (npm), every reference against what is there; the policies are evaluated for
-an account and compared with deploy/iam as its README fills them in, and each check is shown a faulty template.
+an account and compared with deploy/iam as its by-hand.md fills them in, and each check is shown a faulty template.
 """
 import copy
 import glob
@@ -18,6 +18,7 @@ from kit.cloudformation import Stack, load
 TEMPLATE = TOP + "/deploy/cloudformation/prerequisites.yaml"
 SPECIFICATION = TOP + "/build/openapi/node_modules/@aws-cdk/cfnspec/spec/specification.json"
 OF_RESOURCES = {"Type", "Properties", "Condition", "DependsOn", "DeletionPolicy", "UpdateReplacePolicy", "Metadata"}
+POLICIES = {"DeletionPolicy": ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot"), "UpdateReplacePolicy": ("Delete", "Retain", "Snapshot")}
 FUNCTIONS = {"Ref", "Fn::GetAtt", "Fn::Sub", "Fn::If", "Fn::Equals", "Fn::Not", "Fn::Join"}
 PRIMITIVES = {"String": str, "Integer": int, "Long": int, "Double": (int, float), "Boolean": bool, "Timestamp": str, "Json": dict}
 
@@ -86,6 +87,7 @@ def faults(template, spec):
     for name, r in resources.items():
         kind = r.get("Type")
         wrong += [f"{name}: no key {k}" for k in r if k not in OF_RESOURCES]
+        wrong += [f"{name}: {k} cannot be {r[k]}" for k, may in POLICIES.items() if r.get(k, "Delete") not in may]
         if kind not in spec["ResourceTypes"]:
             wrong.append(f"{name}: no type {kind}")
             continue
@@ -119,6 +121,7 @@ def planted(template):
     yield change('t["Outputs"]["WorkerRoleArn"]["Value"] = {"Fn::GetAtt": ["WorkerRole", "Name"]}')
     yield change('r["Logs"]["Condition"] = "Never"')
     yield change('r["Logs"]["Deletion"] = "Delete"')
+    yield change('r["Bucket"]["DeletionPolicy"] = "RetainOnCreate"')
 
 
 def check_specification(t, template, spec):
@@ -135,9 +138,9 @@ def statement_of(policy):
 def check_policies(t, template):
     r = subprocess.run([TOP + "/deploy/cloudformation/policies.py", "--check"], capture_output=True, text=True, check=False)
     t.ok(r.returncode == 0, "the policies are written from deploy/iam", r.stderr)
-    stack = Stack(template, {"BucketName": "acme-laion"}, region="us-east-1", account="111122223333")
+    stack = Stack(template, {"BucketName": "acme-laion", "Vpc": "yes"}, region="us-east-1", account="111122223333")
     made = {name: stack.properties(name) for name in stack.made()}
-    for name, resource, key in (("droverd.json", "DroverdPolicy", "PolicyDocument"), ("job.json", "WorkerPolicy", "PolicyDocument"), ("job-trust.json", "WorkerRole", "AssumeRolePolicyDocument"),
+    for name, resource, key in (("droverd.json", "DroverdPolicy", "PolicyDocument"), ("job.json", "WorkerPolicy", "PolicyDocument"), ("job-vpc.json", "WorkerVpcPolicy", "PolicyDocument"), ("job-trust.json", "WorkerRole", "AssumeRolePolicyDocument"),
                                 ("droverd-trust.json", "DroverdRole", "AssumeRolePolicyDocument")):
         with open(f"{TOP}/deploy/iam/{name}", encoding="utf-8") as f:
             text = f.read()
@@ -148,7 +151,10 @@ def check_policies(t, template):
     t.eq(made["WorkerRole"]["RoleName"], "drover-worker", "the role of jobs is the one that droverd may pass")
     passed = statement_of(made["DroverdPolicy"]["PolicyDocument"])["CodePassRole"]["Resource"]
     t.ok(stack.attribute("WorkerRole", "Arn") in passed, "by its ARN", passed)
-    t.eq(sorted(os.path.basename(x) for x in glob.glob(TOP + "/deploy/iam/*.json")), ["droverd-trust.json", "droverd.json", "job-trust.json", "job-vpc.json", "job.json"], "there is no other policy than job-vpc, for those who need it")
+    t.eq(sorted(os.path.basename(x) for x in glob.glob(TOP + "/deploy/iam/*.json")), ["droverd-trust.json", "droverd.json", "job-trust.json", "job-vpc.json", "job.json"], "there is no other policy")
+    t.eq(set(stack.made()) - set(Stack(template, {}, region="us-east-1", account="111122223333").made()), {"WorkerVpcPolicy"}, "job-vpc is for those who need it")
+    bucket = template["Resources"]["Bucket"]
+    t.eq((bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]), ("RetainExceptOnCreate", "Retain"), "the bucket outlives the stack, unless the stack could not be made")
 
 
 def check_events(t, template):
