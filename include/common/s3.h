@@ -91,8 +91,9 @@ void s3_list_level(struct aws_client *c, const struct s3_uri *u, size_t max_keys
 struct s3_blocking;
 bool s3_blocking_new(int tries, struct s3_blocking **ret, struct err *err) MUST_CHECK;
 void s3_blocking_free(struct s3_blocking *s);
-/* From now on passing failures of an S3 that answers (5xx, SlowDown) are retried for so long after
- * the call began, even beyond its tries. */
+/* From now on passing failures of an S3 that answers (5xx, SlowDown), and of a network that is away
+ * after S3 has answered once, are retried for so long after the call began, even beyond its
+ * tries. */
 void s3_blocking_be_patient(struct s3_blocking *s, int64_t patience_us);
 bool s3_blocking_get(struct s3_blocking *s, const struct s3_uri *u, size_t max_bytes,
                      struct buf *ret, struct err *err) MUST_CHECK; /* ERR_NOT_FOUND */
@@ -125,8 +126,12 @@ bool s3_blocking_list_each(struct s3_blocking *s, const struct s3_uri *u,
                            void *ctx, struct err *err) MUST_CHECK;
 bool s3_blocking_delete(struct s3_blocking *s, const struct s3_uri *u, struct err *err) MUST_CHECK;
 
-/* s3_multipart.c: stream an object of unknown size in parts of part_bytes (>= 5 MiB). An object of
- * one part is a plain PUT. Call either finish or abort; abort removes the parts. */
+/* s3_multipart.c: stream an object of unknown size in parts of part_bytes (>= 5 MiB), larger ones
+ * after S3_PARTS_SAME of them, for up to 5 TiB. An object of one part is a plain PUT. Call either finish or abort; abort removes the parts. */
+#define S3_PARTS_MAX  10000
+#define S3_PARTS_SAME 2000
+/* Of part i, from 0, where the first ones have part_bytes. */
+size_t s3_multipart_part_bytes(size_t part_bytes, size_t i);
 struct s3_multipart;
 bool s3_multipart_begin(struct s3_blocking *s, const struct s3_uri *u, const char *content_type,
                         size_t part_bytes, struct s3_multipart **ret, struct err *err) MUST_CHECK;
@@ -136,6 +141,7 @@ bool s3_multipart_add(struct s3_multipart *m, const void *p, size_t n, struct er
 bool s3_multipart_finish(struct s3_multipart *m, bool create_only, int64_t *ret_size,
                          struct err *err) MUST_CHECK;
 void s3_multipart_abort(struct s3_multipart *m);
+int64_t s3_multipart_size(const struct s3_multipart *m); /* bytes added so far */
 /* Hand an upload over to another process.
  * save: write the upload's members into the open object of w and append the bytes that are in no
  * part yet to tail. leave: free m and keep the upload.

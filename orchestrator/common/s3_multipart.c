@@ -11,7 +11,7 @@
 #include "s3_internal.h"
 
 #define S3_PART_BYTES_MIN    ((size_t)5 * 1024 * 1024)
-#define S3_PARTS_MAX         ((size_t)10000)
+#define S3_PARTS_STEP        49 /* parts after which they grow by another part_bytes */
 #define S3_UPLOAD_ID_MAX     ((size_t)2048)
 #define S3_COMPLETE_MAX      ((size_t)16 * 1024 * 1024)
 #define S3_COMPLETE_STALL_US (INT64_C(600) * USEC_PER_SEC)
@@ -28,8 +28,8 @@ struct s3_multipart {
     char *upload_id; /* percent-encoded; NULL: not created yet */
     char *bytes;     /* the part being filled: bytes[part_bytes] */
     size_t bytes_n;
-    size_t part_bytes;
-    struct upload_part *parts; /* uploaded ones, in order */
+    size_t part_bytes, first_bytes; /* of this part, and of the first ones */
+    struct upload_part *parts;      /* uploaded ones, in order */
     size_t parts_n, parts_cap;
     int64_t total;
     char writer[S3_WRITER_N]; /* "": of an upload that has none */
@@ -37,6 +37,12 @@ struct s3_multipart {
     uint64_t crc64nvme;       /* of the uploaded parts, when it was not ... */
     bool crc_known;           /* ... and all of them passed through a release that reckons it */
 };
+
+/* 16.8 GB of parts of 8 MiB, then linear: 5 TiB, the largest object, in 10,000 parts. */
+size_t s3_multipart_part_bytes(size_t part_bytes, size_t i)
+{
+    return i < S3_PARTS_SAME ? part_bytes : part_bytes * (1 + (i - S3_PARTS_SAME) / S3_PARTS_STEP);
+}
 
 bool s3_multipart_begin(struct s3_blocking *s, const struct s3_uri *u, const char *content_type,
                         size_t part_bytes, struct s3_multipart **ret, struct err *err)
@@ -52,6 +58,7 @@ bool s3_multipart_begin(struct s3_blocking *s, const struct s3_uri *u, const cha
         .content_type = xstrdup(content_type != NULL ? content_type : "application/octet-stream"),
         .bytes = xmalloc(part_bytes),
         .part_bytes = part_bytes,
+        .first_bytes = part_bytes,
         .checksums = s3_sync_checksums(s) != AWS_CHECKSUMS_OFF,
     };
     m->crc_known = !m->checksums;
@@ -105,14 +112,23 @@ static enum aws_checksums part_checksums(const struct s3_multipart *m)
     return how == AWS_CHECKSUMS_OFF ? AWS_CHECKSUMS_SENT : how;
 }
 
+static void part_room(struct s3_multipart *m)
+{
+    size_t n = s3_multipart_part_bytes(m->first_bytes, m->parts_n);
+    if (n > m->part_bytes) {
+        m->bytes = xrealloc(m->bytes, n);
+        m->part_bytes = n;
+    }
+}
+
 static bool upload_part(struct s3_multipart *m, struct err *err)
 {
     if (m->upload_id == NULL && !create_upload(m, err)) {
         return false;
     }
     if (m->parts_n == S3_PARTS_MAX) {
-        return err_set(err, ERR_LIMIT, "'s3://%s/%.200s' needs more than %zu parts of %zu bytes",
-                       m->u.bucket, m->u.key, S3_PARTS_MAX, m->part_bytes);
+        return err_set(err, ERR_LIMIT, "'s3://%s/%.200s' needs more than %d parts", m->u.bucket,
+                       m->u.key, S3_PARTS_MAX);
     }
     AUTO_FREE char *query = xasprintf("partNumber=%zu&uploadId=%s", m->parts_n + 1, m->upload_id);
     struct s3_spec spec = {.operation = "UploadPart",
@@ -141,7 +157,13 @@ static bool upload_part(struct s3_multipart *m, struct err *err)
         m->crc64nvme = hash_crc64nvme(m->crc64nvme, m->bytes, m->bytes_n);
     }
     m->bytes_n = 0;
+    part_room(m);
     return true;
+}
+
+int64_t s3_multipart_size(const struct s3_multipart *m)
+{
+    return m->total;
 }
 
 bool s3_multipart_add(struct s3_multipart *m, const void *p, size_t n, struct err *err)
@@ -310,6 +332,7 @@ void s3_multipart_save(const struct s3_multipart *m, struct json_out *w, struct 
         (void)snprintf(crc, sizeof crc, "%016jx", (uintmax_t)m->crc64nvme);
         json_out_str(w, "crc64nvme", crc);
     }
+    json_out_i64(w, "bytes", m->total - (int64_t)m->bytes_n);
     json_out_i64(w, "tail", (int64_t)m->bytes_n);
     buf_add(tail, m->bytes, m->bytes_n);
 }
@@ -413,9 +436,11 @@ bool s3_multipart_restore(struct s3_blocking *s, const struct s3_uri *u, const c
     const char *upload_id;
     json_t *etags;
     int64_t tail_n;
+    int64_t bytes; /* of the parts; an earlier release saved none: all its parts are equal */
     if (!json_get_str(o, "upload_id", "", &upload_id, err) ||
         !json_get_array(o, "etags", &etags, err) ||
-        !json_get_i64(o, "tail", 0, (int64_t)MIN(part_bytes, tail->n), JSON_ABSENT, &tail_n, err) ||
+        !json_get_i64(o, "tail", 0, (int64_t)tail->n, JSON_ABSENT, &tail_n, err) ||
+        !json_get_i64(o, "bytes", 0, INT64_MAX / 2, -1, &bytes, err) ||
         !s3_multipart_begin(s, u, content_type, part_bytes, &m, err)) {
         return false;
     }
@@ -425,10 +450,15 @@ bool s3_multipart_restore(struct s3_blocking *s, const struct s3_uri *u, const c
         multipart_free(m);
         return false;
     }
+    part_room(m);
+    if ((size_t)tail_n > m->part_bytes) {
+        multipart_free(m);
+        return err_set(err, ERR_MALFORMED, "a part of %jd bytes", (intmax_t)tail_n);
+    }
     m->bytes_n = (size_t)tail_n;
     memcpy(m->bytes, tail->p, m->bytes_n);
     *tail = (struct str){tail->p + m->bytes_n, tail->n - m->bytes_n};
-    m->total = (int64_t)(m->parts_n * part_bytes + m->bytes_n);
+    m->total = (bytes >= 0 ? bytes : (int64_t)(m->parts_n * part_bytes)) + tail_n;
     *ret = m;
     return true;
 }

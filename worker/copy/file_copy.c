@@ -12,7 +12,7 @@
 #define STATS_VERSION   1
 #define RANGE_BYTES_MIN ((size_t)64 << 10)
 #define BEGUN_AGAIN_MAX 3 /* times a file is begun again because its source changed */
-#define STATE_BYTES_MAX (SINK_PART_BYTES + ((size_t)2 << 20))
+#define STATE_BYTES_MAX (s3_multipart_part_bytes(SINK_PART_BYTES, S3_PARTS_MAX) + ((size_t)2 << 20))
 #define TYPE            "application/octet-stream"
 #define PAUSE_SLICE_MS  50
 

@@ -14,7 +14,7 @@
 
 #define CHECKPOINT_KEY       "_checkpoint"
 #define CHECKPOINT_FILES     3
-#define CHECKPOINT_BYTES_MAX ((size_t)48 << 20)
+#define CHECKPOINT_BYTES_MAX ((size_t)256 << 20)
 
 struct checkpoint_sums { /* a value: sums over the finished shards */
     struct scan_counts counts;

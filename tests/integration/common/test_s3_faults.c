@@ -468,6 +468,21 @@ static void test_multipart__abort_removes_the_parts(void **state)
     assert_int_equal(err.code, ERR_INVALID);
 }
 
+static void test_multipart__parts_grow_for_the_largest_object(void **state)
+{
+    (void)state;
+    size_t sum = 0;
+    size_t largest = 0;
+    for (size_t i = 0; i < S3_PARTS_MAX; i++) {
+        size_t n = s3_multipart_part_bytes((size_t)8 << 20, i);
+        assert_true(n >= largest && (i >= S3_PARTS_SAME || n == (size_t)8 << 20));
+        largest = n;
+        sum += n;
+    }
+    assert_true(sum >= (size_t)5 << 40);
+    assert_true(largest <= (size_t)5 << 30);
+}
+
 static void test_sync__failures_of_s3_are_waited_for(void **state)
 {
     (void)state;
@@ -537,6 +552,7 @@ int main(void)
         TEST(test_multipart__a_rival_behind_a_lost_reply_is_no_write_of_ours),
         TEST(test_multipart__a_rival_wins_and_the_parts_go),
         TEST(test_multipart__abort_removes_the_parts),
+        TEST(test_multipart__parts_grow_for_the_largest_object),
         TEST(test_sync__failures_of_s3_are_waited_for),
         TEST(test_sync__a_server_that_is_away_costs_all_tries),
     };
