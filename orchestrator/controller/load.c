@@ -457,18 +457,30 @@ static bool read_all_live(struct controller *c, void *arg, struct err *err)
            view_attempts(c->store, 0, 0, &r->attempts, &r->attempts_n, err);
 }
 
-/* Of a campaign that cannot be read now they are read with it, later. Their slots and money count
- * already, by rows of their own. */
-static void add_all_live(struct controller *c, struct live_rows *r)
+/* Campaigns that have ended, and those whose rows were locked a moment ago. */
+static void take_campaigns_of(struct controller *c, const struct live_rows *r)
 {
     for (size_t i = 0; i < r->pools_n && c->leading; i++) {
-        struct live_campaign *lc = view_find_campaign(c, r->pools[i].campaign_id);
+        (void)view_find_campaign(c, r->pools[i].campaign_id);
+    }
+    for (size_t i = 0; i < r->attempts_n && c->leading; i++) {
+        (void)view_find_campaign(c, r->attempts[i].campaign_id);
+    }
+}
+
+/* Of a campaign that cannot be read now all are read with it, later: it must not come into memory
+ * between two of its rows. Their slots and money count already, by rows of their own. */
+static void add_all_live(struct controller *c, const struct live_rows *r)
+{
+    take_campaigns_of(c, r);
+    for (size_t i = 0; i < r->pools_n && c->leading; i++) {
+        struct live_campaign *lc = leader_state_campaign(&c->state, r->pools[i].campaign_id);
         if (lc != NULL) {
             pool_attach_io(c, leader_load_pool(&c->state, &r->pools[i], lc));
         }
     }
     for (size_t i = 0; i < r->attempts_n && c->leading; i++) {
-        struct live_campaign *lc = view_find_campaign(c, r->attempts[i].campaign_id);
+        struct live_campaign *lc = leader_state_campaign(&c->state, r->attempts[i].campaign_id);
         if (lc != NULL) {
             attempt_take_over(c, &r->attempts[i], lc);
         }

@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-from kit import Tap, bin_of, cases, patience, postgres, wait_for
+from kit import PROGRAMS, Tap, bin_of, cases, patience, postgres, wait_for
 from kit.stack import Stack
 
 tap = Tap()
@@ -280,6 +280,49 @@ def case_a_lock_held_by_somebody(s):
     tap.ok(min(beside) <= 1.1 * min(free), f"{s.what}others keep their pace within a tenth: {[round(t, 1) for t in beside]} s beside a lock, {[round(t, 1) for t in free]} s alone")
 
 
+def sleeps(stage, seconds, more=""):
+    return (f'  - {{name: {stage}, image: "drover/user:test", command: [sleep, "{seconds}"], fan_out: {{count: 2}}, instance_type: ml.c5.xlarge, '
+            f'max_runtime: 5m, verify: none, canary: off{more}}}\n')
+
+
+def case_a_lock_while_a_leader_begins(s):
+    """A campaign cannot be read when a leader begins, nor for the first of its two jobs, but can for the second: both are looked after. A part
+    more makes its reading write, which a trigger refuses once as a lock would; reading another campaign between the two takes until it may be tried again."""
+    head = "version: 1\nname: locked-at-first\nlimits: {parts: 1}\nstages:\n"
+    other = s.submit(head + sleeps("first", 1) + sleeps("work", 8, ", needs: first"))
+    cid = s.submit(head + sleeps("work", 8))
+
+    def active(c):
+        return s.api("GET", f"/campaigns/{c}")["stages"][-1]["parts"]["active"]
+    wait_for(lambda: active(other) == 1 and active(cid) == 1, 30, "a job of each")
+    s.api("PATCH", f"/campaigns/{cid}", {"limits": {"parts": 2}}, headers={"If-Match": "*"})
+    wait_for(lambda: active(cid) == 2, 20, "its second job")
+    s.kill("droverd0")
+    of = f"SELECT a.campaign_id FROM attempt a WHERE a.campaign_id IN ({cid[2:]}, {other[2:]}) AND a.state < 8 ORDER BY a.id"
+    tap.eq(psql(s, of).split("\n"), [cid[2:], other[2:], cid[2:]], f"{s.what}a job of another campaign is between its two")
+    psql(s, f"""CREATE SEQUENCE reads_own; CREATE SEQUENCE reads_other;
+        CREATE FUNCTION locked_once() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ DECLARE n bigint; BEGIN
+            n := nextval(CASE NEW.campaign_id WHEN {cid[2:]} THEN 'reads_own' ELSE 'reads_other' END);
+            IF n = 1 AND NEW.campaign_id = {cid[2:]} THEN PERFORM pg_sleep(0.15); END IF; -- the other is due again before it
+            IF n = 2 AND NEW.campaign_id <> {cid[2:]} THEN PERFORM pg_sleep(0.4); END IF; -- until it is due
+            IF n = 1 THEN RAISE EXCEPTION 'locked by the test' USING ERRCODE = '55P03'; END IF;
+            RETURN NEW; END $$;
+        CREATE TRIGGER locked_once BEFORE UPDATE OF taken ON stage_run FOR EACH ROW
+            WHEN (NEW.taken > OLD.taken AND NEW.campaign_id IN ({cid[2:]}, {other[2:]})) EXECUTE FUNCTION locked_once();
+        CREATE TABLE more AS SELECT i.campaign_id, 900000 + i.stage_id AS id, i.stage_id, i.tasks AS seq FROM stage_input i JOIN stage_run r ON r.stage_id = i.stage_id
+            WHERE i.campaign_id IN ({cid[2:]}, {other[2:]}) AND r.state = 'running';
+        INSERT INTO task (campaign_id, id, stage_id, seq) SELECT campaign_id, id, stage_id, seq FROM more;
+        INSERT INTO task_run (campaign_id, id, stage_id, seq) SELECT campaign_id, id, stage_id, seq FROM more;
+        UPDATE stage_input SET tasks = tasks + 1 WHERE stage_id IN (SELECT stage_id FROM more);""")
+    s.start_droverd(0)
+    wait_for(lambda: s.leader() is not None, 20, "a leader")
+    ends(s, cid)
+    ends(s, other)
+    tap.eq(psql(s, "SELECT (SELECT last_value FROM reads_own) >= 2, (SELECT last_value FROM reads_other) >= 2"), "t|t", f"{s.what}each was refused once")
+    psql(s, "DROP TABLE more; DROP FUNCTION locked_once CASCADE; DROP SEQUENCE reads_own; DROP SEQUENCE reads_other")
+    tap.eq(s.sql("SELECT sum(held) FROM slots"), "0", f"{s.what}no slot is held")
+
+
 def case_a_reader_over_midnight(s):
     """pg_dump reads the events while tomorrow's partition is due: a warning, and everybody goes on writing events."""
     psql(s, "DO $$ DECLARE p text; BEGIN FOR p IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'event'::regclass"
@@ -438,7 +481,7 @@ with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=9000000, quotas={"m
         f.write('{"ml.c5.xlarge": "0.204"}')
     with open(stack.dir + "/worker.sh", "w") as f:
         f.write(POISON % (stack.release_bin, stack.dir, stack.dir))
-    stack.images = {"drover/worker:test": ["/bin/sh", stack.dir + "/worker.sh"]}
+    stack.images = {"drover/worker:test": ["/bin/sh", stack.dir + "/worker.sh"], "drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]}
     stack.start()
     wait_for(lambda: stack.leader() is not None, 20, "a leader")
     for case in CASES:
