@@ -22,16 +22,24 @@ size_t leader_plan_quotas(struct leader_state *s, const struct quota_reading *r,
     return n + moved(s, r->warm, r->warm_n, MARKET_ON_DEMAND, true, ret + n);
 }
 
+static void account_quotas_of(const struct quota_reading *r,
+                              int64_t ret[static ACCOUNT_QUOTA_COUNT])
+{
+    ret[ACCOUNT_INSTANCES] = r->total;
+    ret[ACCOUNT_SPOT_INSTANCES] = r->spot_total;
+    ret[ACCOUNT_PER_JOB] = r->instances_max;
+    ret[ACCOUNT_RUN_S] = r->runtime_max_s;
+    ret[ACCOUNT_VOLUME_GB] = r->volume_max_gib;
+    ret[ACCOUNT_KEEP_ALIVE_S] = r->keep_alive_s;
+}
+
 int leader_plan_account_quotas(const struct quota_reading *r,
                                const int64_t kept[static ACCOUNT_QUOTA_COUNT],
                                struct account_quota_write ret[static ACCOUNT_QUOTA_COUNT])
 {
-    const int64_t read[ACCOUNT_QUOTA_COUNT] = {
-        [ACCOUNT_INSTANCES] = r->total,          [ACCOUNT_SPOT_INSTANCES] = r->spot_total,
-        [ACCOUNT_PER_JOB] = r->instances_max,    [ACCOUNT_RUN_S] = r->runtime_max_s,
-        [ACCOUNT_VOLUME_GB] = r->volume_max_gib, [ACCOUNT_KEEP_ALIVE_S] = r->keep_alive_s,
-    };
+    int64_t read[ACCOUNT_QUOTA_COUNT];
     int n = 0;
+    account_quotas_of(r, read);
     for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
         if (read[k] != kept[k]) {
             ret[n++] = (struct account_quota_write){(enum account_quota)k, read[k]};
@@ -40,8 +48,20 @@ int leader_plan_account_quotas(const struct quota_reading *r,
     return n;
 }
 
+void leader_kept_account_quotas(struct leader_state *s,
+                                const int64_t kept[static ACCOUNT_QUOTA_COUNT])
+{
+    s->account.total[MARKET_ON_DEMAND].limit = kept[ACCOUNT_INSTANCES];
+    s->account.total[MARKET_SPOT].limit = kept[ACCOUNT_SPOT_INSTANCES];
+    s->account.per_job = kept[ACCOUNT_PER_JOB];
+    s->account.longest_run_s = kept[ACCOUNT_RUN_S];
+    s->account.volume_gb = kept[ACCOUNT_VOLUME_GB];
+    s->keep_alive_max_s = kept[ACCOUNT_KEEP_ALIVE_S];
+}
+
 void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r)
 {
+    int64_t account[ACCOUNT_QUOTA_COUNT];
     for (size_t i = 0; i < r->training_n; i++) {
         quota_ledger_quota_read(
             &leader_state_slots(s, r->training[i].instance_type, MARKET_ON_DEMAND)->s,
@@ -55,12 +75,8 @@ void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r)
         leader_state_slots(s, r->warm[i].instance_type, MARKET_ON_DEMAND)->s.warm_quota =
             r->warm[i].limit;
     }
-    s->account.total[MARKET_ON_DEMAND].limit = r->total;
-    s->account.total[MARKET_SPOT].limit = r->spot_total;
-    s->account.per_job = r->instances_max;
-    s->account.longest_run_s = r->runtime_max_s;
-    s->account.volume_gb = r->volume_max_gib;
-    s->keep_alive_max_s = r->keep_alive_s;
+    account_quotas_of(r, account);
+    leader_kept_account_quotas(s, account);
     s->decide = true;
 }
 

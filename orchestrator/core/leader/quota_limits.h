@@ -21,6 +21,9 @@ struct account_quota_write { /* one value over all types; value */
 int leader_plan_account_quotas(const struct quota_reading *r,
                                const int64_t kept[static ACCOUNT_QUOTA_COUNT],
                                struct account_quota_write ret[static ACCOUNT_QUOTA_COUNT]);
+/* Values over all types as their rows have them: a new leader goes by them until it has read. */
+void leader_kept_account_quotas(struct leader_state *s,
+                                const int64_t kept[static ACCOUNT_QUOTA_COUNT]);
 /* After the commit. */
 void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r);
 /* Is any limit known? Nothing starts before one is, so it is asked for again soon. */

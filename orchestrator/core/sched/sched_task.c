@@ -12,6 +12,13 @@ static int limit_find(const struct spec *spec, const char *instance_type)
     return -1;
 }
 
+/* What a retry changed, no more than the quota allows (-1: not known) unless the file itself asks
+ * for more: it was changed before the quota was known, or was larger. */
+static int64_t within(int64_t changed, int64_t of_stage, int64_t quota)
+{
+    return quota < 0 ? changed : MIN(changed, MAX(of_stage, quota));
+}
+
 enum wait_reason sched_prepare(const struct sched_work *w, int stage_i, int group,
                                const struct ready_queue_task *task, struct sched_try *ret)
 {
@@ -33,8 +40,11 @@ enum wait_reason sched_prepare(const struct sched_work *w, int stage_i, int grou
         w->view->change_of(w->view->ctx, task->task_id, &rung, &volume_gb, &runtime_s)) {
         t.changed = true;
         t.rung = rung >= 0 && rung < s->stage->instance_type_n ? rung : 0;
-        t.volume_gb = volume_gb > 0 ? volume_gb : t.volume_gb;
+        if (volume_gb > 0) {
+            t.volume_gb = (int)within(volume_gb, t.volume_gb, w->account.volume_gb);
+        }
         if (runtime_s > 0) {
+            runtime_s = within(runtime_s, t.max_runtime_s, w->account.longest_run_s);
             /* extended after a timeout: less would only time out again */
             t.min_runtime_s = runtime_s > t.max_runtime_s ? runtime_s : t.min_runtime_s;
             t.max_runtime_s = runtime_s;

@@ -81,6 +81,16 @@ static void test_quota_limits__values_over_all_types(void **state)
     assert_true(kept[ACCOUNT_PER_JOB] == 3 && kept[ACCOUNT_RUN_S] == 4);
     assert_true(kept[ACCOUNT_VOLUME_GB] == 5 && kept[ACCOUNT_KEEP_ALIVE_S] == 6);
     assert_int_equal(leader_plan_account_quotas(&r, kept, got), 0);
+    struct leader_world w; /* a new leader goes by the rows until it has read them */
+    leader_world_init(&w);
+    assert_true(w.s.account.volume_gb == -1 && w.s.account.longest_run_s == -1);
+    leader_kept_account_quotas(&w.s, kept);
+    assert_int_equal(w.s.account.total[MARKET_ON_DEMAND].limit, 1);
+    assert_int_equal(w.s.account.total[MARKET_SPOT].limit, 2);
+    assert_true(w.s.account.per_job == 3 && w.s.account.longest_run_s == 4);
+    assert_true(w.s.account.volume_gb == 5 && w.s.keep_alive_max_s == 6);
+    assert_false(leader_quotas_known(&w.s)); /* nothing starts by them alone */
+    leader_world_done(&w);
     kept[ACCOUNT_RUN_S] = 99; /* a row that differs is written alone */
     assert_int_equal(leader_plan_account_quotas(&r, kept, got), 1);
     assert_true(got[0].quota == ACCOUNT_RUN_S && got[0].limit == 4);

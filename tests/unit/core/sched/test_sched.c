@@ -303,6 +303,41 @@ static void test_sched__a_moved_task_whose_rung_shrinks_goes_back(void **state)
     world_free(w);
 }
 
+static void test_sched__what_was_changed_beyond_a_quota_is_cut_to_it(void **state)
+{
+    (void)state;
+    static const struct row {
+        int64_t quota_gb, quota_s;
+        int volume_gb;
+        int64_t runtime_s;
+    } rows[] = {
+        {-1, -1, 600, 7200},    {500, 7200, 500, 7200}, {700, 9000, 600, 7200},
+        {500, 5400, 500, 5400}, {200, 3600, 200, 3600},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world *w = world_new();
+        (void)add_stage(w, add_campaign(w), 0, 1);
+        w->change[1] = (struct change){.rung = 0, .volume_gb = 600, .runtime_s = 7200};
+        w->account.volume_gb = rows[i].quota_gb;
+        w->account.longest_run_s = rows[i].quota_s;
+        struct sched_plan *p = decide(w);
+        assert_int_equal(p->launches_n, 1);
+        assert_int_equal(p->launches[0].volume_gb, rows[i].volume_gb);
+        assert_int_equal(p->launches[0].max_runtime_s, rows[i].runtime_s);
+        plan_free(p);
+        world_free(w);
+    }
+    struct world *w = world_new(); /* what the file asks for is not cut */
+    int s = add_stage(w, add_campaign(w), 0, 1);
+    w->change[1] = (struct change){.rung = 0, .volume_gb = w->stage[s].volume_gb + 10};
+    w->account.volume_gb = w->stage[s].volume_gb - 1;
+    struct sched_plan *p = decide(w);
+    assert_int_equal(p->launches_n, 0);
+    assert_reason(p, s, QUOTA_TOO_SMALL);
+    plan_free(p);
+    world_free(w);
+}
+
 static double now_s(void)
 {
     struct timespec ts;
@@ -355,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_sched__a_moved_task_does_not_hold_up_those_behind_it),
         cmocka_unit_test(test_sched__a_rung_that_can_never_hold_the_job_is_passed),
         cmocka_unit_test(test_sched__a_moved_task_whose_rung_shrinks_goes_back),
+        cmocka_unit_test(test_sched__what_was_changed_beyond_a_quota_is_cut_to_it),
         cmocka_unit_test(test_sched__a_million_tasks_cost_a_plan_nothing),
     };
     return cmocka_run_group_tests_name("sched", tests, NULL, NULL);
