@@ -176,6 +176,22 @@ static void swap(struct leader_state *s, struct live_pool *p, struct live_pool *
     meant->look_now = true;
 }
 
+/* The part whose job left the pool has reserved nothing more for it, and paid what it cost. While
+ * its output is verified its attempt has the account, which counts when it ends. */
+static void part_pays(struct leader_state *s, const struct live_pool *p,
+                      const struct pool_writes *w)
+{
+    struct live_attempt *a = leader_state_attempt(s, p->row.attempt_id);
+    struct task_change_row *change = leader_state_change(s, p->row.task_id, false);
+    if (a != NULL) {
+        a->account = w->account;
+    } else if (change != NULL) {
+        change->spent_musd =
+            MAX(0, change->spent_musd + budget_state_reserved_by(w->end.entries, w->end.entries_n) +
+                       budget_state_spent_by(w->end.entries, w->end.entries_n));
+    }
+}
+
 void leader_apply_pool_end(struct leader_state *s, struct live_pool *p, const struct pool_writes *w)
 {
     struct live_stage *ls = leader_state_stage(p->campaign, p->row.stage_id);
@@ -191,6 +207,7 @@ void leader_apply_pool_end(struct leader_state *s, struct live_pool *p, const st
     budget_state_move(s, p->campaign, ls,
                       budget_state_reserved_by(w->end.entries, w->end.entries_n),
                       budget_state_spent_by(w->end.entries, w->end.entries_n), w->end.warm_musd);
+    part_pays(s, p, w);
     budget_state_freed(s, p->campaign);
     s->decide = s->look_at_db = true;
 }

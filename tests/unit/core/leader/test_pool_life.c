@@ -224,6 +224,8 @@ static void test_pool_life__an_end_gives_slots_and_money_back(void **state)
     struct live_pool *p = standing(&w);
     struct pool_writes writes = seen(&w, p, WARM_POOL_TERMINATED, 200, "", BOOT);
     w.lc->budget_short = true;
+    p->row.task_id = 1001;
+    leader_state_change(&w.s, 1001, true)->spent_musd = 4 * USD; /* what it keeps reserved, too */
     w.s.decide = w.s.look_at_db = false;
     leader_apply_pool_seen(&w.s, p, writes.fate, WALL, BOOT);
     assert_int_equal(slots_of(&w)->s.warm_idle, 1); /* nothing moves before the commit */
@@ -233,8 +235,28 @@ static void test_pool_life__an_end_gives_slots_and_money_back(void **state)
     assert_int_equal(w.lc->row.reserved_musd, 0);
     assert_int_equal(w.lc->row.spent_musd, 3200000);
     assert_int_equal(w.lc->row.warm_musd, 200000);
+    assert_int_equal(leader_state_change(&w.s, 1001, false)->spent_musd, 3200000);
     assert_false(w.lc->budget_short);
     assert_true(w.s.decide && w.s.look_at_db);
+    leader_world_done(&w);
+}
+
+/* The account counts against the part's own cap once, when the attempt ends. */
+static void test_pool_life__it_may_end_before_its_output_is_verified(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 5, 1);
+    p->row.task_id = a->row.task_id;
+    p->row.attempt_id = 5;
+    a->account = p->account;
+    leader_state_change(&w.s, p->row.task_id, true)->spent_musd = 7;
+    struct pool_writes writes = seen(&w, p, WARM_POOL_TERMINATED, 200, "", BOOT);
+    leader_apply_pool_end(&w.s, p, &writes);
+    leader_state_remove_pool(&w.s, p);
+    assert_true(a->account.reserved_musd == 0 && a->account.spent_musd == 3200000);
+    assert_int_equal(leader_state_change(&w.s, a->row.task_id, false)->spent_musd, 7);
     leader_world_done(&w);
 }
 
@@ -533,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_pool_life__a_pool_of_the_rows_ends_by_the_clock_of_aws),
         cmocka_unit_test(test_pool_life__no_pool_lasts_longer_than_its_keep_alive),
         cmocka_unit_test(test_pool_life__an_end_gives_slots_and_money_back),
+        cmocka_unit_test(test_pool_life__it_may_end_before_its_output_is_verified),
         cmocka_unit_test(test_pool_life__a_taken_pool_gives_no_idle_slots_back),
         cmocka_unit_test(test_pool_life__sagemaker_swaps_two_takers),
         cmocka_unit_test(test_pool_life__the_pool_meant_for_a_taker_is_free),
