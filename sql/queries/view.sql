@@ -82,7 +82,8 @@ SELECT a.id, a.campaign_id, a.stage_id, a.task_id, coalesce(r.seq, t.seq, 0), a.
     a.identity_hash, a.instance_type, a.instances, a.volume_gb, a.max_runtime_s,
     a.price_musd_per_hour, a.reserved_musd, a.holds, a.intended_at, a.started_at, a.ended_at,
     coalesce(r.attempts, 0), t.uri, coalesce(t.size, 0), t.vars::text, c.project_id, a.unwanted, a.market, a.keep_alive_s,
-    a.instance_type_i, a.subnet_i, coalesce(a.pool_id, 0), a.open_musd, a.cost_musd, a.settled,
+    a.instance_type_i, a.subnet_i, coalesce(a.pool_id, 0), a.open_musd,
+    least(9223372036854775807, a.cost_musd::numeric + a.warm_musd)::bigint, a.settled,
     a.stop_cause, a.created_at, a.failed_as, r.id IS NULL OR t.id IS NULL
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
 LEFT JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id

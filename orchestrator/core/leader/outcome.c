@@ -83,6 +83,14 @@ static struct task_change_row change_of(const struct live_attempt *a,
     return change;
 }
 
+/* What the task's ended attempts cost or keep reserved, this one included. */
+static musd_t spent_with(const struct task_change_row *before, const struct pending_record *p)
+{
+    musd_t own_musd = p->account.spent_musd + p->account.reserved_musd, sum_musd;
+    bool fits = add_i64(before != NULL ? before->spent_musd : 0, own_musd, &sum_musd);
+    return fits ? sum_musd : INT64_MAX;
+}
+
 /* The next attempt continues the run from its checkpoint. Nothing failed: this one does not count,
  * for the breaker neither, and nothing is waited for. */
 static void go_on(struct leader_state *s, const struct live_attempt *a,
@@ -92,8 +100,7 @@ static void go_on(struct leader_state *s, const struct live_attempt *a,
     struct retry_decision d = {.retry = true, .next = tried(a, p->r.cause, false, change)};
     d.next.max_runtime_s = rest_s;
     notes->goes_on_s = rest_s;
-    notes->spent_musd = (change != NULL ? change->spent_musd : 0) + p->account.spent_musd +
-                        p->account.reserved_musd;
+    notes->spent_musd = spent_with(change, p);
     notes->at_cap = !cap_pays(s, a, &d.next, notes->spent_musd);
     p->r.task_to = notes->at_cap ? TASK_FAILED : TASK_WAITING;
     if (!notes->at_cap) {
@@ -123,8 +130,7 @@ static void retry_or_fail(struct leader_state *s, const struct live_attempt *a, 
     notes->same = d.counts ? same_failures(change, signature) : 0;
     notes->set_aside = d.retry && d.counts &&
                        breaker_quarantines(&a->stage->breaker, &a->stage->rules, notes->same);
-    notes->spent_musd = (change != NULL ? change->spent_musd : 0) + p->account.spent_musd +
-                        p->account.reserved_musd;
+    notes->spent_musd = spent_with(change, p);
     notes->at_cap = d.retry && !cap_pays(s, a, &d.next, notes->spent_musd);
     bool last = d.retry && a->row.n >= ATTEMPT_N_RETRIED;
     if (last) {
@@ -177,6 +183,24 @@ static void decide_task(struct leader_state *s, const struct live_attempt *a,
         return;
     }
     retry_or_fail(s, a, now_us, p, notes);
+}
+
+/* A part with a cap of its own keeps what it has cost, though nothing was learned: another leader
+ * has to know it, and a person may try it again. */
+static void keep_spent(struct leader_state *s, const struct live_attempt *a,
+                       struct pending_record *p)
+{
+    bool again = p->r.task_to == TASK_WAITING || p->r.task_to == TASK_FAILED;
+    if (p->change.task_id != 0 || a->stage->row.per_task_musd < 0 || !again ||
+        p->account.spent_musd + p->account.reserved_musd == 0) {
+        return;
+    }
+    const struct task_change_row *change = leader_state_change(s, a->row.task_id, false);
+    musd_t spent_musd = spent_with(change, p);
+    p->change = change != NULL ? *change
+                               : (struct task_change_row){.task_id = a->row.task_id,
+                                                          .campaign_id = a->row.campaign_id};
+    p->change.spent_musd = spent_musd;
 }
 
 /* It was adopted before the price of its type was known: it has no cost. */
@@ -324,6 +348,7 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
             cause_signature(str_of(a->reason), ret->signature);
         }
         decide_task(s, a, e, now_us, ret, ret_notes);
+        keep_spent(s, a, ret);
     }
 }
 
@@ -349,6 +374,19 @@ void leader_alert_text(const struct leader_state *s, const struct pending_record
                    p->reason[0] != '\0' ? p->reason : "AWS answers nothing that settles it");
 }
 
+/* What the next attempt has to know of this one; at least what it has cost, whatever became of the
+ * part: a person may try it again. */
+static void remember(struct leader_state *s, const struct live_attempt *a,
+                     const struct pending_record *p)
+{
+    struct task_change_row *change = leader_state_change(s, a->row.task_id, p->change.task_id != 0);
+    if (p->change.task_id != 0) {
+        *change = p->change;
+    } else if (change != NULL) {
+        change->spent_musd = spent_with(change, p);
+    }
+}
+
 static void task_moved(struct leader_state *s, struct live_attempt *a,
                        const struct pending_record *p)
 {
@@ -361,9 +399,7 @@ static void task_moved(struct leader_state *s, struct live_attempt *a,
                                                    .seq = (uint32_t)a->row.seq,
                                                    .size_mb = (uint32_t)size_mb});
     }
-    if (p->change.task_id != 0) {
-        *leader_state_change(s, p->change.task_id, true) = p->change;
-    }
+    remember(s, a, p);
 }
 
 /* The attempt's pool moves as its row did, and one that it or the job that took its pool was

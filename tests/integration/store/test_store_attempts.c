@@ -506,12 +506,15 @@ static void test_attempts__the_view_gives_back_what_was_written(void **state)
     r.task_moves = true;
     r.task_to = TASK_WAITING;
     record(w, &r);
+    pg_sql(w->db, "UPDATE attempt SET cost_musd = 700, warm_musd = 20 WHERE id = %lld",
+           (long long)in[0].attempt_id);
     struct attempt_row *rows = NULL;
     size_t n = 0;
     pg_good(view_attempts(w->s, 0, 0, &rows, &n, &err), &err);
     assert_int_equal(n, 1);
     assert_int_equal(rows[0].id, in[0].attempt_id);
     assert_int_equal(rows[0].seq, 4);
+    assert_int_equal(rows[0].cost_musd, 720); /* its pool's idle time, too */
     assert_int_equal(rows[0].state, ATTEMPT_INTENDED);
     assert_string_equal(rows[0].name.s, in[0].name.s);
     assert_string_equal(rows[0].identity_hash, in[0].identity_hash);

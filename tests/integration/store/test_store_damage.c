@@ -56,7 +56,7 @@ static void test_damage__endless_costs_stop_no_takeover(void **state)
     pg_sql(w->db,
            "INSERT INTO cap (level, ref_id, per_task_musd) VALUES ('stage', %lld, 5); INSERT INTO "
            "task_change (task_id, campaign_id) SELECT task_id, campaign_id FROM attempt; UPDATE "
-           "attempt SET cost_musd = 9223372036854775807, warm_musd = 7 WHERE id = %lld",
+           "attempt SET state = 8, cost_musd = 9223372036854775807, warm_musd = 7 WHERE id = %lld",
            (long long)w->c.stage_id, (long long)id);
     pg_good(view_task_changes(w->s, &after, &rows, &n, &err), &err);
     assert_int_equal(n, 1);

@@ -121,6 +121,10 @@ static void compare_changes(struct world *w, const struct leader_state *s)
         differs(w, "the volume of part", ch->task_id, ch->volume_gb, t->volume_gb);
         differs(w, "the time of part", ch->task_id, ch->max_runtime_s, t->max_runtime_s);
         differs(w, "the failures alike of part", ch->task_id, ch->same, t->same);
+        if (w->stage[t->stage].per_task_musd >= 0) {
+            differs(w, "what was spent on part", ch->task_id, ch->spent_musd,
+                    rows_part_spent(w, row_of_id(ch->task_id)));
+        }
         for (int k = 0; k < CAUSE_COUNT; k++) {
             differs(w, cause_name((enum cause)k), ch->task_id, MIN(ch->tries[k], 255), t->tries[k]);
         }

@@ -85,7 +85,7 @@ static void attempt_row_of(struct world *w, int i, struct attempt_row *ret)
                                 .subnet_i = d->subnet_i,
                                 .pool_id = d->pool_of >= 0 ? id_of(d->pool_of) : 0,
                                 .open_musd = d->open_musd,
-                                .cost_musd = d->cost_musd,
+                                .cost_musd = d->cost_musd + d->warm_musd,
                                 .settled = d->settled,
                                 .stop_cause = d->stop_cause,
                                 .failed_as = d->failed_as,

@@ -20,22 +20,16 @@ static void test_outcome__success_ends_the_task(void **state UNUSED)
     struct protocol_effect e = ended_as(CAUSE_NONE);
     e.from = ATTEMPT_VERIFYING;
     struct pending_record p = plan(&w, a, &e, NULL);
-    assert_true(p.r.task_moves && p.r.task_counts);
-    assert_int_equal(p.r.task_to, TASK_DONE);
-    assert_int_equal(p.r.from, ATTEMPT_VERIFYING);
-    assert_int_equal(p.r.to, ATTEMPT_SUCCEEDED);
-    assert_int_equal(p.r.billable_s, 7200);
-    assert_int_equal(p.r.cost_musd, 7200000);
-    assert_int_equal(p.r.run_seconds, 3600);
-    assert_int_equal(p.r.rows_in, 10);
+    assert_true(p.r.task_moves && p.r.task_counts && p.r.task_to == TASK_DONE);
+    assert_true(p.r.from == ATTEMPT_VERIFYING && p.r.to == ATTEMPT_SUCCEEDED);
+    assert_true(p.r.billable_s == 7200 && p.r.cost_musd == 7200000);
+    assert_true(p.r.run_seconds == 3600 && p.r.rows_in == 10);
     assert_true(p.r.attempt_id == 1 && p.r.task_id == 1001 && p.r.instances == 2);
     leader_push_record(&w.s, a, &p);
     assert_null(a->manifest);
     struct attempt_record row = leader_record_row(&w.s.records[0]);
     assert_string_equal(row.manifest_json, "{}");
-    assert_null(row.change);
-    assert_null(row.reason);
-    assert_null(row.arn);
+    assert_true(row.change == NULL && row.reason == NULL && row.arn == NULL);
     leader_world_done(&w); /* frees the manifest of what never committed */
 }
 
@@ -53,10 +47,8 @@ static void test_outcome__a_retry_keeps_what_was_learned(void **state UNUSED)
     assert_true(p.r.task_counts);
     assert_true(p.r.not_before_us >= WALL + 30 * SEC);
     assert_true(p.r.not_before_us <= WALL + 600 * SEC);
-    assert_int_equal(p.change.task_id, 1001);
-    assert_int_equal(p.change.campaign_id, 7);
-    assert_int_equal(p.change.tries[CAUSE_NETWORK], 1);
-    assert_int_equal(p.change.same, 1);
+    assert_true(p.change.task_id == 1001 && p.change.campaign_id == 7);
+    assert_true(p.change.tries[CAUSE_NETWORK] == 1 && p.change.same == 1);
     assert_int_equal(p.change.spent_musd, 3600000);
     assert_int_equal(p.change.signature_hash, stage_history_signature(CAUSE_NETWORK, p.signature));
     assert_true(p.signature[0] != '\0');
@@ -65,8 +57,7 @@ static void test_outcome__a_retry_keeps_what_was_learned(void **state UNUSED)
     const struct task_change_row *c = leader_state_change(&w.s, 1001, false);
     assert_non_null(c);
     assert_int_equal(c->tries[CAUSE_NETWORK], 1);
-    assert_int_equal(w.ls->row.counts[TASK_WAITING], 100);
-    assert_int_equal(w.lc->live, 0);
+    assert_true(w.ls->row.counts[TASK_WAITING] == 100 && w.lc->live == 0);
     struct ready_queue_task t;
     assert_false(ready_queue_peek(w.ls->ready, WALL, &t)); /* it backs off */
     assert_true(ready_queue_peek(w.ls->ready, WALL + 600 * SEC, &t));
@@ -78,8 +69,7 @@ static void test_outcome__a_retry_keeps_what_was_learned(void **state UNUSED)
     leader_world_ran(a, ATTEMPT_FAILED);
     (void)snprintf(a->reason, sizeof a->reason, "network: connection reset");
     p = plan(&w, a, &e, &n);
-    assert_int_equal(p.change.same, 2);
-    assert_int_equal(p.change.tries[CAUSE_NETWORK], 2);
+    assert_true(p.change.same == 2 && p.change.tries[CAUSE_NETWORK] == 2);
     assert_int_equal(p.change.spent_musd, 7200000);
     leader_world_done(&w);
 }
@@ -150,8 +140,7 @@ static void test_outcome__the_spec_says_what_counts(void **state UNUSED)
     assert_false(p.r.task_counts);
     w.spec.retry[CAUSE_USER_CODE].counts = true;
     p = plan(&w, a, &e, NULL);
-    assert_int_equal(p.r.task_to, TASK_FAILED);
-    assert_true(p.r.task_counts);
+    assert_true(p.r.task_to == TASK_FAILED && p.r.task_counts);
     leader_world_done(&w);
 }
 
@@ -198,9 +187,7 @@ static void test_outcome__an_uncounted_end_keeps_the_last_signature(void **state
     struct protocol_effect e = ended_as(CAUSE_QUOTA);
     e.settle = false;
     struct pending_record p = plan(&w, a, &e, NULL);
-    assert_false(p.r.task_counts);
-    assert_int_equal(p.change.signature_hash, 77);
-    assert_int_equal(p.change.same, 2);
+    assert_true(!p.r.task_counts && p.change.signature_hash == 77 && p.change.same == 2);
     leader_world_done(&w);
 }
 
@@ -219,8 +206,7 @@ static void test_outcome__a_rung_that_the_ladder_does_not_have(void **state UNUS
         struct protocol_effect e = ended_as(CAUSE_NETWORK);
         struct pending_record p = plan(&w, a, &e, NULL);
         assert_int_equal(p.r.task_to, TASK_WAITING);
-        assert_int_equal(p.change.instance_type_i, 0);
-        assert_int_equal(p.change.volume_gb, 0);
+        assert_true(p.change.instance_type_i == 0 && p.change.volume_gb == 0);
         leader_world_done(&w);
     }
 }
@@ -260,6 +246,34 @@ static void test_outcome__a_part_ends_at_its_own_cap(void **state UNUSED)
     leader_world_done(&w);
 }
 
+/* What its ended attempts cost counts against its cap, whatever became of the part. */
+static void test_outcome__a_part_keeps_what_it_has_cost(void **state UNUSED)
+{
+    struct leader_world w;
+    leader_world_init(&w);
+    struct protocol_effect e = ended_as(CAUSE_STOPPED);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    leader_world_ran(a, ATTEMPT_STOPPED);
+    a->p.wanted = false;
+    assert_int_equal(plan(&w, a, &e, NULL).change.task_id, 0); /* none has to be known */
+    w.ls->row.per_task_musd = 50 * USD;
+    struct pending_record p = plan(&w, a, &e, NULL);
+    assert_int_equal(p.r.task_to, TASK_WAITING);
+    assert_true(p.change.task_id == 1001 && p.change.campaign_id == 7);
+    commit(&w, a, &p);
+    assert_int_equal(leader_state_change(&w.s, 1001, false)->spent_musd, 3600000);
+    a = leader_world_attempt(&w, 2, 1);
+    a->row.task_id = 1001;
+    leader_world_ran(a, ATTEMPT_FAILED);
+    e = ended_as(CAUSE_USER_CODE); /* for good, without a cap of its own meanwhile */
+    w.ls->row.per_task_musd = -1;
+    p = plan(&w, a, &e, NULL);
+    assert_true(p.r.task_to == TASK_FAILED && p.change.task_id == 0);
+    commit(&w, a, &p);
+    assert_int_equal(leader_state_change(&w.s, 1001, false)->spent_musd, 7200000);
+    leader_world_done(&w);
+}
+
 /* Its jobs have no more names: it fails with the reason, before a name is refused. */
 static void test_outcome__a_part_is_not_tried_again_for_ever(void **state UNUSED)
 {
@@ -273,8 +287,7 @@ static void test_outcome__a_part_is_not_tried_again_for_ever(void **state UNUSED
     assert_int_equal(plan(&w, a, &e, NULL).r.task_to, TASK_WAITING);
     a->row.n++;
     struct pending_record p = plan(&w, a, &e, NULL);
-    assert_int_equal(p.r.task_to, TASK_FAILED);
-    assert_int_equal(p.r.cause, CAUSE_CAPACITY);
+    assert_true(p.r.task_to == TASK_FAILED && p.r.cause == CAUSE_CAPACITY);
     assert_string_equal(p.reason, "given up after 31000 attempts; the last: no capacity");
     leader_world_done(&w);
 }
@@ -314,20 +327,14 @@ static void test_outcome__a_void_gives_everything_back(void **state UNUSED)
     e.settle = false;
     struct pending_record p = plan(&w, a, &e, NULL);
     assert_int_equal(p.r.task_to, TASK_WAITING);
-    assert_false(p.r.task_counts);
-    assert_false(p.r.settle);
-    assert_int_equal(p.r.cost_musd, 0);
-    assert_int_equal(p.r.open_musd, 0);
-    assert_int_equal(p.r.entries_n, 1);
+    assert_false(p.r.task_counts || p.r.settle);
+    assert_true(p.r.cost_musd == 0 && p.r.open_musd == 0 && p.r.entries_n == 1);
     assert_int_equal(p.r.entries[0].kind, LEDGER_RELEASE);
     assert_int_equal(p.r.entries[0].amount_musd, 2 * USD);
     w.lc->budget_short = true;
     commit(&w, a, &p);
-    assert_int_equal(slots->s.held, 0);
-    assert_int_equal(w.lc->row.reserved_musd, 0);
-    assert_int_equal(w.lc->row.spent_musd, 0);
-    assert_false(w.lc->budget_short);
-    assert_true(w.s.decide && w.s.act && w.s.look_at_db);
+    assert_true(w.lc->row.reserved_musd == 0 && w.lc->row.spent_musd == 0 && slots->s.held == 0);
+    assert_true(!w.lc->budget_short && w.s.decide && w.s.act && w.s.look_at_db);
     assert_int_equal(w.s.attempts_n, 0);
     leader_world_done(&w);
 }
@@ -345,19 +352,15 @@ static void test_outcome__release_without_the_end(void **state UNUSED)
     struct protocol_effect e = {
         .changed = true, .from = ATTEMPT_RUNNING, .release_slot = true, .settle = true};
     struct pending_record p = plan(&w, a, &e, NULL);
-    assert_false(p.r.task_moves || p.r.estimated);
-    assert_int_equal(p.r.cost_musd, 1800000);
+    assert_true(!p.r.task_moves && !p.r.estimated && p.r.cost_musd == 1800000);
     assert_false(commit(&w, a, &p));
     assert_int_equal(w.s.attempts_n, 1);
     assert_true(a->accepted); /* SageMaker had room for it */
-    assert_false(a->row.holds);
-    assert_false(a->recording);
+    assert_false(a->row.holds || a->recording);
     assert_int_equal(a->row.state, ATTEMPT_VERIFYING);
-    assert_true(a->account.closed);
-    assert_int_equal(a->account.spent_musd, 1800000);
+    assert_true(a->account.closed && a->account.spent_musd == 1800000);
     assert_int_equal(leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND)->s.held, 0);
-    assert_int_equal(w.lc->row.reserved_musd, 0);
-    assert_int_equal(w.lc->row.spent_musd, 1800000);
+    assert_true(w.lc->row.reserved_musd == 0 && w.lc->row.spent_musd == 1800000);
     assert_int_equal(w.ls->row.counts[TASK_ACTIVE], 1);
     assert_false(w.s.look_at_db || w.s.bills_unread);
     a = leader_world_attempt(&w, 2, 2);
@@ -413,16 +416,14 @@ static void test_outcome__what_becomes_of_the_pool(void **state UNUSED)
                      pool_state_name(p.r.pool_to), (long long)p.r.warm_musd,
                      (long long)p.r.open_musd);
         }
-        assert_int_equal(n.cost_overflow, cases[i].retained_s == INT64_MAX);
-        assert_false(n.not_booked);
+        assert_true(n.cost_overflow == (cases[i].retained_s == INT64_MAX) && !n.not_booked);
         commit(&w, a, &p);
         assert_int_equal(slots->s.held, 0);
         assert_int_equal(slots->s.warm_idle, cases[i].to == POOL_AVAILABLE ? 2 : 0);
         assert_int_equal(w.lc->row.reserved_musd, cases[i].open_musd);
         assert_int_equal(w.lc->row.warm_musd, cases[i].warm_musd);
         if (cases[i].to == POOL_AVAILABLE) {
-            assert_int_equal(pool->row.state, POOL_AVAILABLE);
-            assert_null(pool->attempt);
+            assert_true(pool->row.state == POOL_AVAILABLE && pool->attempt == NULL);
             assert_int_equal(pool->row.expires_us, WALL - 100 * SEC + 600 * SEC);
             assert_int_equal(pool->account.reserved_musd, cases[i].open_musd);
             assert_int_equal(pool->seen, cases[i].status == WARM_POOL_AVAILABLE);
@@ -491,8 +492,7 @@ static void test_outcome__cost_that_nobody_reported_is_estimated(void **state UN
     a->billable_s = 0;
     struct protocol_effect e = ended_as(CAUSE_USER_CODE);
     struct pending_record p = plan(&w, a, &e, &n);
-    assert_true(p.r.estimated);
-    assert_int_equal(p.r.billable_s, 3600);
+    assert_true(p.r.estimated && p.r.billable_s == 3600);
     assert_false(w.s.bills_unread); /* nothing is written yet */
     a->billable_s = 7000;
     a->row.price_musd_per_hour = 0; /* adopted before it was known */
@@ -500,8 +500,7 @@ static void test_outcome__cost_that_nobody_reported_is_estimated(void **state UN
     a->row.instances = 3;
     a->row.price_musd_per_hour = INT64_MAX / 2; /* absurd: booked as nothing, and said */
     p = plan(&w, a, &e, &n);
-    assert_true(n.cost_overflow);
-    assert_int_equal(p.r.cost_musd, 0);
+    assert_true(n.cost_overflow && p.r.cost_musd == 0);
     a->account.job_settled = true; /* a second settlement is refused, and said */
     p = plan(&w, a, &e, &n);
     assert_true(n.not_booked);
@@ -584,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_outcome__an_uncounted_end_keeps_the_last_signature),
         cmocka_unit_test(test_outcome__a_rung_that_the_ladder_does_not_have),
         cmocka_unit_test(test_outcome__a_part_ends_at_its_own_cap),
+        cmocka_unit_test(test_outcome__a_part_keeps_what_it_has_cost),
         cmocka_unit_test(test_outcome__a_part_is_not_tried_again_for_ever),
         cmocka_unit_test(test_outcome__a_longer_run_must_be_paid_in_full),
         cmocka_unit_test(test_outcome__a_void_gives_everything_back),
