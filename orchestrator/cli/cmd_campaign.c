@@ -4,7 +4,7 @@
 #include "cmd_campaign_state.h"
 #include "cmd_part.h"
 #include "guidance.h"
-#include "list.h"
+#include "pages.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
@@ -122,30 +122,17 @@ int cmd_ls(struct cli *cli)
                    ? list_billable(cli)
                    : fail(EXIT_USAGE, "leave one of them out", "--billable lists no states");
     }
-    int status;
-    CLEANUP(reply_done)
-    struct client_reply r = {0};
-    int64_t n = cli->opt.limit > 0 ? MIN(cli->opt.limit, 1000) : 50;
-    AUTO_FREE char *state =
-        cli->opt.state != NULL ? xasprintf("&state=%s", cli->opt.state) : xstrdup("");
-    if (!client_get(cli, &r, &status, "/v1/campaigns?page_size=%lld%s", (long long)n, state)) {
-        return status;
-    }
-    const json_t *list = json_object_get(r.json, "campaigns");
-    if (list_machine(cli, &campaigns, r.json, list, &status)) {
-        if (cli->csv && status == EXIT_OK && !jnull(r.json, "next_page_token")) {
-            say("there are more; next: drover ls -n 1000");
-        }
-        return status;
-    }
-    guidance_lines(cli, list);
-    list_table(cli, &campaigns, list);
-    if (json_array_size(list) == 0) {
-        say("no campaigns; next: drover submit FILE");
-    } else if (!jnull(r.json, "next_page_token")) {
-        say("there are more; next: drover ls -n 1000");
-    }
-    return EXIT_OK;
+    const char *const pairs[][2] = {{"state", cli->opt.state}};
+    AUTO_FREE char *query = pages_query(pairs, ARRAY_LEN(pairs));
+    return pages_print(cli, &(struct pages){.list = &campaigns,
+                                            .path = "/v1/campaigns",
+                                            .query = query,
+                                            .key = "campaigns",
+                                            .screen = 50,
+                                            .more = "drover ls -n 1000, or -o jsonl",
+                                            .none = "no campaigns; next: drover submit FILE",
+                                            .above = guidance_lines,
+                                            .sorts_here = true});
 }
 
 /* Of a stage. One that is held is explained above the table. */

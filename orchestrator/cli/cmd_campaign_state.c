@@ -29,8 +29,8 @@ int resume_after(struct cli *cli, const char *campaign)
     return client_post(cli, &r, &status, "/v1/campaigns/%s:resume", campaign) ? EXIT_OK : status;
 }
 
-/* After a wait for `wanted`: it may have ended otherwise before. What was resumed went on, also when
- * it has ended since. */
+/* After a wait for `wanted`: it may have ended otherwise before. What was resumed went on, also
+ * when it has ended since. */
 static int otherwise(const json_t *now, const char *verb, const char *wanted)
 {
     const char *id = jstr(now, "id"), *state = jstr(now, "state");

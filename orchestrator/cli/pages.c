@@ -30,9 +30,18 @@ static void names_print(const struct pages *p, const json_t *rows)
     }
 }
 
-/* A page, printed at once. False for JSON and tables, which need all of them. */
+static bool sorted_here(const struct cli *cli, const struct pages *p)
+{
+    return p->sorts_here && cli->opt.sort != NULL;
+}
+
+/* A page, printed at once. False for JSON, tables and what is sorted here, which need all of them.
+ */
 static bool page_print(const struct cli *cli, const struct pages *p, const json_t *rows, bool first)
 {
+    if (sorted_here(cli, p)) {
+        return false;
+    }
     if (cli->out == OUT_JSONL) {
         print_lines(rows);
     } else if (cli->out == OUT_NAME) {
@@ -47,6 +56,7 @@ static bool page_print(const struct cli *cli, const struct pages *p, const json_
 
 static void all_print(const struct cli *cli, const struct pages *p, json_t *all, const char *next)
 {
+    int ignored;
     if (cli->out == OUT_JSON) {
         AUTO_JSON json_t *o = json_object();
         (void)json_object_set(o, p->key, all);
@@ -54,10 +64,19 @@ static void all_print(const struct cli *cli, const struct pages *p, json_t *all,
                                   next[0] != '\0' ? json_string(next) : json_null());
         print_json(cli, o);
     } else if (cli->out == OUT_TABLE && !cli->csv) {
+        if (p->above != NULL) {
+            p->above(cli, all);
+        }
         list_table(cli, p->list, all);
+        if (json_array_size(all) == 0 && p->none != NULL) {
+            say("%s", p->none);
+        }
         if (next[0] != '\0') {
             say("there are more; next: %s", p->more);
         }
+    } else if (sorted_here(cli, p)) {
+        bool printed = list_machine(cli, p->list, NULL, all, &ignored);
+        ASSERT(printed);
     }
 }
 
@@ -65,7 +84,7 @@ static void all_print(const struct cli *cli, const struct pages *p, json_t *all,
 static char *order_query(struct cli *cli, const struct pages *p)
 {
     const char *sort = cli->opt.sort;
-    if (sort == NULL) {
+    if (sort == NULL || p->sorts_here) {
         return xstrdup("");
     }
     bool down = sort[0] == '-';

@@ -150,9 +150,35 @@ def check_wait(t, s):
     t.ok(r.returncode == 0 and "(done)" in r.stdout, "archive --wait looks at the archive alone", r)
 
 
+def check_long(t, s):
+    """2,500 campaigns, of which the last one costs most."""
+    rows = [campaign(n, budget={"spent_micro_usd": (n * 7919) % 2500}, parts={}, guidance=[]) for n in range(2500, 0, -1)]
+    ids = [x["id"] for x in rows]
+    page = pages(rows)
+    answer = lambda method, path, query, headers: page(query)  # noqa: E731
+    t.eq(s.drover("ls", "-o", "name", answer=answer).stdout.split(), ids, "ls -o name has all of 2,500")
+    t.ok(len(s.seen) == 3 and not any(x[2].get("state") for x in s.seen), "in pages of 1,000", [x[2] for x in s.seen])
+    t.eq([json.loads(x)["id"] for x in s.drover("ls", "-o", "jsonl").stdout.splitlines()], ids, "ls -o jsonl")
+    whole = json.loads(s.drover("ls", "-o", "json").stdout)
+    t.eq(([x["id"] for x in whole["campaigns"]], whole["next_page_token"]), (ids, None), "ls -o json")
+    r = s.drover("ls", "-o", "csv", "--columns", "id")
+    t.eq((r.stdout.split(), r.stderr), (["ID", *ids], ""), "ls -o csv")
+    by_cost = [x["id"] for x in sorted(rows, key=lambda x: -x["budget"]["spent_micro_usd"])]
+    t.eq(s.drover("ls", "-o", "name", "--sort", "-usd").stdout.split(), by_cost, "ls -o name --sort: all of them, not page by page")
+    t.eq(s.drover("ls", "-o", "csv", "--columns", "id", "--sort", "-usd").stdout.split()[1:], by_cost, "ls -o csv --sort")
+    t.eq(s.drover("ls", "-o", "name", "-n", "1200", "--state", "failed").stdout.split(), ids[:1200], "-n cuts what is longer")
+    t.ok([x[2]["page_size"] for x in s.seen] == ["1000", "200"] and all(x[2]["state"] == "failed" for x in s.seen), "and asks for no more, with the state on every page", [x[2] for x in s.seen])
+    r = s.drover("ls")
+    t.ok(r.stdout.count("\n") == 51 and "there are more; next: drover ls -n 1000, or -o jsonl" in r.stderr, "a table has 50, and says that there are more", r)
+    r = s.drover("ls", "-n", "1500")
+    t.ok(r.stdout.count("\n") == 1501, "and as many as -n", r.stdout.count("\n"))
+    r = s.drover("ls", answer=lambda *args: pages([])({}))
+    t.ok("no campaigns; next: drover submit FILE" in r.stderr and "more" not in r.stderr, "none: what to do", r)
+
+
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_wait):
+    for check in (check_far, check_same, check_wait, check_long):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
