@@ -41,6 +41,11 @@ def test_files(root):
     tap.eq(open(f"{root}/usr/share/doc/drover/NOTICE", encoding="utf-8").read(), open(TOP + "/NOTICE", encoding="utf-8").read(), "NOTICE is beside them")
     unit = f"{root}/usr/lib/systemd/system/droverd.service"
     tap.ok("ExecStart=/usr/bin/droverd " in open(unit, encoding="utf-8").read(), "the service starts the installed droverd")
+    for page in ("sign-in.md", "mail.md"):
+        text = open(f"{TOP}/deploy/{page}", encoding="utf-8").read()
+        secrets = set(re.findall(r"^DROVER_\w+_FILE=(/\S+)", text, re.M))
+        handed = {f"/run/credentials/droverd.service/{name}" for name, path in re.findall(r"LoadCredential=([\w-]+):/etc/drover/([\w-]+)", text) if name == path}
+        tap.ok(secrets and secrets == handed, f"{page}: the service, whose user is made at its start, is handed the secrets that its settings name", (secrets, handed))
     if shutil.which("systemd-analyze"):
         said = subprocess.run(["systemd-analyze", "security", "--offline=true", unit], capture_output=True, text=True).stdout
         level = float(said.rsplit("Overall exposure level for droverd.service:", 1)[-1].split()[0])
