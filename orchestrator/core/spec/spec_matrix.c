@@ -420,6 +420,36 @@ static void make_include(struct spec_reader *r, const struct spec_node *p,
     }
 }
 
+/* A name that the file gives to a row is used, or is a fault; only what is made of values may give
+ * way to row1, row2, ... */
+static void check_own_names(struct spec_reader *r, const struct spec_node *p,
+                            const struct matrix *m, const struct yaml_node *name,
+                            const struct label *labels)
+{
+    for (int i = 0; i < m->include_n; i++) {
+        const struct yaml_node *from = m->include[i];
+        const struct label *l = &labels[m->rows_n + (size_t)i];
+        size_t k = 0, before = 0;
+        while (k < from->n && strcmp(from->keys[k], "name") != 0) {
+            k++;
+        }
+        if (k == from->n || !is_scalar(from->items[k]) || l->n == 0) {
+            continue;
+        }
+        const struct spec_node at = {p, from->keys[k], from->items[k], from->key_pos[k]};
+        while (strcmp(labels[before].text, l->text) != 0) {
+            before++;
+        }
+        if (before < m->rows_n + (size_t)i) {
+            spec_fault(r, &at, "duplicate", "another name", "two rows are called '%.64s'", l->text);
+        } else if (name->text_n + 1 + l->n > SPEC_STAGE_NAME_MAX) {
+            spec_fault(r, &at, "limit", "a shorter one",
+                       "'%.64s-%.64s' is the stage's name: %d characters at most", name->text,
+                       l->text, SPEC_STAGE_NAME_MAX);
+        }
+    }
+}
+
 /* NAME-LABEL; NAME-row1, NAME-row2, ... when labels are missing, equal or too long for a name. */
 static void name_rows(struct spec_reader *r, const struct yaml_node *name, struct label *labels,
                       struct yaml_node *const *stages, int n)
@@ -481,6 +511,7 @@ static int make_rows(struct spec_reader *r, const struct spec_node *p, const str
                    SPEC_STAGE_NAME_MAX - (int)strlen("-row32"));
         return MIN(n, 1);
     }
+    check_own_names(r, p, &m, name, labels);
     name_rows(r, name, labels, stages, n);
     return n;
 }
@@ -533,7 +564,10 @@ void spec_rows_check(struct spec_reader *r, const struct spec_node *p, const str
 
 static bool same_place(const char *a, const char *b)
 {
-    return a != NULL && b != NULL && strcmp(a, b) == 0 && strstr(a, "{stage}") == NULL;
+    size_t n = a != NULL ? strlen(a) : 0;
+    n -= n > 0 && a[n - 1] == '/'; /* a folder with and without it is one */
+    return a != NULL && b != NULL && strncmp(a, b, n) == 0 &&
+           (b[n] == '\0' || strcmp(b + n, "/") == 0) && strstr(a, "{stage}") == NULL;
 }
 
 static const char *checkpoint_of(const struct spec_stage *s)

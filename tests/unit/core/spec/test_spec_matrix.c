@@ -191,6 +191,12 @@ static const struct mistake {
     {"    matrix: {name: [a, b]}\n", "conflict", 7, 14, "'name'"},
     {"    matrix: {include: [{matrix: 1}]}\n", "conflict", 7, 25, "'matrix'"},
     {"    matrix: {include: [{name: A_b}]}\n", "pattern", 7, 25, "row's name"},
+    {"    matrix: {include: [{name: x, volume_gb: 7}, {name: x, volume_gb: 8}]}\n", "duplicate", 7,
+     50, "two rows are called 'x'"},
+    {"    matrix: {volume_gb: [7, 8], include: [{name: \"8\", volume_gb: 9}]}\n", "duplicate", 7,
+     44, "two rows"},
+    {"    matrix: {include: [{name: abcdefghijklmnopqrstuvwxyz01, volume_gb: 7}]}\n", "limit", 7,
+     25, "32 characters"},
     {"    matrix: {output.x: [a, b]}\n", "pattern", 7, 14, "output.x"},
     {"    matrix: {hyperparameters.: [a, b]}\n", "pattern", 7, 14, "hyperparameters."},
     {"    matrix: {instance_count: [1], scales_with: [lr]}\n", "unknown_key", 7, 49, "'lr'"},
@@ -218,6 +224,9 @@ static const struct mistake {
     {"    matrix: {volume_gb: [7, 8], instance_count: [1, 2]}\n"
      "    checkpoint: \"s3://bkt/c{matrix.instance_count}/\"\n",
      "conflict", 8, 17, "same checkpoints"},
+    {"    matrix: {include: [{name: x, checkpoint: \"s3://b12/ck\"}, {name: y, checkpoint: "
+     "\"s3://b12/ck/\"}]}\n",
+     "conflict", 7, 84, "same checkpoints"},
     {"    matrix: {volume_gb: [7, 8], instance_count: [1, 2]}\n"
      "    output: \"s3://bkt/c{matrix.instance_count}/\"\n    verify: manifest\n",
      "conflict", 8, 13, "same place"},
