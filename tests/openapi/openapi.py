@@ -194,11 +194,13 @@ def mutations():
     """A campaign file with one thing wrong at a time that a schema can see."""
     good = spec("fine", "{from: api}")
     for a, b in (("version: 1", "version: 2"), ("name: fine", "priorty: 5"), ("name: fine", "name: fine\nnotify: me"), ("worker: download", "worker: downlaod"),
-                 ("ml.c5.xlarge", "c5.xlarge"), ("max_runtime: 1h", "max_runtime: soon"), ("max_runtime: 1h", "max_runtime: 4 hours"), ("max_runtime: 1h", "volume_gb: -1"),
+                 ("ml.c5.xlarge", "c5.xlarge"), ("max_runtime: 1h", "max_runtime: soon"), ("max_runtime: 1h", "max_runtime: 4 hours"), ("max_runtime: 1h", "max_runtime: 3600"), ("max_runtime: 1h", "volume_gb: -1"),
                  ("max_runtime: 1h", "instance_count: 0"), ("max_runtime: 1h", "volume_size: 225"), ("max_runtime: 1h", "spot: maybe"), ("name: fine", "name: fine\nbudget: 900"),
                  ("name: fine", "name: fine\nlimits: {parts: 0}"), ("name: fine", "name: fine\nsecurity: {role: me}"), ("  - name: download", "  - name: 7up"),
                  ("{from: api}", "{form: api}"), ("max_runtime: 1h", "kind: luster"), ("max_runtime: 1h", "metrics: [{name: loss}]"), ("stages:", "stage:")):
         yield a + " -> " + b, good.replace(a, b, 1)
+    stage = good[good.index("  - name: download"):]
+    yield "33 stages", good + "".join(stage.replace("download", f"s{i}", 1) for i in range(32))
 
 
 def check_campaign(t, a):
