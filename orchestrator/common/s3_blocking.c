@@ -14,6 +14,7 @@ struct s3_blocking {
     struct loop_timer *timer;
     int tries;
     int64_t patience_us; /* 0: only tries count */
+    bool answered;       /* once */
     bool failing;        /* the last call ended with a failure that may pass */
     struct rng rng;
     struct s3_kept *out; /* result of the call in progress */
@@ -66,15 +67,16 @@ void s3_blocking_be_patient(struct s3_blocking *s, int64_t patience_us)
     s->patience_us = patience_us;
 }
 
-/* S3 that answers (5xx, SlowDown, half a body) is worth waiting for; one that does not answer has
- * its tries only. What tidies up waits for none, and asks an S3 that has just failed once. */
+/* S3 that answers (5xx, SlowDown, half a body) is worth waiting for, and so is a network that has
+ * led to it before; one that never answered has its tries only. What tidies up waits for none, and asks an S3 that has just failed once. */
 static bool may_try(const struct s3_blocking *s, const struct s3_spec *spec,
                     const struct s3_result *r, int tries_n, int64_t since_us)
 {
     if (spec->tidies) {
         return !s->failing && tries_n < s->tries;
     }
-    return tries_n < s->tries || (r->status != 0 && clock_mono_us() - since_us < s->patience_us);
+    return tries_n < s->tries ||
+           ((r->status != 0 || s->answered) && clock_mono_us() - since_us < s->patience_us);
 }
 
 void s3_kept_done(struct s3_kept *k)
@@ -140,6 +142,7 @@ bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec 
         s3_start(s->c, u, spec, on_result, s);
         wait_done(s);
         s->out = NULL;
+        s->answered = s->answered || ret->r.status != 0;
         enum s3_again more = again != NULL ? again(ctx, spec, &ret->r) : S3_AGAIN_IF_PASSING;
         bool keys = keys_may_come(s, &ret->r, keys_n, since_us);
         bool passing = keys || may_pass(&ret->r);

@@ -104,6 +104,15 @@ def test_each_step(local, part, server):
                    "%s: the lost upload was found and aborted" % kind, "%d made\n%s" % (made, se))
 
 
+def test_away(local, part, server):
+    """A network that was there and is away for a while is waited for, as an S3 that answers with failures."""
+    local.faults({"operation": "UploadPart", "kind": "drop_before", "after": 2, "times": 9})
+    rc, so, se = run(args_of(part, server, "away"), env=local.env())
+    tap.ok(rc == 0 and local.hits() == 9 and not all_faults(local, "away"), "nine requests in a row without an answer only cost time",
+           "%d hits, %d %s" % (local.hits(), rc, se))
+    local.faults()
+
+
 def test_dead_in_all(local, part, server):
     """S3 that takes nothing any more is not waited for once more by each shard that is open."""
     local.faults({"operation": "UploadPart", "kind": "error_503", "after": 4, "times": 10000},
@@ -226,6 +235,7 @@ with Folder() as d:
         test_each_step(local, part, server)
         test_dead_s3(local, part, server)
         test_dead_in_all(local, part, server)
+        test_away(local, part, server)
         test_killed(local, part, server, 1)
         tap.ok(sum([test_two_writers(d, local, seed) for seed in range(2)]) > 0, "shards were lost to the other writer")
     finally:
