@@ -282,7 +282,31 @@ static bool is_own_upload(void *ctx UNUSED, const char *name)
     return is_own(name);
 }
 
-static bool put_manifest(struct index *x, struct err *err)
+/* What was made must still be there as it was written. */
+static bool find_ours(const struct index *x, const struct sink_listing *l, int64_t summary_bytes,
+                      struct sink_object ours[static ARRAY_LEN(own_names)], size_t *ret_n,
+                      struct err *err)
+{
+    *ret_n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(own_names); i++) {
+        const char *name = own_names[i];
+        int64_t bytes =
+            strcmp(name, SUMMARY_NAME) == 0 ? summary_bytes : order_size(x->order, name);
+        const struct sink_object *o = sink_listing_find(l, name);
+        if (bytes >= 0 && (o == NULL || o->size != bytes)) {
+            return err_set(err, ERR_CONFLICT,
+                           "'%s' has %" PRIi64 " bytes, %" PRIi64
+                           " were written: somebody else is at work in the output folder",
+                           name, o == NULL ? -1 : o->size, bytes);
+        }
+        if (bytes >= 0) {
+            ours[(*ret_n)++] = *o;
+        }
+    }
+    return true;
+}
+
+static bool put_manifest(struct index *x, int64_t summary_bytes, struct err *err)
 {
     struct stats_text texts[PAIR_FAULT_COUNT];
     const struct scan_counts *c = &order_done(x->order)->sums.counts;
@@ -303,11 +327,10 @@ static bool put_manifest(struct index *x, struct err *err)
         return false;
     }
     struct sink_object ours[ARRAY_LEN(own_names)];
-    size_t n = 0;
-    for (size_t i = 0; i < l.n && n < ARRAY_LEN(ours); i++) {
-        if (is_own(l.objects[i].name)) {
-            ours[n++] = l.objects[i];
-        }
+    size_t n;
+    if (!find_ours(x, &l, summary_bytes, ours, &n, err)) {
+        sink_listing_done(&l);
+        return false;
     }
     struct manifest m = {.task = x->task,
                          .attempt = x->attempt,
@@ -338,7 +361,7 @@ static bool finish(struct index *x, struct err *err)
     summary_json(x, &b);
     return order_publish(x->order, err) &&
            sink_put(x->sink, SUMMARY_NAME, buf_str(&b), "application/json", true, err) &&
-           put_manifest(x, err);
+           put_manifest(x, (int64_t)b.n, err);
 }
 
 static bool find_input(struct index *x, struct err *err)

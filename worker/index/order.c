@@ -25,9 +25,10 @@ struct order {
     struct err err; /* the first */
     /* Used by the writing thread only. */
     struct checkpoint done;
-    bool partial;    /* the files already have lines of the head */
-    bool saved;      /* a checkpoint exists, of this run or an earlier one */
-    bool publishing; /* the streams become the output: their state can be saved no more */
+    bool partial;              /* the files already have lines of the head */
+    bool saved;                /* a checkpoint exists, of this run or an earlier one */
+    int64_t sizes[FILE_COUNT]; /* of the published ones; -1: not made */
+    bool publishing;           /* the streams become the output: their state can be saved no more */
     int64_t next_save_us;
 };
 
@@ -65,6 +66,9 @@ bool order_new(const struct order_config *c, struct order **ret, struct err *err
     *o = (struct order){.config = *c, .n = c->n, .stop = c->stop, .slots_n = (size_t)c->slots};
     (void)pthread_mutex_init(&o->lock, NULL);
     (void)pthread_cond_init(&o->moved, NULL);
+    for (size_t i = 0; i < FILE_COUNT; i++) {
+        o->sizes[i] = -1;
+    }
     o->slots = xcalloc(o->slots_n, sizeof *o->slots);
     for (size_t i = 0; i < o->slots_n; i++) {
         scan_out_init(&o->slots[i].out);
@@ -281,6 +285,9 @@ bool order_publish(struct order *o, struct err *err)
     }
     o->saved = false;
     for (size_t i = 0; i < FILE_COUNT; i++) {
+        if (o->files[i] != NULL) {
+            o->sizes[i] = sink_stream_size(o->files[i]);
+        }
         if (o->files[i] != NULL && !sink_stream_finish(TAKE(o->files[i]), true, err)) {
             return err->code == ERR_PRECONDITION
                        ? err_wrap(err, "another writer is at work in the same output folder")
@@ -288,6 +295,16 @@ bool order_publish(struct order *o, struct err *err)
         }
     }
     return true;
+}
+
+int64_t order_size(const struct order *o, const char *name)
+{
+    for (size_t i = 0; i < FILE_COUNT; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return o->sizes[i];
+        }
+    }
+    return -1;
 }
 
 bool order_leave(struct order *o)

@@ -54,6 +54,8 @@ void order_wake(struct order *o);
 bool order_check(const struct order *o, struct err *err) MUST_CHECK;
 /* Then one of three: create the files, */
 bool order_publish(struct order *o, struct err *err) MUST_CHECK;
+/* (then the bytes of one; -1: it was not made) */
+int64_t order_size(const struct order *o, const char *name);
 /* or leave the state for the next run, saved once more where possible; false when there is none,
  * as after order_publish, */
 bool order_leave(struct order *o);

@@ -415,6 +415,11 @@ static bool multipart_failed(struct err *err)
     return false;
 }
 
+int64_t sink_stream_size(const struct sink_stream *t)
+{
+    return t->multipart != NULL ? s3_multipart_size(t->multipart) : lseek(t->fd, 0, SEEK_END);
+}
+
 bool sink_stream_add(struct sink_stream *t, struct str data, struct err *err)
 {
     if (t->multipart != NULL) {

@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #define SINK_NAME_BYTES_MAX 200
-/* part size of a stream to S3; each stream holds one part in memory */
+/* part size of a stream to S3, larger from S3_PARTS_SAME on; each stream holds one part in memory */
 #define SINK_PART_BYTES     ((size_t)8 << 20)
 #define S3_TRIES            6 /* of each call to S3 of a job */
 #define SINK_S3_PATIENCE_US (120 * USEC_PER_SEC)
@@ -64,6 +64,10 @@ bool sink_sweep(struct sink *s, struct err *err) MUST_CHECK;
 /* As sink_sweep, but keep the files of saved streams: keep[keep_n], texts of sink_stream_kept. */
 bool sink_sweep_but(struct sink *s, const char *const *keep, size_t keep_n,
                     struct err *err) MUST_CHECK;
+/* As sink_sweep, but only the files that would have become names that `ours` accepts: in a folder
+ * where others leave theirs to go on with. */
+bool sink_sweep_ours(struct sink *s, bool (*ours)(void *ctx, const char *name), void *ctx,
+                     struct err *err) MUST_CHECK;
 /* Abort the multipart uploads of names directly below that `ours` accepts; nothing to do for a
  * folder. For the end of a run, when any such upload is too late. A failure is only logged: the
  * output is complete, abandoned parts only cost storage. */
@@ -76,6 +80,8 @@ bool sink_stream_begin(struct sink *s, const char *name, const char *content_typ
 bool sink_stream_add(struct sink_stream *t, struct str data, struct err *err) MUST_CHECK;
 bool sink_stream_finish(struct sink_stream *t, bool create_only, struct err *err) MUST_CHECK;
 void sink_stream_abort(struct sink_stream *t);
+/* Bytes added so far. */
+int64_t sink_stream_size(const struct sink_stream *t);
 
 /* Streams that another process can continue after a stop or kill.\nsave: makes the bytes so far
  * durable, writes its state as members of the object open in w, and appends bytes stored nowhere

@@ -232,6 +232,16 @@ def test_end_fails(d, local):
         rc, so, se = index(args + ["--output", "s3://data/" + out], env=local.env())
         tap.ok(rc == 0 and resumed(se) == 0 and digest(folder) == want, "%s: the next run's index is whole" % name, "%d %s" % (rc, se))
 
+    folder = local.buckets + "/data/end-gone"
+    local.faults({"operation": "PutObject", "name_contains": "end-gone/summary.json", "kind": "slow", "times": 1, "delay_seconds": 3})
+    p = index_start(args + ["--output", "s3://data/end-gone"], env=local.env())
+    tap.ok(wait_for(lambda: os.path.exists(folder + "/summary.json")), "the summary follows the index")
+    os.unlink(folder + "/index.jsonl")
+    rc, so, se = finish(p)
+    tap.ok(rc == 1 and "'index.jsonl' has -1 bytes" in se and not os.path.exists(folder + "/_manifest.json"),
+           "an index that somebody removes before the manifest is no finished output", "%d %s" % (rc, se))
+    local.faults()
+
     def forget(folder):
         line, nl, rest = open(folder + "/_checkpoint", "rb").read().partition(b"\n")
         c = json.loads(line)
