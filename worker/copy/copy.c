@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "common/log_people.h"
 #include "copy_options.h"
+#include "copy_sweep.h"
 #include "file_copy.h"
 #include "file_list.h"
 #include "job/job_main.h"
@@ -485,6 +486,7 @@ static bool finish(struct copy *x, struct err *err)
         *err = x->first;
         return err_wrap(err, "%" PRIi64 " of %zu files failed; the first", x->failed_n, x->list.n);
     }
+    copy_sweep(&x->list, x->sink);
     return ok && put_manifest(x, err);
 }
 
@@ -502,6 +504,7 @@ static enum job_main_end run(void *ctx, struct err *err)
     if (!find_files(x, err) || !can_be_checked(x, err) || !receipt_load(x, err)) {
         return JOB_MAIN_FAILED;
     }
+    copy_sweep(&x->list, x->sink);
     run_alive(x);
     bool all = x->next >= x->list.n && x->progress.successes == (int64_t)x->list.n;
     if (x->signalled && !all) {

@@ -39,7 +39,23 @@ static void remove_left(struct sink *s, const char *name)
     }
 }
 
-bool sink_sweep_but(struct sink *s, const char *const *keep, size_t keep_n, struct err *err)
+/* Of a temporary name: what it becomes. "": it is no name of sink_create_tmp. */
+static const char *name_of(const char *tmp)
+{
+    const char *own = tmp + strlen(SINK_TMP_PREFIX);
+    size_t hex = strspn(own, "0123456789abcdef");
+    size_t serial = own[hex] == '-' ? strspn(own + hex + 1, "0123456789") : 0;
+    return serial > 0 && own[hex + 1 + serial] == '-' ? own + hex + serial + 2 : "";
+}
+
+struct kept { /* a value */
+    const char *const *names;
+    size_t n;
+    bool (*ours)(void *ctx, const char *name); /* NULL: all */
+    void *ctx;
+};
+
+static bool sweep(struct sink *s, const struct kept *k, struct err *err)
 {
     if (s->s3 != NULL) {
         return true;
@@ -51,10 +67,24 @@ bool sink_sweep_but(struct sink *s, const char *const *keep, size_t keep_n, stru
     }
     for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
         if (strncmp(e->d_name, SINK_TMP_PREFIX, strlen(SINK_TMP_PREFIX)) == 0 &&
-            !is_one_of(e->d_name, keep, keep_n)) {
+            !is_one_of(e->d_name, k->names, k->n) &&
+            (k->ours == NULL || k->ours(k->ctx, name_of(e->d_name)))) {
             remove_left(s, e->d_name);
         }
     }
     (void)closedir(d);
     return true;
+}
+
+bool sink_sweep_but(struct sink *s, const char *const *keep, size_t keep_n, struct err *err)
+{
+    const struct kept k = {.names = keep, .n = keep_n};
+    return sweep(s, &k, err);
+}
+
+bool sink_sweep_ours(struct sink *s, bool (*ours)(void *ctx, const char *name), void *ctx,
+                     struct err *err)
+{
+    const struct kept k = {.ours = ours, .ctx = ctx};
+    return sweep(s, &k, err);
 }

@@ -329,6 +329,40 @@ def resume(tap, local, web, d):
     part_done(tap, local, web, d)
 
 
+def left_behind(tap, local, web, d):
+    """Temporary files of killed runs go, those that are gone on with stay, and so do those of other parts."""
+    web.reset()
+    web.files = {"/l/%d.bin" % i: blob(8 << 20, i) for i in range(2)}
+    to, gate = d + "/left", threading.Event()
+    args = ["--from", web.url + "/l/[0-1].bin", "--to", "file://" + to + "/{file_name}", "--output_folder", "file://" + d + "/left-out", "--range_kb", 1024,
+            "--files_at_once", 2]
+
+    def slowly(h, path, first, last):
+        return gate.wait(60) and False if first >= 4 << 20 else False
+
+    def ended(sig):
+        web.fault, web.log = slowly, []
+        gate.clear()
+        p = start(local, d, *args)
+        reached = wait_for(lambda: len({x[0] for x in web.log if x[1] and int(x[1][6:].split("-")[0]) >= 4 << 20}) == 2, 30)
+        p.send_signal(sig)
+        p.communicate(timeout=60)
+        gate.set()
+        web.fault = None
+        return reached, sorted(n for n in os.listdir(to) if n.startswith(".tmp-"))
+    reached, tmp = ended(signal.SIGKILL)
+    open(to + "/.tmp-0123456789abcdef-0-2.bin", "w").write("of another part")
+    open(to + "/.tmp-words-2.bin", "w").write("of somebody")
+    reached2, kept = ended(signal.SIGTERM)
+    tap.ok(reached and reached2 and len(tmp) == 2 and len(kept) == 4 and not set(tmp) & set(kept),
+           "what a killed run left is removed by the next, which saves its own", (tmp, kept))
+    web.log = []
+    rc, so, se = copy(local, d, *args)
+    tap.ok(rc == 0 and all("bytes=0-" not in (x[1] or "") for x in web.log), "which is gone on with", (web.log, se))
+    tap.eq(sorted(os.listdir(to)), [".tmp-0123456789abcdef-0-2.bin", ".tmp-words-2.bin", "0.bin", "1.bin"], "other parts' files stay")
+    tap.ok(not [n for n in os.listdir(d + "/left-out") if n.startswith((".tmp-", "_copy-"))], "and the output has none", os.listdir(d + "/left-out"))
+
+
 def part_done(tap, local, web, d):
     """A file that failed is copied by the next run; those that are done are not asked for."""
     web.reset()
@@ -437,7 +471,7 @@ def main():
     local, web = Local(d, public_buckets=["public"], secrets={ARN: TOKEN, PARAMETER: TOKEN}), Source()
     only = os.environ.get("ONLY", "")
     try:
-        for part in (many_files, from_s3, kept_sums, faults, resume, gone, secrets, mistakes):
+        for part in (many_files, from_s3, kept_sums, faults, resume, left_behind, gone, secrets, mistakes):
             if only in part.__name__:
                 web.reset()
                 part(tap, local, web, d)
