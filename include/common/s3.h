@@ -127,9 +127,10 @@ bool s3_blocking_list_each(struct s3_blocking *s, const struct s3_uri *u,
 bool s3_blocking_delete(struct s3_blocking *s, const struct s3_uri *u, struct err *err) MUST_CHECK;
 
 /* s3_multipart.c: stream an object of unknown size in parts of part_bytes (>= 5 MiB), larger ones
- * after S3_PARTS_SAME of them, for up to 5 TiB. An object of one part is a plain PUT. Call either finish or abort; abort removes the parts. */
-#define S3_PARTS_MAX  10000
-#define S3_PARTS_SAME 2000
+ * after S3_PARTS_SAME of them, for up to 5 TiB. An object of one part is a plain PUT. Call either
+ * finish or abort; abort removes the parts. */
+#define S3_UPLOAD_PARTS_MAX 10000
+#define S3_PARTS_SAME       2000
 /* Of part i, from 0, where the first ones have part_bytes. */
 size_t s3_multipart_part_bytes(size_t part_bytes, size_t i);
 struct s3_multipart;

@@ -68,7 +68,8 @@ void s3_blocking_be_patient(struct s3_blocking *s, int64_t patience_us)
 }
 
 /* S3 that answers (5xx, SlowDown, half a body) is worth waiting for, and so is a network that has
- * led to it before; one that never answered has its tries only. What tidies up waits for none, and asks an S3 that has just failed once. */
+ * led to it before; one that never answered has its tries only. What tidies up waits for none, and
+ * asks an S3 that has just failed once. */
 static bool may_try(const struct s3_blocking *s, const struct s3_spec *spec,
                     const struct s3_result *r, int tries_n, int64_t since_us)
 {

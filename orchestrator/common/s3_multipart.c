@@ -126,9 +126,9 @@ static bool upload_part(struct s3_multipart *m, struct err *err)
     if (m->upload_id == NULL && !create_upload(m, err)) {
         return false;
     }
-    if (m->parts_n == S3_PARTS_MAX) {
+    if (m->parts_n == S3_UPLOAD_PARTS_MAX) {
         return err_set(err, ERR_LIMIT, "'s3://%s/%.200s' needs more than %d parts", m->u.bucket,
-                       m->u.key, S3_PARTS_MAX);
+                       m->u.key, S3_UPLOAD_PARTS_MAX);
     }
     AUTO_FREE char *query = xasprintf("partNumber=%zu&uploadId=%s", m->parts_n + 1, m->upload_id);
     struct s3_spec spec = {.operation = "UploadPart",
@@ -357,7 +357,7 @@ static bool take_parts(struct s3_multipart *m, const json_t *etags, const json_t
                        struct err *err)
 {
     size_t n = json_array_size(etags);
-    if (n > S3_PARTS_MAX || (n > 0) != (m->upload_id != NULL) ||
+    if (n > S3_UPLOAD_PARTS_MAX || (n > 0) != (m->upload_id != NULL) ||
         (sums != NULL && json_array_size(sums) != n)) {
         return err_set(err, ERR_MALFORMED, "an upload of %zu parts", n);
     }

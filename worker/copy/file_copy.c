@@ -12,9 +12,10 @@
 #define STATS_VERSION   1
 #define RANGE_BYTES_MIN ((size_t)64 << 10)
 #define BEGUN_AGAIN_MAX 3 /* times a file is begun again because its source changed */
-#define STATE_BYTES_MAX (s3_multipart_part_bytes(SINK_PART_BYTES, S3_PARTS_MAX) + ((size_t)2 << 20))
-#define TYPE            "application/octet-stream"
-#define PAUSE_SLICE_MS  50
+#define STATE_BYTES_MAX                                                                            \
+    (s3_multipart_part_bytes(SINK_PART_BYTES, S3_UPLOAD_PARTS_MAX) + ((size_t)2 << 20))
+#define TYPE           "application/octet-stream"
+#define PAUSE_SLICE_MS 50
 
 struct run {
     const struct file_copy_config *c;

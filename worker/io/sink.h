@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #define SINK_NAME_BYTES_MAX 200
-/* part size of a stream to S3, larger from S3_PARTS_SAME on; each stream holds one part in memory */
+/* part size of a stream to S3, larger after S3_PARTS_SAME; each stream holds a part in memory */
 #define SINK_PART_BYTES     ((size_t)8 << 20)
 #define S3_TRIES            6 /* of each call to S3 of a job */
 #define SINK_S3_PATIENCE_US (120 * USEC_PER_SEC)

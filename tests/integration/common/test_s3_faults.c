@@ -473,7 +473,7 @@ static void test_multipart__parts_grow_for_the_largest_object(void **state)
     (void)state;
     size_t sum = 0;
     size_t largest = 0;
-    for (size_t i = 0; i < S3_PARTS_MAX; i++) {
+    for (size_t i = 0; i < S3_UPLOAD_PARTS_MAX; i++) {
         size_t n = s3_multipart_part_bytes((size_t)8 << 20, i);
         assert_true(n >= largest && (i >= S3_PARTS_SAME || n == (size_t)8 << 20));
         largest = n;
