@@ -4,32 +4,32 @@
 #include "common/log.h"
 #include "file_copy.h"
 
-struct copy_target {
+struct sweep_target {
     const struct copy_file *f;
     bool begun; /* it has a state */
 };
 struct folder { /* targets of one folder, by name */
-    const struct copy_target *at;
+    const struct sweep_target *at;
     size_t n;
 };
 
 static int by_place(const void *a, const void *b)
 {
-    const struct copy_target *x = a;
-    const struct copy_target *y = b;
+    const struct sweep_target *x = a;
+    const struct sweep_target *y = b;
     int c = strcmp(x->f->folder, y->f->folder);
     return c != 0 ? c : strcmp(x->f->name, y->f->name);
 }
 
 static int by_name(const void *key, const void *of)
 {
-    return strcmp(key, ((const struct copy_target *)of)->f->name);
+    return strcmp(key, ((const struct sweep_target *)of)->f->name);
 }
 
 static bool is_left(void *ctx, const char *name)
 {
     const struct folder *in = ctx;
-    const struct copy_target *t = bsearch(name, in->at, in->n, sizeof *in->at, by_name);
+    const struct sweep_target *t = bsearch(name, in->at, in->n, sizeof *in->at, by_name);
     return t != NULL && !t->begun;
 }
 
@@ -38,7 +38,7 @@ static bool is_for_us(void *ctx UNUSED, const char *name)
     return name[0] == '_'; /* receipt, states, progress, manifest */
 }
 
-static bool note_begun(struct copy_target *targets, size_t n, struct sink *state, struct err *err)
+static bool note_begun(struct sweep_target *targets, size_t n, struct sink *state, struct err *err)
 {
     static const char prefix[] = FILE_COPY_STATE;
     struct sink_listing l = {0};
@@ -57,7 +57,7 @@ static bool note_begun(struct copy_target *targets, size_t n, struct sink *state
     return true;
 }
 
-static bool sweep(const struct copy_target *targets, size_t n, struct err *err)
+static bool sweep(const struct sweep_target *targets, size_t n, struct err *err)
 {
     size_t to;
     bool ok = true;
@@ -77,7 +77,7 @@ static bool sweep(const struct copy_target *targets, size_t n, struct err *err)
 void copy_sweep(const struct file_list *l, struct sink *state)
 {
     struct err err = ERR_INIT;
-    AUTO_FREE struct copy_target *targets = xcalloc(l->n + 1, sizeof *targets);
+    AUTO_FREE struct sweep_target *targets = xcalloc(l->n + 1, sizeof *targets);
     for (size_t i = 0; i < l->n; i++) {
         targets[i].f = &l->files[i];
     }
