@@ -37,15 +37,15 @@ CROSS JOIN LATERAL (
             'exact', true) AS parts,
         sum(n.active) AS active,
         (array_agg(($3::text[])[array_position($2::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') ORDER BY g.seq)
-            FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
+            FILTER (WHERE n.state = 'running' AND (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.wait_reason <> 'none'))
                 AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1] AS waits_for,
         coalesce(json_agg(json_build_object('name', g.name, 'kind', g.kind, 'state', n.state, 'reason', n.reason,
             'closed', i.closed, 'listing', CASE WHEN l.id IS NOT NULL THEN input_listing_json(l) END,
             'limits', json_build_object('parts', g.parts_limit),
             'budget', json_build_object('limit_micro_usd', b.limit_musd, 'per_task_micro_usd', b.per_task_musd,
                 'reserved_micro_usd', coalesce(u.reserved_musd, 0), 'spent_micro_usd', coalesce(u.spent_musd, 0)),
-            'wait_reason', CASE WHEN i.tasks - n.taken + n.waiting > 0 THEN n.wait_reason END,
-            'wait_text', CASE WHEN i.tasks - n.taken + n.waiting > 0
+            'wait_reason', CASE WHEN (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.state = 'running' AND n.wait_reason <> 'none')) THEN n.wait_reason END,
+            'wait_text', CASE WHEN (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.state = 'running' AND n.wait_reason <> 'none'))
                 THEN ($3::text[])[array_position($2::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') END,
             'parts', json_build_object('total', i.tasks, 'waiting', i.tasks - n.taken + n.waiting,
                 'active', n.active, 'held', n.held, 'done', n.done, 'failed', n.failed, 'skipped', n.skipped,
@@ -89,9 +89,9 @@ SELECT c.id, c.created_at, json_build_object(
             'exact', true)
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id),
     'waits_for', CASE WHEN r.state = 'planned' THEN input_listing_told(c.id) WHEN r.state = 'running' THEN (SELECT (array_agg(($6::text[])[array_position($5::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '')
-            ORDER BY n.stage_id) FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
+            ORDER BY n.stage_id) FILTER (WHERE n.state = 'running' AND (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.wait_reason <> 'none'))
                 AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1]
-        FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id
+        FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id JOIN stage g ON g.id = n.stage_id WHERE n.campaign_id = c.id
         HAVING sum(n.active) = 0) END,
     'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,
     'archive', CASE WHEN h.campaign_id IS NOT NULL THEN json_build_object(
@@ -118,7 +118,7 @@ ORDER BY CASE WHEN NOT $8::boolean THEN c.created_at END, CASE WHEN NOT $8::bool
 
 -- What a person should know of those campaigns that are held, stuck, late or cannot run; no row for others. While one of them
 -- waits nothing happens to it, so its last event tells since when. Relies on the primary keys, stage(campaign_id, seq),
--- stage_run_campaign, parked_campaign and event_campaign.
+-- stage_run_campaign, parked_campaign and event_campaign. A stage without parts (endpoint, lustre) waits itself.
 -- name: api_campaign_guidance
 -- $1 campaigns bigint[], $2 wait reasons that end by themselves text[]
 SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c.wanted,
@@ -137,7 +137,8 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
             'job', (SELECT json_build_object('instances', d->'instance_count', 'run_s', d->'max_runtime_s', 'volume_gb', d->'volume_gb', 'spot', d->'spot')
                 FROM jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
                 WHERE d->>'name' = g.name LIMIT 1),
-            'wait_reason', n.wait_reason, 'wait_detail', n.wait_detail, 'waiting', i.tasks - n.taken + n.waiting, 'active', n.active, 'failed', n.failed,
+            'wait_reason', n.wait_reason, 'wait_detail', n.wait_detail, 'active', n.active, 'failed', n.failed,
+            'waiting', i.tasks - n.taken + n.waiting + (g.kind <> 'jobs' AND n.wait_reason <> 'none')::int,
             'parts_limit', g.parts_limit, 'limit', gk.limit_musd, 'per_task', gk.per_task_musd,
             'reserved', coalesce(gm.reserved_musd, 0), 'spent', coalesce(gm.spent_musd, 0),
             'types', (SELECT json_agg(json_build_object('type', t.type, 'limit', q.limit_n, 'own_limit', o.limit_n,
@@ -159,8 +160,8 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
 FROM campaign c
 JOIN campaign_run r ON r.campaign_id = c.id
 CROSS JOIN LATERAL (SELECT coalesce(sum(n.active), 0)::bigint AS active, sum(n.held) AS parts_held, bool_or(n.state = 'held') AS held,
-        bool_or(n.state = 'running' AND i.tasks - n.taken + n.waiting > 0 AND n.wait_reason <> ALL ($2)) AS waits
-    FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id) s
+        bool_or(n.state = 'running' AND (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.wait_reason <> 'none')) AND n.wait_reason <> ALL ($2)) AS waits
+    FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id JOIN stage g ON g.id = n.stage_id WHERE n.campaign_id = c.id) s
 CROSS JOIN LATERAL (SELECT count(*) AS n, min(p.since) AS since,
         (array_agg(p.reason ORDER BY p.since, p.kind, p.ref_id))[1] AS reason,
         (SELECT string_agg(k.n || ' ' || k.kind || CASE WHEN k.n = 1 THEN '' ELSE 's' END, ', ' ORDER BY k.kind)

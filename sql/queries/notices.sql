@@ -76,8 +76,9 @@ SELECT count(*) FROM made
 WITH stuck AS MATERIALIZED (
     SELECT r.campaign_id AS id FROM campaign_run r
     CROSS JOIN LATERAL (SELECT coalesce(sum(n.active), 0) AS active,
-            bool_or(n.state = 'running' AND i.tasks - n.taken + n.waiting > 0 AND n.wait_reason <> ALL ($1::text[])) AS waits
-        FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = r.campaign_id) s
+            bool_or(n.state = 'running' AND (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.wait_reason <> 'none')) AND n.wait_reason <> ALL ($1::text[])) AS waits
+        FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id JOIN stage g ON g.id = n.stage_id
+        WHERE n.campaign_id = r.campaign_id) s
     WHERE r.state = 'running' AND s.active = 0 AND s.waits),
 gone AS (
     DELETE FROM notice_watch w WHERE w.what = 'stuck' AND w.ref_id NOT IN (SELECT id FROM stuck)),

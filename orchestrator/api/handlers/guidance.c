@@ -474,7 +474,7 @@ static void wait_title(const struct guide *g, const json_t *stage, enum wait_rea
         buf_add_cstr(b, money);
     } else if (is_quota(why)) {
         quota_text(json_object_get(stage, "types"), b);
-    } else if (why == WAIT_PRICE_UNKNOWN) {
+    } else if (why == WAIT_PRICE_UNKNOWN && !absent(stage, "types")) {
         price_text(json_object_get(stage, "types"), b);
     } else if (why == WAIT_BUDGET) {
         money_text(g->facts, money);

@@ -315,6 +315,25 @@ def check_guidance(t, a):
         t.eq(a.post(f"/v1/campaigns/{cid}:skip", {"selector": {"parts": bad}})[0] in (400, 413, 422), True, f"parts {bad} is refused")
 
 
+def check_guidance_without_parts(t, a):
+    """An endpoint or a file system that waits is told of like parts that wait, though its stage has none."""
+    top = "version: 1\nname: no-parts\nstages:\n"
+    model = '{data: "s3://bkt/model.tar.gz", image: "drover/server:1"}'
+    for text, kind in ((f"  - {{name: deploy, kind: endpoint, model: {model}, instance_type: ml.c5.xlarge, ttl: 1h}}", "endpoint"), ("  - {name: deploy, kind: lustre, size_gb: 1200, import: 's3://bkt/in/', ttl: 4h, vpc: {subnets: [subnet-0123456789abcdef0], security_groups: [sg-0123456789abcdef0]}}", "lustre")):
+        status, b, _ = a.submit(top + text)
+        t.ok(status == 201, f"{kind}: taken", b)
+        n = b["id"][2:]
+        for state, reason, told in (("running", "budget", True), ("running", "price_unknown", True), ("running", "none", False), ("blocked", "budget", False)):
+            a.sql(f"UPDATE campaign_run SET state = 'running' WHERE campaign_id = {n}; UPDATE stage_run SET state = '{state}', wait_reason = '{reason}' WHERE campaign_id = {n};")
+            c = a.get(f"/v1/campaigns/{b['id']}")[1]
+            listed = next(x for x in a.get("/v1/campaigns")[1]["campaigns"] if x["id"] == b["id"])
+            stage = c["stages"][0]
+            t.eq((stage["kind"], stage["wait_reason"], bool(stage["wait_text"]), c["waits_for"] == listed["waits_for"] == stage["wait_text"], [g["kind"] for g in c["guidance"]]),
+                 (kind, reason if told else None, told, True, [reason] if told else []), f"{kind} {state}, {reason}: the stage, the campaign, the list and the guidance agree")
+            t.ok(not told or not c["guidance"][0]["title"].endswith(" for"), f"{kind} {reason}: a title of whole words", c["guidance"])
+        a.sql(f"UPDATE campaign_run SET state = 'cancelled' WHERE campaign_id = {n}")
+
+
 def check_holds(t, a):
     """What waits can be held and what is held released; the leader's part is shown by the suite undo."""
     cid = a.submit(spec("held", "{from: api}"))[1]["id"]

@@ -217,7 +217,12 @@ def test_failures(tap, s):
     tap.eq((good, row(s, stop, "state")), (True, "deleted"), "a cancelled campaign ends when its endpoint is gone")
     second = f"  - {{name: second, kind: endpoint, model: {{data: 's3://drover-test/models/model.tar.gz', image: 'drover/server:test'}}, instance_type: {TYPE}, instance_count: 2, ttl: 1h}}"
     broke = s.submit(campaign("broke", ttl="1h", top="budget: 150 USD", more=second))
-    wait_for(lambda: s.sql(f"SELECT count(*) FROM stage_run WHERE campaign_id = {broke[2:]} AND wait_reason = 'budget'") == "1", 20, "it waits for money")
+    told = wait_for(lambda: next((x for x in s.api("GET", f"/campaigns/{broke}")["stages"] if x["wait_reason"] == "budget"), None), 20, "it waits for money")
+    c = s.api("GET", f"/campaigns/{broke}")
+    listed = next(x for x in s.api("GET", "/campaigns")["campaigns"] if x["id"] == broke)
+    tap.ok(told["wait_text"] == c["waits_for"] == listed["waits_for"] and told["wait_text"] and [g["kind"] for g in c["guidance"]] == ["budget"] and c["guidance"][0]["stage"] == told["name"],
+           "and the campaign, the list and the guidance say so", (told, c, listed))
+    tap.eq([x["wait_reason"] for x in c["stages"] if x["name"] != told["name"]], [None], "the one that has its endpoint waits for nothing")
     tap.eq(s.sql(f"SELECT count(*) FROM endpoint WHERE campaign_id = {broke[2:]}"), "1", "an endpoint for whose ttl no money is left waits")
     s.api("POST", f"/campaigns/{broke}:cancel", {})
     ended(s, broke, "cancelled")
