@@ -106,7 +106,8 @@ struct take {
     struct err spec_error;    /* why the spec cannot be read; none when it can */
     struct attempt_row *attempts;
     struct pool_row *pools;
-    size_t attempts_n, pools_n;
+    struct task_change_row *changes;
+    size_t attempts_n, pools_n, changes_n;
 };
 
 static bool read_stages(struct controller *c, struct take *t, struct live_campaign *lc,
@@ -146,6 +147,23 @@ static bool read_live(struct controller *c, struct take *t, struct err *err)
                           view_pools(c->store, t->id, &t->pools, &t->pools_n, err));
 }
 
+/* What retries changed for its parts: of one that has ended nobody has read it, and a person may
+ * try its parts again. */
+static bool read_changes(struct controller *c, struct take *t, const struct live_campaign *lc,
+                         struct err *err)
+{
+    bool known = c->loading && !campaign_state_terminal(lc->row.state);
+    return t->bare || known ||
+           view_task_changes_of(c->store, t->id, &t->changes, &t->changes_n, err);
+}
+
+static void take_done(struct take *t)
+{
+    attempt_rows_free(t->attempts, t->attempts_n);
+    free(t->pools);
+    free(t->changes);
+}
+
 static bool take_campaign(struct controller *c, void *arg, struct err *err)
 {
     struct take *t = arg;
@@ -160,7 +178,7 @@ static bool take_campaign(struct controller *c, void *arg, struct err *err)
     if (t->bare || !read_spec(lc, &t->spec_error)) {
         lc->spec = NULL;
     }
-    if (!read_stages(c, t, lc, err) || !read_live(c, t, err)) {
+    if (!read_stages(c, t, lc, err) || !read_live(c, t, err) || !read_changes(c, t, lc, err)) {
         live_campaign_free(lc);
         return false;
     }
@@ -187,13 +205,13 @@ static struct live_campaign *take(struct controller *c, int64_t campaign_id, int
     struct parking_subject who = PARKING_CAMPAIGN(campaign_id);
     enum tx_meaning meaning = leader_try(c, take_campaign, &t, &err);
     if (meaning == TX_REFUSED) { /* its jobs are looked after all the same */
-        attempt_rows_free(t.attempts, t.attempts_n);
-        free(t.pools);
+        take_done(&t);
         t = (struct take){.id = campaign_id, .seen_tasks = -1, .bare = true, .spec_error = err};
         meaning = leader_try(c, take_campaign, &t, &err);
     }
     if (meaning == TX_DONE) {
         leader_state_add_campaign(&c->state, t.lc);
+        leader_state_take_changes(&c->state, t.changes, t.changes_n);
         add_live(c, &t);
         if (t.lc->spec_unreadable) {
             parking_refuse(c, who, TX_REFUSED, &t.spec_error);
@@ -209,8 +227,7 @@ static struct live_campaign *take(struct controller *c, int64_t campaign_id, int
             parking_refuse(c, who, meaning, &err);
         }
     }
-    attempt_rows_free(t.attempts, t.attempts_n);
-    free(t.pools);
+    take_done(&t);
     return meaning == TX_DONE ? t.lc : NULL;
 }
 

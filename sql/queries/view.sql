@@ -120,6 +120,22 @@ LEFT JOIN LATERAL (
     WHERE r.campaign_id = h.campaign_id AND r.state NOT IN ('succeeded', 'failed', 'cancelled')) l ON true
 ORDER BY h.task_id
 
+-- name: view_task_changes_of
+-- A page of those of one campaign, which may have ended. Its tasks are a range of ids, in which others may have some, too.
+-- Primary keys. $1 campaign bigint, $2 after task bigint, $3 page integer
+SELECT h.task_id, h.campaign_id, h.instance_type_i, h.volume_gb, h.max_runtime_s,
+    h.cause_tries::text, h.signature_hash, h.same,
+    CASE WHEN l.capped THEN (SELECT least(9223372036854775807, coalesce(sum(a.cost_musd::numeric + a.warm_musd + a.open_musd), 0))::bigint FROM attempt a
+              WHERE a.task_id = h.task_id AND a.state >= 8)
+        ELSE 0::bigint END
+FROM task_change h CROSS JOIN (
+    SELECT EXISTS (SELECT FROM stage g JOIN cap k ON k.level = 'stage' AND k.ref_id = g.id
+        WHERE g.campaign_id = $1::bigint AND k.per_task_musd IS NOT NULL) AS capped) l
+WHERE h.task_id > $2::bigint AND h.campaign_id = $1::bigint
+    AND h.task_id >= (SELECT min(id) FROM task_run WHERE campaign_id = $1::bigint)
+    AND h.task_id <= (SELECT max(id) FROM task_run WHERE campaign_id = $1::bigint)
+ORDER BY h.task_id LIMIT $3::int
+
 -- name: view_slots
 -- Every instance type and market that is in use, limited or priced.
 SELECT n.instance_type, n.market, coalesce(s.held, 0), coalesce(s.warm_idle, 0), coalesce(s.foreign_n, 0),

@@ -312,6 +312,22 @@ static void forget_changes(struct leader_state *s, int64_t campaign_id)
     s->changes_n = kept;
 }
 
+/* Merged from the end: those of a large campaign may all come before a million others. */
+void leader_state_take_changes(struct leader_state *s, const struct task_change_row *rows, size_t n)
+{
+    if (n == 0) {
+        return;
+    }
+    forget_changes(s, rows[0].campaign_id); /* read by a takeover that could not read the rest */
+    size_t old = s->changes_n, at = old + n;
+    s->changes = xrealloc(s->changes, at * sizeof *s->changes);
+    s->changes_n = at;
+    while (n > 0) {
+        bool ours = old == 0 || s->changes[old - 1].task_id < rows[n - 1].task_id;
+        s->changes[--at] = ours ? rows[--n] : s->changes[--old];
+    }
+}
+
 void leader_state_drop_campaign(struct leader_state *s, struct live_campaign *lc)
 {
     for (size_t i = 0; i < s->campaigns_n; i++) {

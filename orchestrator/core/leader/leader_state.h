@@ -339,6 +339,10 @@ struct project_row *leader_state_project(struct leader_state *s, int64_t project
 /* The change of a task by retries; create: an empty one is added. Valid until the next call. */
 struct task_change_row *leader_state_change(struct leader_state *s, int64_t task_id, bool create);
 
+/* Those of one campaign, by task, in place of what is known of it; forgotten when it is dropped. */
+void leader_state_take_changes(struct leader_state *s, const struct task_change_row *rows,
+                               size_t n);
+
 /* Room for n stages: all zero, but for arrays of `duration` that duration_init need not clear. */
 struct live_stage *leader_state_new_stages(size_t n);
 /* A campaign with its stages, taken over; kept in order of id. */

@@ -281,20 +281,12 @@ static void read_tries(const char *text, int tries[static CAUSE_COUNT])
     }
 }
 
-bool view_task_changes(struct store *s, int64_t *after, struct task_change_row **rows, size_t *n,
-                       struct err *err)
+/* Appends a page. Returns the last task in it, INT64_MAX when it is not full. */
+static int64_t append_changes(const PGresult *r, struct task_change_row **rows, size_t *n)
 {
-    AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_i64(&p, *after);
-    param_i32(&p, CHANGES_PAGE);
-    AUTO_RESULT PGresult *r = NULL;
-    if (!store_exec(s, QUERY(VIEW_TASK_CHANGES), &p, &r, err)) {
-        return false;
-    }
     int got = row_count(r);
     *rows = xrealloc(*rows, (*n + (size_t)got + 1) * sizeof **rows);
     for (int i = 0; i < got; i++) {
-        *after = row_i64(r, i, 0);
         if (row_null(r, i, 8)) {
             continue;
         }
@@ -309,7 +301,37 @@ bool view_task_changes(struct store *s, int64_t *after, struct task_change_row *
                                       .spent_musd = row_i64(r, i, 8)};
         read_tries(row_text(r, i, 5), t->tries);
     }
-    *after = got < CHANGES_PAGE ? INT64_MAX : *after;
+    return got < CHANGES_PAGE ? INT64_MAX : row_i64(r, got - 1, 0);
+}
+
+bool view_task_changes_of(struct store *s, int64_t campaign_id, struct task_change_row **ret,
+                          size_t *ret_n, struct err *err)
+{
+    for (int64_t after = 0; after != INT64_MAX;) {
+        AUTO_PARAMS struct params p = PARAMS_INIT;
+        param_i64(&p, campaign_id);
+        param_i64(&p, after);
+        param_i32(&p, CHANGES_PAGE);
+        AUTO_RESULT PGresult *r = NULL;
+        if (!store_exec(s, QUERY(VIEW_TASK_CHANGES_OF), &p, &r, err)) {
+            return false;
+        }
+        after = append_changes(r, ret, ret_n);
+    }
+    return true;
+}
+
+bool view_task_changes(struct store *s, int64_t *after, struct task_change_row **rows, size_t *n,
+                       struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, *after);
+    param_i32(&p, CHANGES_PAGE);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_TASK_CHANGES), &p, &r, err)) {
+        return false;
+    }
+    *after = append_changes(r, rows, n);
     return true;
 }
 

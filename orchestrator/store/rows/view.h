@@ -35,6 +35,9 @@ bool task_input_get(struct store *s, int64_t campaign_id, int64_t task_id, struc
  * (malloc'd, *n long, by task). *after moves on; INT64_MAX: that was the last. */
 bool view_task_changes(struct store *s, int64_t *after, struct task_change_row **rows, size_t *n,
                        struct err *err) MUST_CHECK;
+/* The same of one campaign, all of them, which may have ended. */
+bool view_task_changes_of(struct store *s, int64_t campaign_id, struct task_change_row **ret,
+                          size_t *ret_n, struct err *err) MUST_CHECK;
 bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 
 /* Row 0 is the whole installation. */

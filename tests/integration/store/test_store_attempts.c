@@ -481,6 +481,10 @@ static void test_attempts__failures_stand_until_done_and_changes_are_kept(void *
     n = 0;
     pg_good(view_task_changes(w->s, &after, &changes, &n, &err), &err);
     assert_int_equal(n, 0);
+    pg_good(view_task_changes_of(w->s, w->c.campaign_id, &changes, &n, &err), &err);
+    assert_true(n == 1 && changes[0].volume_gb == 60 && changes[0].spent_musd == 723);
+    pg_good(view_task_changes_of(w->s, w->c.campaign_id + 1, &changes, &n, &err), &err);
+    assert_int_equal(n, 1); /* none of another campaign's */
     pg_sql(w->db, "UPDATE campaign_run SET state = 'running';"
                   "UPDATE attempt SET cost_musd = 0, warm_musd = 0, open_musd = 0 WHERE n = 1; "
                   "DELETE FROM cap WHERE per_task_musd = 5000");

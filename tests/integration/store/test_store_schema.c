@@ -285,6 +285,7 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         {"view_sizes_of", "task_default_pkey"},
         {"view_versions", "campaign_run_live"},
         {"view_attempts", "attempt_open"},
+        {"view_task_changes_of", "task_run_default_pkey"},
         {"view_operations", "operation_open"},
         {"view_pools", "pool_open"},
         {"view_bills", "attempt_bill"},

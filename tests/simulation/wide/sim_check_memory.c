@@ -131,10 +131,27 @@ static void compare_changes(struct world *w, const struct leader_state *s)
     }
 }
 
-/* Between two events, outside a transaction. */
-void judge_memory(struct world *w, const struct ctl *c)
+/* Memory has a row of each part of its campaigns that retries changed. */
+static void compare_kept(struct world *w, struct leader_state *s)
 {
-    const struct leader_state *s = &c->state;
+    for (size_t i = 0; i < s->campaigns_n; i++) {
+        const struct live_campaign *lc = s->campaigns[i];
+        for (int k = 0; k < lc->stages_n; k++) {
+            const struct db_stage *d = STAGE(w, row_of_id(lc->stages[k].row.id));
+            for (int t = d->task0; t < d->task0 + d->tasks_n; t++) {
+                w->judge.about = t;
+                differs(w, "what retries changed of part", id_of(t),
+                        !TASK(w, t)->changed || leader_state_change(s, id_of(t), false) != NULL,
+                        true);
+            }
+        }
+    }
+}
+
+/* Between two events, outside a transaction. */
+void judge_memory(struct world *w, struct ctl *c)
+{
+    struct leader_state *s = &c->state;
     const struct db_lease *l = db_row(w, T_LEASE, 0);
     if (!c->up || !c->leading || c->frozen || c->lost || s->records_n > 0 || l->epoch != c->epoch ||
         c->session != w->db.instance) {
@@ -144,5 +161,6 @@ void judge_memory(struct world *w, const struct ctl *c)
     compare_attempts(w, s);
     compare_pools(w, s);
     compare_changes(w, s);
+    compare_kept(w, s);
     w->judge.about = -1;
 }

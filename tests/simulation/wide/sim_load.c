@@ -249,10 +249,45 @@ static struct live_campaign *load_linked(struct world *w, struct ctl *c, int cam
     return lc;
 }
 
+static void change_row_of(struct world *w, int task, struct task_change_row *ret)
+{
+    const struct db_task *t = TASK(w, task);
+    *ret = (struct task_change_row){.task_id = id_of(task),
+                                    .campaign_id = id_of(STAGE(w, t->stage)->campaign),
+                                    .instance_type_i = t->type_i,
+                                    .volume_gb = t->volume_gb,
+                                    .max_runtime_s = t->max_runtime_s,
+                                    .signature_hash = t->signature,
+                                    .same = t->same,
+                                    .spent_musd = rows_part_spent(w, task)};
+    for (int k = 0; k < CAUSE_COUNT; k++) {
+        ret->tries[k] = t->tries[k];
+    }
+}
+
+/* The parts of a campaign are those from its first stage's first to its last one's last. */
+static void load_changes_of(struct world *w, struct ctl *c, int campaign)
+{
+    const struct db_campaign *d = CAMPAIGN(w, campaign);
+    const struct db_stage *last = STAGE(w, d->stage0 + d->stages_n - 1);
+    int task0 = STAGE(w, d->stage0)->task0, n = 0;
+    int end = last->task0 + last->tasks_n;
+    struct task_change_row *rows = xcalloc((size_t)(end - task0) + 1, sizeof *rows);
+    for (int i = task0; i < end; i++) {
+        if (TASK(w, i)->changed) {
+            change_row_of(w, i, &rows[n++]);
+        }
+    }
+    leader_state_take_changes(&c->state, rows, (size_t)n);
+    free(rows);
+}
+
 struct live_campaign *load_campaign(struct world *w, struct ctl *c, int campaign)
 {
     link_attempts(w);
-    return load_linked(w, c, campaign);
+    struct live_campaign *lc = load_linked(w, c, campaign);
+    load_changes_of(w, c, campaign);
+    return lc;
 }
 
 struct live_stage *load_stage_of(struct ctl *c, int64_t campaign_id, int64_t stage_id)
@@ -332,18 +367,7 @@ static void load_task_changes(struct world *w, struct ctl *c)
         if (!t->changed || campaign_state_terminal(CAMPAIGN(w, campaign)->state)) {
             continue;
         }
-        struct task_change_row *ch = leader_state_change(&c->state, id_of(i), true);
-        *ch = (struct task_change_row){.task_id = id_of(i),
-                                       .campaign_id = id_of(campaign),
-                                       .instance_type_i = t->type_i,
-                                       .volume_gb = t->volume_gb,
-                                       .max_runtime_s = t->max_runtime_s,
-                                       .signature_hash = t->signature,
-                                       .same = t->same,
-                                       .spent_musd = rows_part_spent(w, i)};
-        for (int k = 0; k < CAUSE_COUNT; k++) {
-            ch->tries[k] = t->tries[k];
-        }
+        change_row_of(w, i, leader_state_change(&c->state, id_of(i), true));
     }
 }
 

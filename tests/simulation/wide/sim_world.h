@@ -540,7 +540,7 @@ void judge_part_moved(struct world *w, int task, const struct attempt_record *r)
 void judge_person_retries(struct world *w, int task);
 void judge_back_off(struct world *w, int attempt);
 void judge_unsent(struct world *w, const struct ctl *c, int launches);
-void judge_memory(struct world *w, const struct ctl *c);
+void judge_memory(struct world *w, struct ctl *c);
 
 /* sim_run.c: runs one seed */
 struct outcome {

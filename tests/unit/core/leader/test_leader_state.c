@@ -281,6 +281,36 @@ static void test_leader_state__setters_refuse_what_cannot_be_counted(void **stat
     leader_world_done(&m.w);
 }
 
+static void test_leader_state__a_campaign_brings_what_retries_changed(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    for (int64_t id = 2; id <= 8; id += 3) { /* 2, 5, 8 of another campaign */
+        leader_state_change(&w.s, id, true)->campaign_id = 6;
+    }
+    leader_state_change(&w.s, 4, true)->campaign_id = 7; /* known already, and older */
+    const struct task_change_row rows[] = {
+        {.task_id = 1, .campaign_id = 7, .volume_gb = 10},
+        {.task_id = 4, .campaign_id = 7, .volume_gb = 40},
+        {.task_id = 6, .campaign_id = 7, .volume_gb = 60},
+        {.task_id = 9, .campaign_id = 7, .volume_gb = 90},
+    };
+    leader_state_take_changes(&w.s, rows, 0);
+    assert_int_equal(w.s.changes_n, 4);
+    leader_state_take_changes(&w.s, rows, ARRAY_LEN(rows));
+    static const int64_t ids[] = {1, 2, 4, 5, 6, 8, 9};
+    assert_int_equal(w.s.changes_n, ARRAY_LEN(ids));
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        const struct task_change_row *c = &w.s.changes[i];
+        assert_true(c->task_id == ids[i]);
+        assert_true(c->volume_gb == (c->campaign_id == 7 ? 10 * ids[i] : 0));
+    }
+    leader_state_drop_campaign(&w.s, w.lc);
+    assert_int_equal(w.s.changes_n, 3);
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +318,7 @@ int main(void)
         cmocka_unit_test(test_leader_state__clocks_are_not_kept),
         cmocka_unit_test(test_leader_state__earlier_tries_of_a_campaign_in_view_are_read),
         cmocka_unit_test(test_leader_state__what_changes_a_campaign_wakes_it),
+        cmocka_unit_test(test_leader_state__a_campaign_brings_what_retries_changed),
         cmocka_unit_test(test_leader_state__setters_refuse_what_is_no_edge),
         cmocka_unit_test(test_leader_state__setters_refuse_what_cannot_be_counted),
     };
