@@ -171,13 +171,13 @@ async function readAll(id, { stage, zoom }) {
   if (!alive.has(id)) alive.set(id, !(await get(`/campaigns/${id}`)).archive);
   const [campaign, runs, tiles, failures, cost, forecast, operations, pools] = await Promise.all([
     get(`/campaigns/${id}`), runStages(id), ofParts(id, `tiles${query({ ...of, ...range })}`), ofParts(id, `failures${query(of)}`),
-    get(`/campaigns/${id}/cost`), ofParts(id, `forecast${query(of)}`), readOperations(id), get(`/pools?campaign=${id}&limit=20`)]);
+    get(`/campaigns/${id}/cost`), ofParts(id, `forecast${query(of)}`), readOperations(id), get(`/pools?campaign=${id}&limit=20`).catch(() => null)]);
   alive.set(id, !campaign.archive);
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
   const of_ = campaign.stages.find((s) => s.name === tiles?.stage);
   const lists = campaign.stages.some((s) => s.listing?.state === 'running'); // no event tells how far it is
   const parked = campaign.parked > 0 ? await readParked(id) : [];
-  return { campaign, parked, runs, tiles, failures, cost, forecast, operations, pools: pools.pools.filter(ends), behind: lists || (!zoom && of_ != null && tilesBehind(tiles, of_)) };
+  return { campaign, parked, runs, tiles, failures, cost, forecast, operations, pools: pools?.pools.filter(ends), behind: lists || (!zoom && of_ != null && tilesBehind(tiles, of_)) };
 }
 
 // To the scaling table and the comparison of its training runs, the shown stage first.

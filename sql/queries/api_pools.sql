@@ -1,17 +1,29 @@
 -- Warm pools as the API shows them.
 
--- Warm pools, open ones first, newest first. Relies on pool_open and the primary key.
+-- Warm pools, open ones first, newest first. Open ones by pool_open, ended ones by the primary key backwards, of a campaign or
+-- of a project's campaigns by pool_campaign: no more than $2 of each are read.
 -- name: api_pools
 -- $1 campaign bigint or 0, $2 rows bigint, $3 projects by commas text, '' for all
+WITH mine AS (
+    SELECT c.id FROM campaign c JOIN project o ON o.id = c.project_id WHERE ($1 <> 0 OR $3::text <> '') AND ($1 = 0 OR c.id = $1)
+        AND ($3::text = '' OR o.name = ANY (string_to_array($3::text, ',')))),
+open AS (
+    SELECT * FROM pool x WHERE x.ended_at IS NULL AND (($1 = 0 AND $3::text = '') OR x.campaign_id IN (SELECT id FROM mine))
+    ORDER BY x.id DESC LIMIT $2),
+ended_of_all AS (
+    SELECT * FROM pool x WHERE $1 = 0 AND $3::text = '' AND x.ended_at IS NOT NULL ORDER BY x.id DESC LIMIT $2),
+ended_of_mine AS (
+    SELECT x.* FROM mine CROSS JOIN LATERAL (
+        SELECT * FROM pool y WHERE y.campaign_id = mine.id AND y.ended_at IS NOT NULL ORDER BY y.id DESC LIMIT $2) x
+    ORDER BY x.id DESC LIMIT $2)
 SELECT coalesce(json_agg(json_build_object('id', p.id, 'campaign', 'c-' || p.campaign_id, 'stage', g.name,
     'state', p.state, 'job_name', a.name, 'instance_type', p.instance_type, 'instances', p.instances,
     'keep_alive_seconds', p.keep_alive_s, 'available_at', p.available_at, 'expires_at', p.expires_at,
     'ended_at', p.ended_at, 'end_asked', p.end_asked, 'end_reason', nullif(p.end_reason, ''), 'reused_by', t.name,
     'idle_seconds', p.retained_s * p.instances, 'idle_micro_usd', p.musd)
     ORDER BY (p.ended_at IS NOT NULL), p.id DESC), '[]'::json)::text
-FROM (SELECT * FROM pool x WHERE ($1 = 0 OR x.campaign_id = $1)
-          AND ($3::text = '' OR EXISTS (SELECT FROM campaign c JOIN project o ON o.id = c.project_id WHERE c.id = x.campaign_id AND o.name = ANY (string_to_array($3::text, ','))))
-      ORDER BY (x.ended_at IS NOT NULL), x.id DESC LIMIT $2) p
+FROM (SELECT * FROM (SELECT * FROM open UNION ALL SELECT * FROM ended_of_all UNION ALL SELECT * FROM ended_of_mine) u
+      ORDER BY (u.ended_at IS NOT NULL), u.id DESC LIMIT $2) p
 JOIN attempt a ON a.id = p.attempt_id
 JOIN stage g ON g.id = p.stage_id
 LEFT JOIN attempt t ON t.id = p.taken_by;
@@ -26,17 +38,23 @@ asked AS (
     RETURNING pool.id)
 SELECT state, taken, (SELECT count(*) FROM asked) FROM open;
 
--- Result of warm pools: starts on kept instances, and the cost of idling, which stays when a campaign is archived. Relies
--- on pool_campaign and the primary key of money.
--- name: api_pools_sum
+-- Open pools, the newest pool of all, and the cost of idling, which stays when a campaign is archived. Relies on pool_open and the
+-- primary keys.
+-- name: api_pools_now
 -- $1 campaign bigint or 0, $2 projects by commas text, '' for all
 WITH idle AS (
     SELECT coalesce(sum(m.warm_seconds), 0)::bigint AS seconds, coalesce(sum(m.warm_musd), 0)::bigint AS musd FROM money m
-    WHERE CASE WHEN $1 <> 0 THEN m.level = 'campaign' AND m.ref_id = $1
+    WHERE CASE WHEN $1 <> 0 THEN m.level = 'campaign' AND m.ref_id = $1 AND ($2::text = '' OR EXISTS (
+                   SELECT FROM campaign c JOIN project o ON o.id = c.project_id WHERE c.id = $1 AND o.name = ANY (string_to_array($2::text, ','))))
                WHEN $2::text <> '' THEN m.level = 'project' AND m.ref_id IN (SELECT id FROM project WHERE name = ANY (string_to_array($2::text, ',')))
                ELSE m.level = 'global' END)
-SELECT json_build_object('pools', count(*), 'reused', count(*) FILTER (WHERE state = 'reused'),
-    'open', count(*) FILTER (WHERE ended_at IS NULL),
-    'idle_seconds', (SELECT seconds FROM idle), 'idle_micro_usd', (SELECT musd FROM idle))::text
+SELECT (SELECT count(*) FROM pool x WHERE x.ended_at IS NULL AND ($1 = 0 OR x.campaign_id = $1)
+        AND ($2::text = '' OR EXISTS (SELECT FROM campaign c JOIN project o ON o.id = c.project_id WHERE c.id = x.campaign_id AND o.name = ANY (string_to_array($2::text, ','))))),
+    (SELECT coalesce(max(id), 0) FROM pool), (SELECT seconds FROM idle), (SELECT musd FROM idle);
+
+-- All pools, and how many of them another job has used. Reads them all, or all of the campaign: its answer is to be kept.
+-- name: api_pools_count
+-- $1 campaign bigint or 0, $2 projects by commas text, '' for all
+SELECT count(*), count(*) FILTER (WHERE state = 'reused')
 FROM pool x WHERE ($1 = 0 OR campaign_id = $1)
-    AND ($2::text = '' OR EXISTS (SELECT FROM campaign c JOIN project o ON o.id = c.project_id WHERE c.id = x.campaign_id AND o.name = ANY (string_to_array($2::text, ','))));
+    AND ($2::text = '' OR campaign_id IN (SELECT c.id FROM campaign c JOIN project o ON o.id = c.project_id WHERE o.name = ANY (string_to_array($2::text, ','))));

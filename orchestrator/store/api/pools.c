@@ -3,18 +3,46 @@
 #include "queries.h"
 #include "store/pg/query.h"
 
-bool apidb_pools(struct store *s, int64_t campaign_id, const char *projects, int64_t n,
-                 struct buf *ret_rows, struct buf *ret_sum, struct err *err)
+bool apidb_pools(struct store *s, const struct apidb_pools_of *of, int64_t n, struct buf *ret_rows,
+                 struct err *err)
 {
-    AUTO_PARAMS struct params rows = PARAMS_INIT;
-    param_i64(&rows, campaign_id);
-    param_i64(&rows, n);
-    param_text(&rows, projects);
-    AUTO_PARAMS struct params sum = PARAMS_INIT;
-    param_i64(&sum, campaign_id);
-    param_text(&sum, projects);
-    return store_text(s, QUERY(API_POOLS), &rows, "row", ret_rows, err) &&
-           store_text(s, QUERY(API_POOLS_SUM), &sum, "row", ret_sum, err);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, of->campaign_id);
+    param_i64(&p, n);
+    param_text(&p, of->projects);
+    return store_text(s, QUERY(API_POOLS), &p, "row", ret_rows, err);
+}
+
+bool apidb_pools_now(struct store *s, const struct apidb_pools_of *of, struct apidb_pools_now *ret,
+                     struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, of->campaign_id);
+    param_text(&p, of->projects);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(API_POOLS_NOW), &p, &r, err)) {
+        return false;
+    }
+    *ret = (struct apidb_pools_now){.open = row_i64(r, 0, 0),
+                                    .newest_id = row_i64(r, 0, 1),
+                                    .idle_seconds = row_i64(r, 0, 2),
+                                    .idle_musd = row_i64(r, 0, 3)};
+    return true;
+}
+
+bool apidb_pools_count(struct store *s, const struct apidb_pools_of *of, int64_t *ret_all,
+                       int64_t *ret_reused, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, of->campaign_id);
+    param_text(&p, of->projects);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(API_POOLS_COUNT), &p, &r, err)) {
+        return false;
+    }
+    *ret_all = row_i64(r, 0, 0);
+    *ret_reused = row_i64(r, 0, 1);
+    return true;
 }
 
 bool apidb_pool_end(struct store *s, const char *job, struct err *err)
