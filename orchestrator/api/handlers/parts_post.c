@@ -43,6 +43,13 @@ static bool spooled_map(const struct api_req *r, struct spooled *ret, struct err
     return true;
 }
 
+/* The body as text; the mark of UTF-8 before it is no part of its first line. */
+static struct str spooled_text(const struct spooled *s)
+{
+    struct str text = {s->p, s->n};
+    return text.n > 0 ? str_without_mark(text) : text;
+}
+
 /* The next line of the mapping. Drops pages far behind it, so that they do not count as our
  * memory. */
 static bool next_line(struct str *text, const char **forgotten, struct str *ret_line)
@@ -57,7 +64,8 @@ static bool next_line(struct str *text, const char **forgotten, struct str *ret_
 }
 
 /* Check every line; faults name lines. *ret_n: number of parts. */
-static bool lines_check(struct api_req *r, struct str text, int64_t *ret_n, struct err *err)
+static bool lines_check(struct api_req *r, const struct spooled *body, int64_t *ret_n,
+                        struct err *err)
 {
     CLEANUP(arena_done)
     struct arena a;
@@ -65,7 +73,8 @@ static bool lines_check(struct api_req *r, struct str text, int64_t *ret_n, stru
     int64_t n = 0;
     int line_i = 0;
     struct str line;
-    const char *forgotten = text.p;
+    struct str text = spooled_text(body);
+    const char *forgotten = body->p;
     while (next_line(&text, &forgotten, &line)) {
         struct ndjson_part part;
         const char *pointer;
@@ -95,13 +104,14 @@ static bool lines_check(struct api_req *r, struct str text, int64_t *ret_n, stru
     return true;
 }
 
-static bool lines_load(struct apidb_load *load, struct str text, struct err *err)
+static bool lines_load(struct apidb_load *load, const struct spooled *body, struct err *err)
 {
     CLEANUP(arena_done)
     struct arena a;
     arena_init(&a, LINE_ARENA_MAX);
     struct str line;
-    const char *forgotten = text.p;
+    struct str text = spooled_text(body);
+    const char *forgotten = body->p;
     while (next_line(&text, &forgotten, &line)) {
         struct ndjson_part part;
         const char *pointer;
@@ -145,7 +155,7 @@ static bool stage_takes_parts(struct api_req *r, int64_t campaign_id, const char
 }
 
 static bool load_and_answer(struct api_req *r, const struct apidb_stage_row *stage,
-                            int64_t campaign_id, struct str text, int64_t n, bool last,
+                            int64_t campaign_id, const struct spooled *body, int64_t n, bool last,
                             struct keyed *k, struct err *err)
 {
     AUTO_TX struct store *tx = r->db;
@@ -153,12 +163,12 @@ static bool load_and_answer(struct api_req *r, const struct apidb_stage_row *sta
     struct apidb_load *load = NULL;
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_bulk(tx, err) ||
         !apidb_load_begin(tx, campaign_id, stage->id, n, &load, err) ||
-        !lines_load(load, text, err) || !apidb_load_end(load, last, err)) {
+        !lines_load(load, body, err) || !apidb_load_end(load, last, err)) {
         return false;
     }
     char answer[160];
     (void)snprintf(answer, sizeof answer, "{\"parts\":%lld,\"total\":%lld,\"closed\":%s}",
-                   (long long)n, (long long)(stage->tasks + n), last ? "true" : "false");
+                   (long long)n, (long long)apidb_load_total(load), last ? "true" : "false");
     (void)reply_json(r, 201, str_of(answer));
     const char *subject = arena_printf(&r->arena, "c-%lld/%s", (long long)campaign_id, stage->name);
     return keyed_store(k, "", err) && req_audit(r, "parts.add", subject, answer, err) &&
@@ -186,11 +196,10 @@ bool parts_post(struct api_req *r, struct err *err)
     if (!spooled_map(r, &body, err)) {
         return false;
     }
-    struct str text = {body.p, body.n};
-    if (!lines_check(r, text, &n, err)) {
+    if (!lines_check(r, &body, &n, err)) {
         return false;
     }
-    bool ok = load_and_answer(r, &stage, campaign_id, text, n, last, &k, err);
+    bool ok = load_and_answer(r, &stage, campaign_id, &body, n, last, &k, err);
     apidb_bulk_end(r->db);
     if (ok) {
         metric_add(METRIC_PARTS_INSERTED, n);

@@ -138,6 +138,11 @@ bool apidb_load_begin(struct store *s, int64_t campaign_id, int64_t stage_id, in
     return true;
 }
 
+int64_t apidb_load_total(const struct apidb_load *l)
+{
+    return l->first_seq + l->n;
+}
+
 static bool copy_flush(struct apidb_load *l, struct err *err)
 {
     bool ok = store_copy_put(l->s, l->chunk.p, l->chunk.n, err);

@@ -14,6 +14,8 @@ void apidb_bulk_end(struct store *s);
 #define LOAD_PARTITION_MIN 100000
 bool apidb_load_begin(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t n,
                       struct apidb_load **ret, struct err *err) MUST_CHECK;
+/* How many parts the stage has with these. */
+int64_t apidb_load_total(const struct apidb_load *l);
 /* Add one part. vars: JSON text of an object, or empty. */
 bool apidb_load_row(struct apidb_load *l, struct str uri, int64_t size, struct str vars,
                     struct err *err) MUST_CHECK;

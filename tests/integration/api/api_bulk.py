@@ -7,13 +7,14 @@ import os
 import random
 import re
 import socket
+import subprocess
 import sys
 import threading
 import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import patience
+from kit import patience, wait_for
 from kit.api import Api, main, spec
 
 
@@ -45,6 +46,13 @@ def check_lines(t, a):
     t.eq(got, '0|s3://b/0|7|\n1|s3://b/1|8|\n2|s3://b/é|0|{"k": "v\\"w"}\n3|s3://b/é|0|\n4|http://h/%20|0|', "are stored as they were sent")
     s, b, _ = put(a, cid, lines(3), "?last=true&stage=download")
     t.eq((s, b), (201, {"parts": 3, "total": 8, "closed": True}), "a second batch goes on counting, ?last=true closes")
+    marked = new(a)
+    s, b, _ = put(a, marked, b"\xef\xbb\xbf" + lines(2))
+    t.eq((s, b.get("parts")), (201, 2), "lines behind the mark that editors put before UTF-8 are read")
+    s, b, _ = put(a, marked, b"\xef\xbb\xbf")
+    t.eq((s, b.get("parts")), (201, 0), "also when there are none")
+    s, b, _ = put(a, marked, lines(1) + b"\xef\xbb\xbf" + lines(1))
+    t.eq((s, [e["line"] for e in b.get("errors", [])]), (422, [2]), "but the mark has no place further on")
     t.eq(a.sql(f"SELECT min(seq), max(seq), count(DISTINCT seq), count(DISTINCT id) FROM task WHERE campaign_id = {cid[2:]}"), "0|7|8|8", "part numbers and ids are whole")
     s, b, _ = put(a, cid, lines(1))
     t.ok(s == 409 and "closed" in b["detail"], "a closed stage: 409", b)
@@ -88,12 +96,25 @@ def check_keys(t, a):
     t.eq(put(a, cid, lines(10), "?last=true", headers=key)[0], 422, "and with another query")
     put(a, cid, lines(10))
     t.eq(count(a, cid), 20, "without a key the lines are new parts")
-    got = []
-    threads = [threading.Thread(target=lambda i=i: got.append(put(a, cid, lines(2000, i * 2000))[0])) for i in range(6)]
+    got, totals = [], []
+
+    def one_of_six(i):
+        s, b, _ = put(a, cid, lines(2000, i * 2000))
+        got.append(s)
+        totals.append(b["total"])
+
+    lock = subprocess.Popen(a.pg.psql(a.db), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    lock.stdin.write(f"BEGIN; SELECT 'held' FROM stage_input WHERE campaign_id = {cid[2:]} FOR UPDATE;\n")
+    lock.stdin.flush()
+    lock.stdout.readline()
+    threads = [threading.Thread(target=one_of_six, args=(i,)) for i in range(6)]
     for x in threads:
         x.start()
+    wait_for(lambda: int(a.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")) >= 2, 10)  # they have begun
+    lock.communicate("COMMIT;\n")
     for x in threads:
         x.join()
+    t.eq(sorted(totals), [2020 + 2000 * i for i in range(6)], "each answer's total is that after its own batch")
     t.eq((got, count(a, cid)), ([201] * 6, 12020), "six batches at once: all are in")
     t.eq(a.sql(f"SELECT min(seq), max(seq), count(DISTINCT seq), count(DISTINCT id) FROM task_run WHERE campaign_id = {cid[2:]}"), "0|12019|12020|12020", "and no number twice")
 
