@@ -40,7 +40,7 @@ static json_t *file_read(const struct controller *c)
     bool whole =
         buf_add_file(&text, f) ||
         err_set(&why, ERR_INVALID, "cannot be read, or is larger than %zu bytes", text.max);
-    if (!whole || !json_parse(buf_str(&text), text.max, &o, &why)) {
+    if (!whole || !json_parse(str_without_mark(buf_str(&text)), text.max, &o, &why)) {
         log_event(LOG_ERROR, "prices_unreadable", LF_S("file", c->cfg.prices_file), LF_ERR(&why));
     }
     return o;

@@ -360,7 +360,7 @@ def case_prices_are_read_again_when_their_file_changes(s):
     before = epoch(s)
     cid = s.submit(s.campaign(name="unpriced", source=ONE).replace("ml.c5.xlarge", "ml.c5.2xlarge"))
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "price_unknown" or None, 20, "a wait for the price")
-    with open(s.dir + "/prices.new", "w") as f:
+    with open(s.dir + "/prices.new", "w", encoding="utf-8-sig") as f:  # with a byte order mark, as some editors write it
         f.write('{"ml.c5.xlarge": "0.204", "ml.c5.2xlarge": "0.204"}')
     os.rename(s.dir + "/prices.new", s.dir + "/prices.json")
     ends(s, cid)
