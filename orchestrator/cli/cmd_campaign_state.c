@@ -230,44 +230,50 @@ int cmd_drain(struct cli *cli)
                : status;
 }
 
-/* "c-7 (laion)": which one it is, to whom wrote a name. */
-static char *campaign_named(const json_t *campaign)
+/* "Cancel c-7 (laion) for good?": which one it is, to whom wrote a name. With -y nothing is read:
+ * the request itself waits for a server that is away. */
+static bool agreed(struct cli *cli, const char *id, const char *before, const char *after,
+                   int *ret_exit)
 {
-    AUTO_FREE char *name = text_clean(jstr(campaign, "name"));
-    return xasprintf("%s (%s)", jstr(campaign, "id"), name);
+    CLEANUP(reply_done)
+    struct client_reply now = {0};
+    *ret_exit = EXIT_OK;
+    if (cli->opt.yes) {
+        return true;
+    }
+    if (!client_get(cli, &now, ret_exit, "/v1/campaigns/%s", id)) {
+        return false;
+    }
+    AUTO_FREE char *name = text_clean(jstr(now.json, "name"));
+    AUTO_FREE char *question = xasprintf("%s %s (%s) %s", before, id, name, after);
+    return confirm(cli, question);
 }
 
 int cmd_cancel(struct cli *cli)
 {
     int status = EXIT_OK;
-    CLEANUP(reply_done)
-    struct client_reply now = {0};
-    if (!campaign_as_it_is(cli, "cancel", &now, &status)) {
+    struct ref ref;
+    if (!ref_read_whole(cli, "cancel", &ref, &status)) {
         return status;
     }
-    AUTO_FREE char *which = campaign_named(now.json);
-    AUTO_FREE char *question = xasprintf("Cancel %s for good and stop all its jobs?", which);
-    if (!confirm(cli, question)) {
-        return declined(cli, "cancel", "not cancelled");
+    if (!agreed(cli, ref.campaign, "Cancel", "for good and stop all its jobs?", &status)) {
+        return status != EXIT_OK ? status : declined(cli, "cancel", "not cancelled");
     }
-    return want(cli, jstr(now.json, "id"), "cancel", "cancelled",
-                "cancelling, all its jobs are stopped", false);
+    return want(cli, ref.campaign, "cancel", "cancelled", "cancelling, all its jobs are stopped",
+                false);
 }
 
 int cmd_archive(struct cli *cli)
 {
     int status = EXIT_OK;
-    CLEANUP(reply_done)
-    struct client_reply now = {0};
-    if (!campaign_as_it_is(cli, "archive", &now, &status)) {
+    struct ref ref;
+    if (!ref_read_whole(cli, "archive", &ref, &status)) {
         return status;
     }
-    AUTO_FREE char *which = campaign_named(now.json);
-    AUTO_FREE char *question =
-        xasprintf("Delete the parts, attempts and metrics of %s for good?", which);
-    if (!confirm(cli, question)) {
-        return declined(cli, "archive", "not archived");
+    if (!agreed(cli, ref.campaign, "Delete the parts, attempts and metrics of", "for good?",
+                &status)) {
+        return status != EXIT_OK ? status : declined(cli, "archive", "not archived");
     }
-    return want(cli, jstr(now.json, "id"), "archive", "archived",
+    return want(cli, ref.campaign, "archive", "archived",
                 "archiving, its parts are deleted; counters and costs are kept", false);
 }

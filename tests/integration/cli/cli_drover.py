@@ -511,6 +511,7 @@ def check_repeat(t, a):
     port = a.port
     p = subprocess.Popen([DROVER, "cancel", "c-3", "-y", "-o", "name"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{port}", "DROVER_TOKEN_FILE": a.token_file})
+    time.sleep(1)  # that it goes on waiting is no condition to wait for
     t.ok(p.poll() is None, "a keyed request waits for a server that is away")
     p.kill()
     p.wait()
