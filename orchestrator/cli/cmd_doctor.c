@@ -119,6 +119,16 @@ static void check_account(struct doctor_check *c, struct cli *cli)
         note(c, false, "account", err.message, "look at droverd's log");
         return;
     }
+    if (r.status != 200) {
+        const char *detail = jstr(r.json, "detail");
+        bool token = r.status == 401 || r.status == 403;
+        AUTO_FREE char *text = xasprintf("account and leader are not known: %s (HTTP %d)",
+                                         detail[0] != '\0' ? detail : "no reason", r.status);
+        note(c, false, "account", text,
+             token ? "set DROVER_TOKEN_FILE to a token that may read them"
+                   : "look at droverd's log; is droverd as new as drover? drover version");
+        return;
+    }
     json_array_foreach(json_object_get(r.json, "checks"), i, v)
     {
         AUTO_FREE char *what = text_clean(jstr(v, "check"));
