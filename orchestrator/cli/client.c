@@ -182,7 +182,7 @@ bool client_try(struct cli *cli, const struct client_call *call, struct client_r
     const struct client *c = cli->client;
     AUTO_FREE char *url = xasprintf("%s%s", c->url, call->path);
     AUTO_FREE char *bearer = xasprintf("Bearer %s", c->token);
-    struct http_header headers[4];
+    struct http_header headers[5];
     size_t n = 0;
     if (c->token[0] != '\0' && !call->no_token) {
         headers[n++] = (struct http_header){"Authorization", bearer};
@@ -192,6 +192,9 @@ bool client_try(struct cli *cli, const struct client_call *call, struct client_r
     }
     if (call->if_match != NULL) {
         headers[n++] = (struct http_header){"If-Match", call->if_match};
+    }
+    if (call->last_event != NULL) {
+        headers[n++] = (struct http_header){"Last-Event-ID", call->last_event};
     }
     if (call->body.n > 0) {
         headers[n++] = (struct http_header){"Content-Type",

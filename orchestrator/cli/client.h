@@ -26,7 +26,8 @@ struct client_call {
     const char *type; /* NULL: application/json */
     /* Idempotency-Key; a call with one is repeated while the server is unreachable or busy */
     const char *key;
-    const char *if_match; /* NULL: not sent */
+    const char *if_match;   /* NULL: not sent */
+    const char *last_event; /* id of the last event of a stream; NULL: not sent */
     bool no_token;
     bool (*on_data)(void *ctx, struct str data); /* called for each piece of a streamed reply */
     void *ctx;

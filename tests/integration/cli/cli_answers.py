@@ -176,9 +176,45 @@ def check_long(t, s):
     t.ok("no campaigns; next: drover submit FILE" in r.stderr and "more" not in r.stderr, "none: what to do", r)
 
 
+def check_stream(t, s):
+    """A stream that the server ends: as when it is started again."""
+    def stream(*lines):
+        return b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\nretry: 2000\n\n" + "".join(lines).encode()
+
+    def event(n):
+        return f'id: {n}\nevent: alert\ndata: {{"id": {n}, "campaign": "c-1", "kind": "alert"}}\n\n'
+
+    def answers(*rest):
+        rest = list(rest)
+        return lambda method, path, query, headers: rest.pop(0) if rest else stream()
+
+    for gap in ((), (None,), ((503, {"code": "unavailable", "detail": "starting"}),)):
+        r = s.drover("events", "-o", "jsonl", "--timeout", "6s", answer=answers(stream(event(5), event(7), "id: 8\nevent: al"), *gap, stream(event(9))))
+        t.eq([json.loads(x)["id"] for x in r.stdout.splitlines()], [5, 7, 9], f"events goes on where the stream ended, {gap}")
+        t.ok([x[3].get("Last-Event-ID") for x in s.seen][:2] == [None, "8"] and s.seen[2 + len(gap)][3]["Last-Event-ID"] == "9" and r.stderr.count("the stream ended; going on") == 1, "with the id of the last one, and says so once", (r.stderr, [x[3].get("Last-Event-ID") for x in s.seen]))
+    r = s.drover("events", "-o", "jsonl", "--timeout", "3s", answer=answers(stream(event(5)), *[None] * 99))
+    t.ok(r.returncode == 7 and "error: the stream ended: " in r.stderr and "next: " in r.stderr and len(r.stdout.splitlines()) == 1, "a server that does not come again: 7", r)
+    r = s.drover("events", "--timeout", "3s", answer=answers(stream(event(5)), (401, {"code": "unauthenticated", "detail": "the token has expired"})))
+    t.ok(r.returncode == 4 and "the token has expired" in r.stderr, "one that refuses says why", r)
+    r = s.drover("events", "-o", "jsonl", "--timeout", "2s", answer=answers(stream("id: 12\nevent: resync\ndata: {}\n\n", event(13))))
+    t.ok([json.loads(x)["id"] for x in r.stdout.splitlines()] == [13] and "events are missing here" in r.stderr, "what was deleted meanwhile is said, and is no event", r)
+
+
+def check_doctor(t, s):
+    """What leads and what the account allows cannot be read."""
+    for status, code, word in ((500, "internal", "look at droverd's log"), (404, "not_found", "drover version"), (403, "forbidden", "DROVER_TOKEN_FILE")):
+        def answer(method, path, query, headers, status=status, code=code):
+            if path == "/v1/checks":
+                return status, {"code": code, "detail": "no such luck"}
+            return 200, {"version": "1", "now": "", "role": "viewer", "database": True, "aws": True, "quotas": [], "prices": [], "parked": []}
+
+        r = s.drover("doctor", answer=answer)
+        t.ok(r.returncode == 1 and f"account     account and leader are not known: no such luck (HTTP {status})\n  next: " in r.stdout and word in r.stdout, f"doctor when the checks answer {status}: bad, with the reason", r)
+
+
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_wait, check_long):
+    for check in (check_far, check_same, check_wait, check_long, check_stream, check_doctor):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
