@@ -331,7 +331,7 @@ bool client_call(struct cli *cli, const struct client_call *call, struct client_
 {
     int64_t until = clock_mono_us() + TRY_FOR_US;
     /* Only requests that change nothing or have a key may be repeated. */
-    bool repeat = call->key != NULL || strcmp(call->method, "GET") == 0 ||
+    bool repeat = (call->key != NULL && !call->once) || strcmp(call->method, "GET") == 0 ||
                   strcmp(call->method, "PUT") == 0 || strstr(call->path, "dry_run=true") != NULL;
     struct err err = ERR_INIT;
     for (;;) {

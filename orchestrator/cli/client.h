@@ -26,6 +26,7 @@ struct client_call {
     const char *type; /* NULL: application/json */
     /* Idempotency-Key; a call with one is repeated while the server is unreachable or busy */
     const char *key;
+    bool once;              /* not repeated, with a key either: the route may ignore keys */
     const char *if_match;   /* NULL: not sent */
     const char *last_event; /* id of the last event of a stream; NULL: not sent */
     bool no_token;

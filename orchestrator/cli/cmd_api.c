@@ -69,6 +69,7 @@ int cmd_api(struct cli *cli)
                                      .path = path,
                                      .body = buf_str(&body),
                                      .key = changes ? key : NULL,
+                                     .once = cli->opt.key == NULL,
                                      .if_match = patch ? etag : NULL};
     CLEANUP(reply_done)
     struct client_reply r = {0};

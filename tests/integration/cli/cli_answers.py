@@ -212,9 +212,23 @@ def check_doctor(t, s):
         t.ok(r.returncode == 1 and f"account     account and leader are not known: no such luck (HTTP {status})\n  next: " in r.stdout and word in r.stdout, f"doctor when the checks answer {status}: bad, with the reason", r)
 
 
+def check_once(t, s):
+    """The reply of a change is lost. A route may ignore keys: a second token or webhook."""
+    for method, path in (("POST", "/v1/tokens"), ("POST", "/v1/webhooks"), ("DELETE", "/v1/tokens/t"), ("PATCH", "/v1/limits")):
+        for words, want in (((), 1), (("--idempotency-key", "k1"), 2)):
+            sent = []
+
+            def answer(got, path, query, headers, sent=sent):
+                sent.extend([headers["Idempotency-Key"]] if got != "GET" else [])
+                return (200, {}) if got == "GET" or len(sent) > 1 else None
+
+            r = s.drover("api", method, path, "{}", *words, answer=answer)
+            t.ok(len(sent) == want and r.returncode == (7 if want == 1 else 0) and (not words or set(sent) == {"k1"}), f"api {method} {path} {' '.join(words)}: sent {want} times when the reply is lost", (r, sent))
+
+
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_wait, check_long, check_stream, check_doctor):
+    for check in (check_far, check_same, check_wait, check_long, check_stream, check_doctor, check_once):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
