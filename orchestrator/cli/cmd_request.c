@@ -5,18 +5,12 @@
 #include "client.h"
 #include "core/lowering/request_preview.h"
 #include "core/spec/spec_parse.h"
+#include "local_faults.h"
 #include "print.h"
 #include "ref.h"
 #include "source_dirs.h"
 #include "table.h"
 #include <stdio.h>
-
-static const char *setting(const char *name, const char *other)
-{
-    const char *v = getenv(name);
-    v = (v == NULL || v[0] == '\0') && other != NULL ? getenv(other) : v;
-    return v != NULL && v[0] != '\0' ? v : NULL;
-}
 
 static void print_request(const json_t *request)
 {
@@ -47,20 +41,6 @@ static int of_part(struct cli *cli)
     print_request(json_object_get(r.json, "request"));
     say("%s", jstr(r.json, "note"));
     return EXIT_OK;
-}
-
-static int show_faults(const struct campaign_file *f, const struct faults *faults)
-{
-    for (int i = 0; i < faults->n; i++) {
-        const struct fault *x = &faults->at[i];
-        AUTO_JSON json_t *e =
-            json_pack("{s:i, s:i, s:s, s:s, s:s}", "line", x->pos.line, "column", x->pos.column,
-                      "pointer", x->pointer, "message", x->message, "hint", x->hint);
-        campaign_file_fault(f, e);
-    }
-    say("%d fault%s; next: correct the file, then drover request --dry again",
-        faults->n + faults->dropped, faults->n + faults->dropped == 1 ? "" : "s");
-    return EXIT_USAGE;
 }
 
 static int no_stage(const struct spec *s, const char *asked)
@@ -109,16 +89,12 @@ static int show_stage(struct cli *cli, const struct spec *s, const char *asked, 
     return EXIT_OK;
 }
 
-/* The settings of droverd that add to a file are read from the same variables. */
 static int of_file(struct cli *cli)
 {
     int status = EXIT_OK;
     struct campaign_file f;
     struct spec *s;
-    const struct spec_defaults d = {.role = setting("DROVER_ROLE_ARN", NULL),
-                                    .worker_image = setting("DROVER_WORKER_IMAGE", NULL),
-                                    .bucket = setting("DROVER_BUCKET", NULL),
-                                    .region = setting("AWS_REGION", "AWS_DEFAULT_REGION")};
+    const struct spec_defaults d = local_defaults();
     if (!campaign_file_read(cli->args[0], &f, &status) || !source_dirs_pack(&f, &status)) {
         campaign_file_done(&f);
         return status;
@@ -130,7 +106,7 @@ static int of_file(struct cli *cli)
     if (spec_parse(campaign_file_sent(&f), &d, &a, &s, faults)) {
         status = show_stage(cli, s, cli->args_n > 1 ? cli->args[1] : NULL, d.region, &a);
     } else {
-        status = show_faults(&f, faults);
+        status = local_faults_print(&f, faults, "drover request --dry again");
     }
     campaign_file_done(&f);
     return status;

@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "client.h"
 #include "forecast_print.h"
+#include "local_faults.h"
 #include "print.h"
 #include "progress.h"
 #include "source_dirs.h"
@@ -365,8 +366,23 @@ int cmd_submit(struct cli *cli)
     return status;
 }
 
+/* Without a server, or a token for it, what the file itself says wrong is found all the same. */
 int cmd_validate(struct cli *cli)
 {
+    int status = EXIT_OK;
+    struct campaign_file f;
     cli->opt.dry_run = cli->opt.again = true; /* of the file alone */
-    return cmd_submit(cli);
+    if (campaign_file_read(cli->args[0], &f, &status) && source_dirs_pack(&f, &status)) {
+        status = plan(cli, &f);
+        if (status == EXIT_UNREACHABLE || status == EXIT_AUTH) {
+            int faults = local_faults_check(&f);
+            if (faults == EXIT_OK) {
+                say("valid as a file; prices, quotas and images were not checked: no %s %s",
+                    status == EXIT_AUTH ? "token for" : "server at", client_url(cli->client));
+            }
+            status = faults != EXIT_OK ? faults : status;
+        }
+    }
+    campaign_file_done(&f);
+    return status;
 }

@@ -12,7 +12,7 @@ import threading
 from urllib.parse import parse_qs, urlsplit
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import BIN, Tap, patience
+from kit import BIN, TOP, Tap, patience
 from kit.terminal import on_terminal
 
 DROVER = BIN + "/drover"
@@ -226,9 +226,20 @@ def check_once(t, s):
             t.ok(len(sent) == want and r.returncode == (7 if want == 1 else 0) and (not words or set(sent) == {"k1"}), f"api {method} {path} {' '.join(words)}: sent {want} times when the reply is lost", (r, sent))
 
 
+def check_alone(t, s):
+    """validate without a server, or without a token for it."""
+    good, bad = (f"{TOP}/deploy/examples/{x}.yaml" for x in ("everything", "broken"))
+    refused = lambda *args: (401, {"code": "unauthenticated", "detail": "a token is needed"})  # noqa: E731
+    for answer, status, what in ((lambda *args: None, 7, "server at"), (refused, 4, "token for")):
+        r = s.drover("validate", bad, answer=answer)
+        t.ok(r.returncode == 2 and r.stderr.count("hint: ") > 1 and f"next: correct the file, then drover validate {bad}" in r.stderr, f"validate without a server shows the faults of the file: 2, not {status}", r)
+        r = s.drover("validate", good)
+        t.ok(r.returncode == status and f"valid as a file; prices, quotas and images were not checked: no {what} http://127.0.0.1:" in r.stderr, f"of a file without one it says what was not checked: {status}", r)
+
+
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_wait, check_long, check_stream, check_doctor, check_once):
+    for check in (check_far, check_same, check_wait, check_long, check_stream, check_doctor, check_once, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
