@@ -161,12 +161,16 @@ static bool next_event(struct composer *c, yaml_event_t *e)
         pos = pos_of_offset(c->text, p->problem_offset);
     }
     const char *problem = p->problem == NULL ? "cannot be read" : p->problem;
-    bool tab = strstr(problem, "cannot start any token") != NULL;
+    bool odd = strstr(problem, "cannot start any token") != NULL;
+    bool tab = odd && p->buffer.pointer != NULL && *p->buffer.pointer == '\t';
     char text[256];
     (void)snprintf(text, sizeof text, "%s%s%s", p->context == NULL ? "" : p->context,
                    p->context == NULL ? "" : ": ", problem);
-    fault(c, pos, "syntax", tab ? "indent with spaces, and quote text that starts oddly" : "",
-          text);
+    fault(c, pos, "syntax",
+          tab   ? "indent with spaces"
+          : odd ? "indent with spaces, and quote text that starts oddly"
+                : "",
+          tab ? "a tab cannot stand here" : text);
     c->fatal = true;
     return false;
 }

@@ -227,7 +227,7 @@ static void read_warn_at(struct spec_reader *r, const struct spec_node *p, struc
             at--;
         }
         if (at > 0 && s->warn_at_ppm[at - 1] == ppm) {
-            spec_fault(r, &one, "duplicate", "leave it out", "'%.40s' stands there twice",
+            spec_fault(r, &one, "duplicate", "leave it out", "'%.40s' is listed twice",
                        one.node->text);
             continue;
         }
@@ -490,8 +490,7 @@ static void order_stages(struct spec_reader *r, struct read_campaign *c)
     if (first >= 0) {
         struct spec_node at = c->stages[first].at;
         (void)spec_child(r, &c->stages[first].at, "needs", false, &at);
-        spec_fault(r, &at, "cycle", "remove one of their needs",
-                   "these stages wait for each other, or for such a circle: %s", names);
+        spec_fault(r, &at, "cycle", "remove one of their needs", "circular needs: %s", names);
     }
 }
 
@@ -561,6 +560,10 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
         return false;
     }
     if (!yaml_parse_whole(text, &doc, faults)) {
+        if (faults->n > before && strcmp(faults->at[before].code, "empty") == 0) {
+            (void)snprintf(faults->at[before].hint, sizeof faults->at[0].hint,
+                           "drover init laion-download writes a file to begin with");
+        }
         return false;
     }
     struct spec_reader r = {.a = a, .faults = faults, .defaults = d};

@@ -285,7 +285,7 @@ static void check_values(struct spec_reader *r, const struct spec_node *axis)
         for (size_t k = 0; scalar && k < i; k++) {
             const struct yaml_node *other = axis->node->items[k];
             if (is_scalar(other) && strcmp(other->text, one.node->text) == 0) {
-                spec_fault(r, &one, "duplicate", "leave it out", "'%.64s' stands there twice",
+                spec_fault(r, &one, "duplicate", "leave it out", "'%.64s' is listed twice",
                            other->text);
                 break;
             }

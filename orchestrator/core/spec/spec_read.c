@@ -358,7 +358,8 @@ bool spec_i64(struct spec_reader *r, const struct spec_node *p, int64_t min, int
               int64_t *ret)
 {
     char hint[96];
-    (void)snprintf(hint, sizeof hint, "a whole number from %lld to %lld", (long long)min,
+    (void)snprintf(hint, sizeof hint,
+                   min == max ? "write %lld" : "a whole number from %lld to %lld", (long long)min,
                    (long long)max);
     if (p->node->kind != YAML_INT) {
         return wrong_type(r, p, "a whole number", hint);

@@ -40,7 +40,7 @@ int spec_scales_with(struct spec_reader *r, const struct spec_node *p,
         bool good = spec_text(r, &at, BRACES_VARS, 255, &text) && may_scale(r, &at, text);
         for (int k = 0; good && k < n; k++) {
             if (strcmp(ret[k], text) == 0) {
-                spec_fault(r, &at, "duplicate", "leave it out", "'%.64s' stands there twice", text);
+                spec_fault(r, &at, "duplicate", "leave it out", "'%.64s' is listed twice", text);
                 good = false;
             }
         }

@@ -110,6 +110,22 @@ bool spec_kms_key(struct spec_reader *r, const struct spec_node *p, const char *
     return true;
 }
 
+/* Why text is no place in S3: its bucket's name begins at name and is right for n bytes. */
+static void fault_s3(struct spec_reader *r, const struct spec_node *p, const char *text,
+                     const char *name, size_t n)
+{
+    bool scheme = strncmp(text, "s3://", 5) == 0;
+    if (scheme && name[n] != '/' && name[n] != '\0' && (unsigned char)name[n] < 0x80) {
+        spec_fault(r, p, "pattern", "lower-case letters, digits, '.' and '-'",
+                   "'%.120s' is not a place in S3: no bucket's name has '%c'", text, name[n]);
+    } else if (scheme && n > 0 && (name[n] == '/' || name[n] == '\0')) {
+        spec_fault(r, p, "pattern", "s3://bucket/prefix/",
+                   "'%.120s' is not a place in S3: a bucket's name has 3 to 63 characters", text);
+    } else {
+        spec_fault(r, p, "pattern", "s3://bucket/prefix/", "'%.120s' is not a place in S3", text);
+    }
+}
+
 bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text)
 {
     size_t bucket_n = strncmp(text, "s3://", 5) == 0
@@ -117,7 +133,7 @@ bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text)
                           : 0;
     if (bucket_n < 3 || bucket_n > 63 ||
         (text[5 + bucket_n] != '/' && text[5 + bucket_n] != '\0')) {
-        spec_fault(r, p, "pattern", "s3://bucket/prefix/", "'%.120s' is not a place in S3", text);
+        fault_s3(r, p, text, strlen(text) < 5 ? "" : text + 5, bucket_n);
         return false;
     }
     return true;

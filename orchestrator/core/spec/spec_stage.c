@@ -270,8 +270,7 @@ static void read_types(struct spec_reader *r, const struct spec_node *p, struct 
         spec_check_type(r, &one, s->instance_type[i], false);
         for (int j = 0; j < i; j++) {
             if (strcmp(s->instance_type[i], s->instance_type[j]) == 0) {
-                spec_fault(r, &one, "duplicate", "", "'%s' stands there twice",
-                           s->instance_type[i]);
+                spec_fault(r, &one, "duplicate", "", "'%s' is listed twice", s->instance_type[i]);
             }
         }
     }

@@ -352,6 +352,15 @@ static void read_keys(struct spec_reader *r, const struct spec_node *p, struct s
         (void)spec_kms_key(r, &at, &t->output_kms_key);
     }
     spec_volume_key(r, p, s);
+    if (s->volume_kms_key != NULL && strstr(s->volume_kms_key, "alias/") != NULL) {
+        bool own = spec_child(r, p, "volume_kms_key", false, &at);
+        spec_fault(r, own ? &at : p, "pattern",
+                   arena_printf(r->a, "what aws kms describe-key --key-id %.100s says is its Arn",
+                                s->volume_kms_key),
+                   "%svolume_kms_key '%.120s' is an alias: for a job's volume SageMaker takes a "
+                   "key's id or ARN only",
+                   own ? "" : "security.", s->volume_kms_key);
+    }
 }
 
 /* arn:aws[a-z-]*:sagemaker:REGION:ACCOUNT:training-plan/NAME */

@@ -123,7 +123,7 @@ security:
   encrypt_traffic: true
 stages:
   - {name: train, framework: pytorch 1.12, source_dir: "s3://acme/code/sourcedir.tar.gz", entry_point: train.py,
-     instance_type: ml.p3.2xlarge, output: "s3://acme/{stage}/{campaign}", volume_kms_key: alias/t}
+     instance_type: ml.p3.2xlarge, output: "s3://acme/{stage}/{campaign}", volume_kms_key: 1234abcd-12ab-34cd-56ef-1234567890ab}
   - {name: deploy, kind: endpoint, needs: train, model: {stage: train, entry_point: inference.py}, instance_type: ml.m5.large,
      instance_count: 2, volume_gb: 20, ttl: 2h, network_isolation: true, environment: {SAGEMAKER_CONTAINER_LOG_LEVEL: 10, A: "{{b}}"},
      tags: {team: b}}

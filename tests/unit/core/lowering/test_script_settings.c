@@ -196,7 +196,7 @@ static const struct {
     {SCRIPT "    remote_debug: on\n", "RemoteDebugConfig", "{\"EnableRemoteDebug\":true}"},
     {SCRIPT "    session_tags: on\n", "SessionChainingConfig",
      "{\"EnableSessionTagChaining\":true}"},
-    {SCRIPT "    volume_kms_key: alias/v\n", "ResourceConfig.VolumeKmsKeyId", "\"alias/v\""},
+    {SCRIPT "    volume_kms_key: 1234-ab\n", "ResourceConfig.VolumeKmsKeyId", "\"1234-ab\""},
     {SCRIPT "    output_kms_key: alias/o\n    output_compression: off\n", "OutputDataConfig",
      "{\"S3OutputPath\":\"s3://acme/o/\",\"KmsKeyId\":\"alias/o\",\"CompressionType\":\"NONE\"}"},
     {SCRIPT "    training_plan: arn:aws:sagemaker:us-east-1:111122223333:training-plan/p\n",

@@ -280,13 +280,13 @@ static void test_spec_endpoint__is_read_as_it_stands(void **state)
 static void test_spec_endpoint__takes_what_the_campaign_says(void **state)
 {
     (void)state;
-    static const char security[] = "security: {volume_kms_key: alias/sm, encrypt_traffic: on, vpc: "
+    static const char security[] = "security: {volume_kms_key: 1234-ab, encrypt_traffic: on, vpc: "
                                    "{subnets: [subnet-1], security_groups: [sg-1]}}\nvars: {";
     AUTO_FREE char *text = with("vars: {", security);
     struct parsed *p = parse_with(text, &in_region);
     assert_true(p->good);
     const struct spec_stage *s = p->spec->stages[spec_stage_find(p->spec, "deploy")];
-    assert_string_equal(s->volume_kms_key, "alias/sm");
+    assert_string_equal(s->volume_kms_key, "1234-ab");
     assert_string_equal(s->subnets[0], "subnet-1");
     parsed_free(p);
     AUTO_FREE char *disks = xasprintf("%s  - {name: disks, extends: deploy, instance_type: "

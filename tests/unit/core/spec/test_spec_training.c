@@ -171,7 +171,10 @@ static const struct mistake mistakes[] = {
     {"    checkpoint: \"s3://acme/ckpt/\"", "    spot: true", "required", 14, "checkpoint"},
     {"    max_runtime: 4h", "    max_runtime: 4h\n    retry_strategy: 31", "range", 16, "31"},
     {"    max_runtime: 4h", "    max_runtime: 4h\n    volume_kms_key: a b", "pattern", 16, "KMS"},
-    {"ml.p3.16xlarge\n", "ml.p4d.24xlarge\n    volume_kms_key: alias/sm\n", "conflict", 9, "disks"},
+    {"    max_runtime: 4h", "    max_runtime: 4h\n    volume_kms_key: alias/sm", "pattern", 16,
+     "alias"},
+    {"ml.p3.16xlarge\n", "ml.p4d.24xlarge\n    volume_kms_key: 1234abcd-12ab\n", "conflict", 9,
+     "disks"},
     {"    max_runtime: 4h", "    max_runtime: 4h\n    encrypt_traffic: 1", "type", 16, "boolean"},
     {"    max_runtime: 4h", "    max_runtime: 4h\n    profiler: full", "type", 16, "boolean"},
     {"    max_runtime: 4h", "    max_runtime: 4h\n    training_plan: p1", "pattern", 16, "ARN"},
@@ -260,7 +263,7 @@ static void test_spec_training__all_faults_of_a_file_at_once(void **state)
     AUTO_FREE char *text = xstrdup(
         "name: c1\nstages:\n  - name: train\n    framework: pytorch 7\n    source_dir: ./x\n"
         "    entry_point: train\n    instance_type: ml.p4d.24xlarge\n    volume_gb: 9000\n"
-        "    volume_kms_key: alias/sm\n    distribution: {kind: horovod}\n"
+        "    volume_kms_key: 1234abcd-12ab\n    distribution: {kind: horovod}\n"
         "    input: {a: nowhere, b: {from: \"s3://acme/x\", mode: Fast}}\n"
         "    metrics: [{name: loss}, {name: x, regex: '('}]\n    checkpoint: here\n"
         "    retry_strategy: 0\n    training_plan: x\n    profiler: 3\n    output: "
@@ -310,7 +313,7 @@ static void test_spec_training__what_is_right_has_no_fault(void **state)
         {"    max_runtime: 4h",
          "    max_runtime: 4h\n    retry_strategy: 30\n    infra_check: on\n    debugger: on\n"
          "    profiler: on\n    session_tags: on\n    remote_debug: on\n    encrypt_traffic: on\n"
-         "    volume_kms_key: alias/sm\n    output_kms_key: alias/s3\n    tags: {a: b}\n"
+         "    volume_kms_key: 1234abcd-12ab\n    output_kms_key: alias/s3\n    tags: {a: b}\n"
          "    output_compression: off\n    entrypoint: [python]\n    input_mode: FastFile\n"
          "    log_level: 10\n    metrics_series: off"},
     };
