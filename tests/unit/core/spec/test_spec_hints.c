@@ -1,5 +1,5 @@
-/* Aim: what is said of a mistake names it, and the hint says what to write. Method: one mistake each in
- * a file that is right, against words of both texts. */
+/* Aim: what is said of a mistake names it, and the hint says what to write. Method: one mistake
+ * each in a file that is right, against words of both texts. */
 #include "spec_text.h"
 
 #define FILE_WITH(version, bucket, before_type, type)                                              \
