@@ -2,6 +2,7 @@
 #include "settings.h"
 #include "api/server/listen.h"
 #include "api/server/proxies.h"
+#include "common/aws.h"
 #include "common/cleanup.h"
 #include "common/version.h"
 #include "core/protocol/protocol.h"
@@ -308,6 +309,23 @@ bool settings_mail(const struct daemon_settings *s, char **ret_credentials, stru
            err_set(err, ERR_INVALID, "smtp_credentials_file: write one line USER:PASSWORD");
 }
 
+/* A role of another partition can be passed to no job of this region. */
+static bool check_role(const struct daemon_settings *s, struct err *err)
+{
+    char region[64];
+    struct err none = ERR_INIT; /* without a region AWS is not asked for anything */
+    if (strncmp(s->role_arn, "arn:", 4) != 0 || !aws_region(region, sizeof region, &none)) {
+        return true;
+    }
+    const char *partition = aws_partition(region);
+    size_t n = strlen(partition);
+    return (strncmp(s->role_arn + 4, partition, n) == 0 && s->role_arn[4 + n] == ':') ||
+           err_set(err, ERR_INVALID,
+                   "role_arn '%.80s' is of another partition than the region %s: write "
+                   "arn:%s:iam::ACCOUNT:role/NAME",
+                   s->role_arn, region, partition);
+}
+
 bool settings_check(const struct daemon_settings *s, struct err *err)
 {
     enum log_level level;
@@ -343,7 +361,7 @@ bool settings_check(const struct daemon_settings *s, struct err *err)
     struct addr_rules rules;
     bool ok = proxies_new(s->trusted_proxies, &proxies, err);
     proxies_free(proxies);
-    return ok && check_logins(s, err) && check_mail(s, err) &&
+    return ok && check_role(s, err) && check_logins(s, err) && check_mail(s, err) &&
            (addr_parse_rules(str_of(s->webhook_allow_net), &rules, err) ||
             err_wrap(err, "webhook_allow_net"));
 }

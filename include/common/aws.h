@@ -82,6 +82,10 @@ struct aws_pace {
  * wait as retry_after_us. pace is copied. */
 void aws_client_set_pace(struct aws_client *c, const struct aws_pace *pace);
 const char *aws_client_region(const struct aws_client *c);
+/* The region that a client without one takes. ERR_INVALID when there is none. */
+bool aws_region(char *out, size_t out_n, struct err *err) MUST_CHECK;
+/* "aws", "aws-cn", "aws-us-gov", ...: the partition of a region, as ARNs name it. */
+const char *aws_partition(const char *region);
 struct http *aws_client_http(struct aws_client *c);
 /* Start a call. cb runs exactly once, from the loop, never before aws_send returns. The returned
  * handle is valid until then; aws_cancel frees it without a callback. */

@@ -1,5 +1,6 @@
 /* Asks for one kind of product after the other, page by page. See pricing.h. */
 #include "pricing.h"
+#include "common/aws.h"
 #include "common/json.h"
 #include "json_call.h"
 #include "price_list.h"
@@ -47,6 +48,11 @@ const char *pricing_region(const char *region)
         }
     }
     return "us-east-1";
+}
+
+bool pricing_covers(const char *region)
+{
+    return strcmp(aws_partition(region), "aws") == 0;
 }
 
 static void call_free(struct pricing_call *p)

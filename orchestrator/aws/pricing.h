@@ -7,6 +7,9 @@
 /* Pricing answers in three regions only, for all regions. */
 const char *pricing_region(const char *region);
 
+/* False for China, GovCloud and the like: their prices are not in the list, or not in USD. */
+bool pricing_covers(const char *region);
+
 /* reading is valid during the call only; failure NULL: it was read, and has a price. */
 typedef void (*pricing_cb)(void *ctx, const struct price_reading *reading,
                            const struct aws_failure *failure);

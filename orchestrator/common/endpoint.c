@@ -1,6 +1,7 @@
 /* Region and endpoints: see endpoint.h. Hosts as in the SDKs' endpoint rules; the test
  * tests/integration/common/creds_botocore.py compares every row. */
 #include "endpoint.h"
+#include "common/aws.h"
 #include "common/cleanup.h"
 #include "profiles.h"
 
@@ -80,19 +81,38 @@ static const struct service {
 enum partition { PARTITION_AWS, PARTITION_GOV, PARTITION_OTHER };
 
 static const struct partition_row {
-    const char *region_prefix;
+    const char *region_prefix, *name;
     enum partition kind;
     const char *suffix, *dual_suffix;
 } partitions[] = {
-    {"cn-", PARTITION_OTHER, "amazonaws.com.cn", "api.amazonwebservices.com.cn"},
-    {"us-isob-", PARTITION_OTHER, "sc2s.sgov.gov", "api.aws.scloud"},
-    {"us-isof-", PARTITION_OTHER, "csp.hci.ic.gov", "api.aws.hci.ic.gov"},
-    {"us-iso-", PARTITION_OTHER, "c2s.ic.gov", "api.aws.ic.gov"},
-    {"eu-isoe-", PARTITION_OTHER, "cloud.adc-e.uk", "api.cloud-aws.adc-e.uk"},
-    {"eusc-", PARTITION_OTHER, "amazonaws.eu", "api.amazonwebservices.eu"},
-    {"us-gov-", PARTITION_GOV, "amazonaws.com", "api.aws"},
-    {"", PARTITION_AWS, "amazonaws.com", "api.aws"},
+    {"cn-", "aws-cn", PARTITION_OTHER, "amazonaws.com.cn", "api.amazonwebservices.com.cn"},
+    {"us-isob-", "aws-iso-b", PARTITION_OTHER, "sc2s.sgov.gov", "api.aws.scloud"},
+    {"us-isof-", "aws-iso-f", PARTITION_OTHER, "csp.hci.ic.gov", "api.aws.hci.ic.gov"},
+    {"us-iso-", "aws-iso", PARTITION_OTHER, "c2s.ic.gov", "api.aws.ic.gov"},
+    {"eu-isoe-", "aws-iso-e", PARTITION_OTHER, "cloud.adc-e.uk", "api.cloud-aws.adc-e.uk"},
+    {"eusc-", "aws-eusc", PARTITION_OTHER, "amazonaws.eu", "api.amazonwebservices.eu"},
+    {"us-gov-", "aws-us-gov", PARTITION_GOV, "amazonaws.com", "api.aws"},
+    {"", "aws", PARTITION_AWS, "amazonaws.com", "api.aws"},
 };
+
+static const struct partition_row *partition_of(const char *region)
+{
+    const struct partition_row *p = partitions;
+    while (!str_starts(str_of(region), p->region_prefix)) {
+        p++; /* the last row matches every region */
+    }
+    return p;
+}
+
+const char *aws_partition(const char *region)
+{
+    return partition_of(region)->name;
+}
+
+bool aws_region(char *out, size_t out_n, struct err *err)
+{
+    return endpoint_region(out, out_n, err);
+}
 
 /* Copy of a base URL without slashes at its end; caller frees. */
 static char *base_url(struct str url)
@@ -146,10 +166,7 @@ static char *given_url(const struct profiles *p, const char *service)
 /* Host of a service in a region; the caller frees. */
 static char *host_of(const struct service *s, const char *region, bool fips, bool dual)
 {
-    const struct partition_row *p = partitions;
-    while (!str_starts(str_of(region), p->region_prefix)) {
-        p++; /* the last row matches every region */
-    }
+    const struct partition_row *p = partition_of(region);
     bool s3 = strcmp(s->name, "s3") == 0;
     if (s3) {
         return xasprintf("s3%s%s.%s.%s", fips ? "-fips" : "", dual ? ".dualstack" : "", region,

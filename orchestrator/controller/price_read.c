@@ -17,6 +17,14 @@ void price_read_lead(struct controller *c)
     int64_t every_us = c->cfg.price_interval_us;
     int64_t age_us = -1;
     c->price_failures = 0;
+    if (every_us > 0 && c->leading && !pricing_covers(aws_client_region(c->aws))) {
+        if (log_allow("prices_not_listed")) {
+            log_event(LOG_WARN, "prices_not_listed", LF_S("region", aws_client_region(c->aws)),
+                      LF_S("do", "name the prices in prices_file: the list has those of AWS' "
+                                 "commercial regions, in USD"));
+        }
+        return;
+    }
     if (every_us > 0 && c->leading) {
         (void)leader_tx(c, read_age, &age_us); /* else it is read once more */
         loop_timer_set(c->price_timer, price_pace_first_us(every_us, age_us));

@@ -4,6 +4,7 @@
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
+#include "common/aws.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "core/catalog/image_ref.h"
@@ -71,6 +72,17 @@ static void check_region(struct checks *c)
     bool good = region != NULL && region[0] != '\0';
     note(c, "region", good, good ? region : "none is set",
          good ? NULL : "set AWS_REGION for droverd");
+}
+
+/* Nothing starts without a price: where AWS' list has none, a file has to. */
+static void check_price_list(struct checks *c)
+{
+    const char *region = req_config(c->r)->defaults.region;
+    if (region != NULL && region[0] != '\0' && strcmp(aws_partition(region), "aws") != 0) {
+        note(c, "price list", true,
+             arena_printf(&c->r->arena, "AWS' list has no prices of %.40s in USD", region),
+             "set DROVER_PRICES_FILE");
+    }
 }
 
 /* arn:PARTITION:iam::ACCOUNT:role/NAME; its account into ret. */
@@ -341,6 +353,7 @@ bool checks_get(struct api_req *r, struct err *err)
     json_out_array(&w, "checks");
     check_credentials(&c);
     check_region(&c);
+    check_price_list(&c);
     check_role(&c);
     if (c.account[0] != '\0') { /* without credentials nothing else is answered */
         check_bucket(&c);

@@ -286,6 +286,12 @@ static void test_pricing__regions_have_one_that_answers(void **state)
     assert_string_equal(pricing_region("af-south-1"), "eu-central-1");
     assert_string_equal(pricing_region("ap-northeast-2"), "ap-south-1");
     assert_string_equal(pricing_region("cn-north-1"), "cn-northwest-1");
+    static const char *const other[] = {"cn-north-1", "us-gov-west-1", "us-iso-east-1",
+                                        "eusc-de-east-1"};
+    for (size_t i = 0; i < ARRAY_LEN(other); i++) {
+        assert_false(pricing_covers(other[i]));
+    }
+    assert_true(pricing_covers("us-east-1") && pricing_covers("eu-north-1"));
 }
 
 static char *config(void)
