@@ -7,6 +7,7 @@ import { save } from './csv.js';
 import { clock, count, zone } from './format.js';
 
 const LINES = 1000;
+const AGAIN_MS = 5000; // AWS answers for few logs a second
 
 const textOf = (l) => `${l.time ? clock(Date.parse(l.time)) : ''} ${l.host} ${l.shown || l.text}`;
 
@@ -17,21 +18,22 @@ function Marked({ text, find }) {
   return html`${text.slice(0, at)}<mark>${text.slice(at, at + find.length)}</mark>${text.slice(at + find.length)}`;
 }
 
-export function Log({ campaign, stage, seq, attempt }) {
+// at: when its part was read last; live: its try has not ended, so that there may be more lines by then.
+export function Log({ campaign, stage, seq, attempt, at, live }) {
   const [page, setPage] = useState(null);
   const [problem, setProblem] = useState(null);
   const [find, setFind] = useState('');
   const [wrap, setWrap] = useState(true);
   const [place, setPlace] = useState(-1);
   const box = useRef(null);
+  const turn = live && Math.floor(at / AGAIN_MS);
+  useEffect(() => { setPage(null); setProblem(null); }, [campaign, stage, seq, attempt]);
   useEffect(() => {
     let stale = false;
-    setPage(null);
-    setProblem(null);
-    get(`/campaigns/${campaign}/parts/${seq}/logs?stage=${encodeURIComponent(stage)}&attempt=${attempt}&limit=${LINES}`).then((p) => !stale && setPage(p), (e) => !stale && setProblem(e));
+    get(`/campaigns/${campaign}/parts/${seq}/logs?stage=${encodeURIComponent(stage)}&attempt=${attempt}&limit=${LINES}`).then((p) => { if (!stale) { setPage(p); setProblem(null); } }, (e) => !stale && setProblem(e));
     return () => { stale = true; };
-  }, [campaign, stage, seq, attempt]);
-  if (problem) return html`<p class="problem" role="alert">${problem.message}</p>`;
+  }, [campaign, stage, seq, attempt, turn]);
+  if (problem && !page) return html`<p class="problem" role="alert">${problem.message}</p>`;
   if (!page) return html`<p class="muted">reading the log …</p>`;
   const { lines } = page;
   const hits = find ? lines.map((l, i) => (textOf(l).toLowerCase().includes(find.toLowerCase()) ? i : -1)).filter((i) => i >= 0) : [];

@@ -105,6 +105,6 @@ export function Part({ campaign, stage, seq, at, jump, closed, ask, onDone, onCl
       ${why && why.id === mine.id ? html`<${Why} why=${why}/>` : mine.wait_text && html`<p class="muted">Waits: ${mine.wait_text}</p>`}
       <${Tries} list=${mine.attempt_list} of=${`/campaigns/${campaign}/parts/${seq}/request${of}`} onLog=${setLog}/>
       ${mine.attempt_list.length > 0 && html`<${Metrics} key=${`${stage}/${seq}`} campaign=${campaign} stage=${stage} seq=${seq} at=${at}/>`}`}
-    ${log != null && html`<${Log} campaign=${campaign} stage=${stage} seq=${seq} attempt=${log}/>`}
+    ${log != null && html`<${Log} campaign=${campaign} stage=${stage} seq=${seq} attempt=${log} at=${at} live=${!mine?.attempt_list.find((x) => x.n === log)?.ended_at}/>`}
   </section>`;
 }
