@@ -9,7 +9,6 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "core/leader/pool_life.h"
-#include "core/leader/quota_limits.h"
 #include "core/leader/rows_read.h"
 #include "core/leader/stage_history.h"
 #include "core/spec/spec_json.h"
@@ -520,22 +519,11 @@ static bool load_slots(struct controller *c, struct err *err)
     return true;
 }
 
-/* Until they are read: what a retry changes must not be more than they allow. */
-static bool load_account_quotas(struct controller *c, struct err *err)
-{
-    int64_t kept[ACCOUNT_QUOTA_COUNT];
-    if (!view_account_quotas(c->store, kept, err)) {
-        return false;
-    }
-    leader_kept_account_quotas(&c->state, kept);
-    return true;
-}
-
 static bool load_base(struct controller *c, void *arg, struct err *err)
 {
     struct versions *v = arg;
     return install_id(c->store, c->state.install_id, err) && load_slots(c, err) &&
-           load_account_quotas(c, err) && refresh_projects(c, err) && parking_read(c, err) &&
+           quota_kept_read(c, err) && refresh_projects(c, err) && parking_read(c, err) &&
            strays_read(c, err) && bills_read(c, err) && resource_strays_read(c, err) &&
            endpoints_read(c, err) && filesystems_read(c, err) &&
            view_versions(c->store, &v->v, &v->n, err);

@@ -116,6 +116,16 @@ struct quota_arg {
     const struct quota_reading *reading;
 };
 
+bool quota_kept_read(struct controller *c, struct err *err)
+{
+    int64_t kept[ACCOUNT_QUOTA_COUNT];
+    if (!view_account_quotas(c->store, kept, err)) {
+        return false;
+    }
+    leader_kept_account_quotas(&c->state, kept);
+    return true;
+}
+
 static bool write_quotas(struct controller *c, void *arg, struct err *err)
 {
     const struct quota_reading *r = ((struct quota_arg *)arg)->reading;
