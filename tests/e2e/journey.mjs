@@ -117,18 +117,16 @@ async function watch(page, id) {
   ok(late.length > 0, 'later there is an ETA', seen.slice(-8));
 }
 
-// The log of a try that goes on is read again while the page is live.
-async function goesOn(page, id, part) {
+// The log of a try that goes on is read again while the page is live; on a page of its own, since this one is never loaded again.
+async function goesOn(context, id, part) {
+  const page = await context.newPage();
   let n = 0;
   await page.route('**/v1/parts/**', (route) => route.fulfill({ json: { ...part, attempt_list: part.attempt_list.map((a) => ({ ...a, ended_at: null })) } }));
   await page.route('**/logs?*', (route) => route.fulfill({ json: { job_name: 'x', lines: Array.from({ length: ++n }, (_, i) => ({ host: 'h', text: `line ${i}.`, level: 'info' })) } }));
   await page.goto(`${URL_}/c/${id.slice(2)}?part=${part.seq}`);
   await page.click('#part .try button');
   ok(await until(30, async () => (await page.textContent('#part pre.log')).includes('line 1.')), 'the log of a try that has not ended grows on the page', await page.locator('#part').textContent());
-  await page.unroute('**/v1/parts/**');
-  await page.unroute('**/logs?*');
-  await page.reload();
-  await page.waitForSelector('#part .tries');
+  await page.close();
 }
 
 async function failure(page, id) {
@@ -151,7 +149,7 @@ async function failure(page, id) {
   ok(await until(5, async () => (await page.locator('#part mark').count()) > 0 && /\d+ found/.test(await page.textContent('#part .log-tools'))), 'what is looked for in it is marked and counted');
   await page.click('#first-error');
   ok(/error/i.test(await page.textContent('#part .log .error.here')), 'and it jumps to the first line of an error');
-  await goesOn(page, id, part);
+  await goesOn(page.context(), id, part);
   await page.click('#part .tries summary');
   ok(await until(5, async () => JSON.parse((await page.textContent('#part .sent')) || '{}').TrainingJobName === part.attempt_list[0].job_name), 'what was sent for a try is shown', await page.textContent('#part .sent'));
   equal(await page.getAttribute('#part .tries li a', 'href'), part.attempt_list[0].console_url, 'and a link leads to its page at AWS');
