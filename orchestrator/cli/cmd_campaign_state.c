@@ -151,8 +151,8 @@ int cmd_pause(struct cli *cli)
     int64_t n = parts_running(now.json);
     const char *id = jstr(now.json, "id");
     AUTO_FREE char *question =
-        xasprintf("Stop %lld running part%s of %s? What %s not kept is paid for and lost.",
-                  (long long)n, n == 1 ? "" : "s", id, n == 1 ? "it has" : "they have");
+        xasprintf("Stop %lld running part%s of %s? Work not kept is paid for and lost.",
+                  (long long)n, n == 1 ? "" : "s", id);
     if (n > 0 && !confirm(cli, question)) {
         return declined(cli, "pause", "not paused");
     }

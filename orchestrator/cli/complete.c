@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "contexts.h"
 #include "core/spec/spec_parse.h"
+#include "local_faults.h"
 #include "options.h"
 #include "print.h"
 #include "table.h"
@@ -122,7 +123,7 @@ static void offer_stages(const struct completion *c, struct str campaign)
 static void offer_stages_of_file(const struct completion *c, const char *name)
 {
     struct spec *s;
-    const struct spec_defaults none = {0};
+    const struct spec_defaults defaults = local_defaults_or_any();
     AUTO_BUF struct buf text = BUF_INIT(SPEC_TEXT_MAX);
     AUTO_FILE FILE *f = fopen(name, "re");
     if (f == NULL || !buf_add_file(&text, f)) {
@@ -132,7 +133,7 @@ static void offer_stages_of_file(const struct completion *c, const char *name)
     struct arena a;
     arena_init(&a, SPEC_ARENA_BYTES);
     AUTO_FREE struct faults *faults = xcalloc(1, sizeof *faults);
-    bool good = spec_parse(buf_str(&text), &none, &a, &s, faults);
+    bool good = spec_parse(buf_str(&text), &defaults, &a, &s, faults);
     for (int i = 0; good && i < s->stages_n; i++) {
         offer(c, str_of(s->stages[i]->name), "");
     }

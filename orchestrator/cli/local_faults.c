@@ -33,19 +33,24 @@ int local_faults_print(const struct campaign_file *f, const struct faults *fault
     return EXIT_USAGE;
 }
 
-int local_faults_check(const struct campaign_file *f)
+struct spec_defaults local_defaults_or_any(void)
 {
-    struct spec *s;
     struct spec_defaults d = local_defaults();
-    CLEANUP(arena_done)
-    struct arena a;
-    arena_init(&a, SPEC_ARENA_BYTES);
-    AUTO_FREE struct faults *faults = xcalloc(1, sizeof *faults);
-    /* What droverd would add is not known here, so that it is missing is no fault. */
     d.role = d.role != NULL ? d.role : "arn:aws:iam::123456789012:role/drover";
     d.worker_image = d.worker_image != NULL ? d.worker_image : "drover/worker:1";
     d.bucket = d.bucket != NULL ? d.bucket : "drover";
     d.region = d.region != NULL ? d.region : "us-east-1";
+    return d;
+}
+
+int local_faults_check(const struct campaign_file *f)
+{
+    struct spec *s;
+    const struct spec_defaults d = local_defaults_or_any();
+    CLEANUP(arena_done)
+    struct arena a;
+    arena_init(&a, SPEC_ARENA_BYTES);
+    AUTO_FREE struct faults *faults = xcalloc(1, sizeof *faults);
     AUTO_FREE char *again =
         xasprintf("drover validate %s", strcmp(f->name, "stdin") == 0 ? "-" : f->name);
     return spec_parse(campaign_file_sent(f), &d, &a, &s, faults)

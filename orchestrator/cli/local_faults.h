@@ -5,6 +5,9 @@
 
 /* The settings of droverd that add to a file, read from the same variables. */
 struct spec_defaults local_defaults(void);
+/* The same with something in place of what is not set: droverd's own is not known here, so that it
+ * is missing is no fault. */
+struct spec_defaults local_defaults_or_any(void);
 /* Print them all, then what to do, like "drover validate x.yaml". Returns the exit status. */
 int local_faults_print(const struct campaign_file *f, const struct faults *faults,
                        const char *again);

@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from api_safe import Droverd
+from api_start import Droverd
 from kit import BIN, patience, wait_for
 from kit.api import Api, main
 from kit.oidc import Provider, hmac_with_public_key
