@@ -82,6 +82,16 @@ static const struct {
     {"Longest run time for a training job", QUOTA_LEDGER_QUOTA_RUN_TIME, MARKET_ON_DEMAND},
     {"Size of EBS volume for a training job instance", QUOTA_LEDGER_QUOTA_VOLUME, MARKET_ON_DEMAND},
 };
+const char *quota_ledger_quota_name(enum quota_ledger_quota q, enum market market)
+{
+    size_t i = 0;
+    while (i < ARRAY_LEN(whole_names) &&
+           (whole_names[i].quota != q || whole_names[i].market != market)) {
+        i++;
+    }
+    return i < ARRAY_LEN(whole_names) ? whole_names[i].name : "";
+}
+
 /* Quota names that contain the instance type. */
 static const struct {
     const char *before, *after;

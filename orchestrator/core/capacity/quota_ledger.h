@@ -57,6 +57,8 @@ enum quota_ledger_quota {
     QUOTA_LEDGER_QUOTA_VOLUME,   /* of one instance, GB */
     QUOTA_LEDGER_QUOTA_OTHER     /* not about training jobs */
 };
+/* How Service Quotas calls a quota without an instance type; "" of one that has a type. */
+const char *quota_ledger_quota_name(enum quota_ledger_quota q, enum market market);
 /* Parse the three numbers and the quota's name; false when the text lacks them. Accepts any
  * text. */
 bool quota_ledger_refusal_parse(const char *text, struct quota_ledger_refusal *ret);
