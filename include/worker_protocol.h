@@ -57,6 +57,16 @@
  * share a part, this is the sum over all of them; hosts other than the first write their own as
  * _progress-1.json and so on, which are removed at the end. */
 
+/* Bounds of settings (worker_download.def, worker_index.def, worker_copy.def). */
+#define IMAGE_BODY_BYTES_MAX     (64u << 20) /* compressed, as downloaded */
+#define IMAGE_SIDE_MAX           16384
+#define IMAGE_PIXELS_MAX         (IMAGE_SIDE_MAX * IMAGE_SIDE_MAX)
+#define INDEX_SHARDS_AT_ONCE_MAX 256
+#define COPY_FILES_AT_ONCE_MAX   16
+#define COPY_FILES_MAX           1000000
+/* Words of X-Robots-Tag that forbid use, unless disallowed_header_directives says otherwise. */
+#define WP_ROBOTS_DIRECTIVES "noai,noimageai,noindex,noimageindex"
+
 /* Exit codes of drover-worker. The failure file starts with "<CAUSE>: ", a name of cause.def. */
 #define WP_EXIT_OK        0
 #define WP_EXIT_FAILED    1 /* see the failure file */

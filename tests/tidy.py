@@ -22,7 +22,7 @@ MAKEFILE_LINES_MAX = 250
 WIDE_COLUMNS_MAX = {".def": 160, ".js": 240, ".mjs": 240, ".cjs": 240, ".css": 240}
 
 CORE_COMMON = (
-    "aws_outcome base err arena heap rng units str buf hash json position yaml secret_shape token_bucket retry regex cleanup time_text".split()
+    "aws_outcome base err arena heap rng units str buf hash json position yaml secret_shape setting_value token_bucket retry regex cleanup time_text".split()
 )
 CORE_SYSTEM = (
     "assert ctype errno float inttypes limits math stdalign stdarg stdbool stddef stdint stdio stdlib string strings".split()
@@ -33,7 +33,7 @@ CORE_SYSTEM = (
 ARROWS = [
     ("include/", ["common/"]),
     ("orchestrator/common/", ["common/"]),
-    ("orchestrator/core/", ["core/", "worker_protocol.h"] + ["common/%s.h" % n for n in CORE_COMMON]),
+    ("orchestrator/core/", ["core/", "worker_protocol.h", "worker_*.def"] + ["common/%s.h" % n for n in CORE_COMMON]),
     ("orchestrator/store/api/", ["store/pg/", "store/rows/", "common/", "queries.h", "core/model.h", "core/*/*.def"]),
     ("orchestrator/store/", ["store/pg/", "store/rows/", "common/", "queries.h", "core/model.h", "core/rows.h", "core/money/ledger.h", "core/metrics/metric_place.h", "core/metrics/gate.h", "core/*/*.def"]),
     ("orchestrator/aws/", ["aws/", "common/", "core/failure/log_line.h", "core/money/price_reading.h"] + ["core/capacity/%s.h" % n for n in ("call_rate", "pool_report", "job_report", "quota_reading", "endpoint_report", "filesystem_report", "invocation_report")]),
@@ -44,7 +44,7 @@ ARROWS = [
     ("orchestrator/metrics", ["common/", "metrics.def"]),
     ("orchestrator/status", ["common/"]),
     ("worker/local/", ["common/", "local/"]),
-    ("worker/", ["common/", "worker_protocol.h", "download/", "index/", "copy/", "sample/", "job/", "io/"]),
+    ("worker/", ["common/", "worker_protocol.h", "worker_*.def", "download/", "index/", "copy/", "sample/", "job/", "io/"]),
 ]
 # Warnings of droverd that nothing repeats by itself: each is of one thing that happened, or of one start. All others
 # go through log_allow, so that what fails again and again is told ever more seldom.
@@ -213,9 +213,7 @@ def check_tags(c_files):
 
 
 # Names with more than one meaning or place, each with why it stays so.
-CONSTANTS_ALLOWED = {
-    "NUMBER_BYTES_MAX": "room for the text of one number, in two folders of the worker that see nothing of each other",
-}
+CONSTANTS_ALLOWED = {}  # name: why it has two places
 ENUMERATOR = re.compile(r"(?:^|,)\s*([A-Z][A-Z0-9_]+)\s*(?==|,|$)")
 
 

@@ -2,10 +2,10 @@
  * command of a second pass that a shell reads as one line, and the same settings give the same
  * shape. */
 #include "common/cleanup.h"
+#include "common/setting_value.h"
 #include "download/part/options.h"
 #include "download/part/second_pass.h"
 #include "fuzz.h"
-#include "job/setting_value.h"
 
 #define ARGS_MAX 32
 

@@ -3,8 +3,6 @@
 #include "common/buf.h"
 #include <jansson.h>
 
-#define COPY_FILES_AT_ONCE_MAX 16
-
 struct copy_options {     /* copy_options_done frees */
     char *from;           /* sources, separated by white space */
     char *to;             /* template of each file's target */

@@ -4,8 +4,8 @@
  * a '/'). [000-127] in a URL stands for the numbers, with the width of the first. */
 #pragma once
 #include "remote.h"
+#include "worker_protocol.h"
 
-#define COPY_FILES_MAX     1000000
 #define COPY_URL_BYTES_MAX 4096
 #define COPY_SUM_HEX_N     65 /* of SHA-256 or MD5, with NUL */
 

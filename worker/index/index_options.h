@@ -3,8 +3,6 @@
 #include "scan.h"
 #include <jansson.h>
 
-#define INDEX_SHARDS_AT_ONCE_MAX 256
-
 struct index_options { /* index_options_done frees */
     char *input;       /* folder, s3:// URI or channel:NAME; "": the only channel */
     char *output_folder;

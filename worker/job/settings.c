@@ -1,7 +1,6 @@
 /* The reader of settings tables. */
 #include "settings.h"
 #include "common/cleanup.h"
-#include "setting_value.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -9,34 +8,15 @@
 #define HELP_NAME_COLUMNS 24
 #define HELP_BYTES_MAX    1000
 
-static const struct setting *row_find(const struct setting *rows, size_t rows_n, const char *name)
-{
-    for (size_t i = 0; i < rows_n; i++) {
-        if (strcmp(name, rows[i].name) == 0 ||
-            (rows[i].flag != NULL && strcmp(name, rows[i].flag) == 0)) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
 static void unknown(const struct setting *rows, size_t rows_n, setting_other_fn *other,
                     const char *name, const char *v, struct buf *faults)
 {
-    const char *best = NULL;
-    size_t best_n = 4;
     if (other != NULL && other(name, v, faults)) {
         return;
     }
-    for (size_t i = 0; i < rows_n; i++) {
-        size_t n = str_distance(str_of(name), str_of(rows[i].name));
-        if (n < best_n) {
-            best = rows[i].name;
-            best_n = n;
-        }
-    }
+    const struct setting *best = setting_nearest(rows, rows_n, name);
     buf_addf(faults, "unknown setting '%.60s'%s%s%s\n", name,
-             best != NULL ? ": did you mean '" : "", best != NULL ? best : "",
+             best != NULL ? ": did you mean '" : "", best != NULL ? best->name : "",
              best != NULL ? "'?" : "");
 }
 
@@ -47,7 +27,8 @@ static char **text_at(void *base, const struct setting *r)
 
 static bool is_text(const struct setting *r)
 {
-    return r->kind == SETTING_TEXT || r->kind == SETTING_OPTIONAL || r->kind == SETTING_LIST;
+    return r->kind == SETTING_TEXT || r->kind == SETTING_OPTIONAL || r->kind == SETTING_LIST ||
+           r->kind == SETTING_WORDS;
 }
 
 static void set_text(char **at, const struct setting *r, const char *v)
@@ -65,28 +46,14 @@ static void set_text(char **at, const struct setting *r, const char *v)
 static void set(void *base, const struct setting *r, const char *v, struct buf *faults)
 {
     void *p = (char *)base + r->offset;
-    switch (r->kind) {
-    case SETTING_TEXT:
-    case SETTING_OPTIONAL:
-    case SETTING_LIST:
+    if (is_text(r)) {
         set_text(text_at(base, r), r, v);
-        break;
-    case SETTING_INT:
-        if (!value_int(v, r->min, r->max, p)) {
-            buf_addf(faults, "%s '%.60s': expected a whole number from %lld to %lld\n", r->name, v,
-                     (long long)r->min, (long long)r->max);
-        }
-        break;
-    case SETTING_REAL:
-        if (!value_real(v, p)) {
-            buf_addf(faults, "%s '%.60s': expected a number above 0, or inf\n", r->name, v);
-        }
-        break;
-    case SETTING_FLAG:
-        if (!value_flag(v, p)) {
-            buf_addf(faults, "%s '%.60s': expected true or false\n", r->name, v);
-        }
-        break;
+        (void)setting_check(r, *text_at(base, r), faults);
+    } else if (setting_check(r, v, faults)) {
+        bool ok = r->kind == SETTING_INT    ? value_int(v, r->min, r->max, p)
+                  : r->kind == SETTING_REAL ? value_real(v, p)
+                                            : value_flag(v, p);
+        ASSERT(ok);
     }
 }
 
@@ -96,7 +63,7 @@ static const struct setting *negated(const struct setting *rows, size_t rows_n, 
     if (strncmp(name, "no", 2) != 0) {
         return NULL;
     }
-    const struct setting *r = row_find(rows, rows_n, name + (name[2] == '_' ? 3 : 2));
+    const struct setting *r = setting_find(rows, rows_n, name + (name[2] == '_' ? 3 : 2));
     return r != NULL && r->kind == SETTING_FLAG ? r : NULL;
 }
 
@@ -126,7 +93,7 @@ static void load_flags(const struct setting *rows, size_t rows_n, void *base, in
         }
         const char *v;
         AUTO_FREE char *name = flag_name(argv[i], &v);
-        const struct setting *r = row_find(rows, rows_n, name);
+        const struct setting *r = setting_find(rows, rows_n, name);
         const struct setting *off = r == NULL && v == NULL ? negated(rows, rows_n, name) : NULL;
         if (off != NULL) {
             set(base, off, "false", faults);
@@ -159,7 +126,7 @@ bool settings_load(const struct setting *rows, size_t rows_n, void *base,
     json_t *v;
     json_object_foreach(h, key, v)
     {
-        const struct setting *r = row_find(rows, rows_n, key);
+        const struct setting *r = setting_find(rows, rows_n, key);
         if (r != NULL) {
             set(base, r, json_string_value(v), faults);
         } else if (strncmp(key, "sagemaker_", 10) != 0) {
@@ -182,6 +149,7 @@ const char *settings_text(const struct setting *row, const void *base, char numb
     case SETTING_TEXT:
     case SETTING_OPTIONAL:
     case SETTING_LIST:
+    case SETTING_WORDS:
         return *(char *const *)(const void *)at;
     case SETTING_INT:
         (void)snprintf(number, 64, "%lld", (long long)*(const int64_t *)(const void *)at);
@@ -210,6 +178,7 @@ bool settings_is_default(const struct setting *row, const void *base)
     case SETTING_TEXT:
     case SETTING_OPTIONAL:
     case SETTING_LIST:
+    case SETTING_WORDS:
         return strcmp(*(char *const *)(const void *)at, row->dflt) == 0;
     case SETTING_INT:
         return value_int(row->dflt, INT64_MIN, INT64_MAX, &i) &&

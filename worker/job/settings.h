@@ -1,26 +1,8 @@
 /* Settings of a command in one table: read from hyperparameters (by name) and flags (--name, dashes
  * or underscores), checked, explained by --help. All faults are reported at once. */
 #pragma once
-#include "common/buf.h"
+#include "common/setting_value.h"
 #include <jansson.h>
-
-enum setting_kind {
-    SETTING_TEXT,
-    SETTING_OPTIONAL, /* a text; None or nothing: "" */
-    SETTING_LIST,     /* the same; a further value is appended with a comma */
-    SETTING_INT,      /* also 1e6 or 1_000 */
-    SETTING_REAL,     /* above 0, or inf */
-    SETTING_FLAG,     /* --NAME alone is true, --noNAME false */
-};
-struct setting {
-    const char *name;
-    const char *flag; /* a second name of the flag; NULL: no second name */
-    enum setting_kind kind;
-    const char *dflt; /* NULL: required, not empty */
-    int64_t min, max; /* of INT */
-    size_t offset;    /* in the command's struct: char *, int64_t, double or bool */
-    const char *help;
-};
 
 /* Takes a name that no row has, and its value (NULL: none). True: it is known; a fault of it is
  * appended. */

@@ -34,10 +34,10 @@ struct serve_options {
 #define ANY_ADDRESS "0.0.0.0"
 #define AT(field)   offsetof(struct serve_options, field)
 static const struct setting settings[] = {
-    {"model", NULL, SETTING_TEXT, "/opt/ml/model/model.json", 0, 0, AT(model),
+    {"model", NULL, SETTING_TEXT, "/opt/ml/model/model.json", 0, 0, AT(model), NULL,
      "what train-sample left"},
-    {"address", NULL, SETTING_TEXT, ANY_ADDRESS, 0, 0, AT(address), "address to listen on"},
-    {"port", NULL, SETTING_INT, "8080", 1, 65535, AT(port), "port to listen on"},
+    {"address", NULL, SETTING_TEXT, ANY_ADDRESS, 0, 0, AT(address), NULL, "address to listen on"},
+    {"port", NULL, SETTING_INT, "8080", 1, 65535, AT(port), NULL, "port to listen on"},
 };
 
 struct serve {

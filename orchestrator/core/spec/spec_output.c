@@ -202,6 +202,7 @@ void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct s
     struct spec_node at;
     s->verify = s->worker == WORKER_NONE ? VERIFY_ARTIFACTS : VERIFY_MANIFEST;
     spec_read_worker(r, p, s);
+    spec_check_settings(r, p, s);
     if (s->worker == WORKER_NONE) {
         read_image_output(r, p, s);
     }

@@ -3,10 +3,10 @@
  * whole sets, as hyperparameters and as flags. */
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "common/setting_value.h"
 #include "download/part/img2dataset.h"
 #include "download/part/options.h"
 #include "download/part/pipeline.h"
-#include "job/setting_value.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,8 @@
  * bytes in, bytes out; runs in the decoding processes. */
 #pragma once
 #include "common/buf.h"
+#include "worker_protocol.h"
 
-#define IMAGE_BODY_BYTES_MAX (64u << 20) /* compressed, as downloaded; max_image_bytes is lower */
-#define IMAGE_SIDE_MAX       16384
-#define IMAGE_PIXELS_MAX     (IMAGE_SIDE_MAX * IMAGE_SIDE_MAX)
 #define IMAGE_PIXELS_USUAL   (100 * 1000 * 1000) /* unless max_image_pixels says otherwise */
 #define IMAGE_OUT_BYTES_MAX  (48u << 20)         /* encoded */
 #define IMAGE_EXIF_BYTES_MAX (64u << 10)

@@ -1,4 +1,4 @@
-/* The table, in the order of img2dataset's own list. */
+/* The table, in the order of img2dataset's own list; at the end what does nothing here. */
 #include "img2dataset.h"
 
 #define FIGURES "figures are in _progress.json, _stats.json and drover's metrics"
@@ -38,8 +38,6 @@ static const struct img2dataset_option options[] = {
     {"oom_shard_count", "5", false, NULL},
     {"compute_hash", "sha256", false, NULL},
     {"verify_hash", "None", false, NULL},
-    {"distributor", "multiprocessing", true, "drover distributes the work: each part is a job"},
-    {"subjob_size", "1000", true, "a setting of Spark; here a part is one job"},
     {"retries", "0", false,
      "of transient failures with growing pauses, not of any failure at once"},
     {"disable_all_reencoding", "False", false, NULL},
@@ -47,11 +45,13 @@ static const struct img2dataset_option options[] = {
     {"max_image_area", "inf", false, NULL},
     {"max_aspect_ratio", "inf", false, NULL},
     {"incremental_mode", "incremental", false, NULL},
-    {"max_shard_retry", "1", true, "a failed shard fails the job, and drover retries the part"},
     {"user_agent_token", "None", false,
      "added to the name drover-worker, not to that of a Firefox"},
     {"disallowed_header_directives", "noai,noimageai,noindex,noimageindex", false, NULL},
     {"ignore_ssl_certificate", "False", false, "1.47 always checks; later versions have it"},
+#define SETTING(...)
+#define SETTING_FIXED(name, value, why) {#name, value, true, why},
+#include "worker_download.def"
 };
 
 static const char calls[] =
@@ -86,16 +86,6 @@ bool img2dataset_refuses(const char *name, const char *value, struct buf *faults
     return false;
 }
 
-static const struct setting *row_of(const struct setting *rows, size_t rows_n, const char *name)
-{
-    for (size_t i = 0; i < rows_n; i++) {
-        if (strcmp(rows[i].name, name) == 0) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
 static const char *default_of(const struct setting *r)
 {
     return r->dflt == NULL ? "required" : r->dflt[0] == '\0' ? "None" : r->dflt;
@@ -124,6 +114,6 @@ void img2dataset_help(const struct setting *rows, size_t rows_n, struct buf *out
     size_t n;
     const struct img2dataset_option *all = img2dataset_options(&n);
     for (size_t i = 0; i < n; i++) {
-        help_line(&all[i], row_of(rows, rows_n, all[i].name), out);
+        help_line(&all[i], setting_find(rows, rows_n, all[i].name), out);
     }
 }

@@ -2,120 +2,15 @@
 #include "options.h"
 #include "common/cleanup.h"
 #include "img2dataset.h"
-#include "job/setting_value.h"
 #include "job/settings.h"
+#include "worker_protocol.h"
 
-#define AT(field)  offsetof(struct download_options, field)
-#define DIRECTIVES "noai,noimageai,noindex,noimageindex"
+#define AT(field) offsetof(struct download_options, field)
+#define SETTING(name, flag, kind, dflt, min, max, field, words, help)                              \
+    {#name, flag, SETTING_##kind, dflt, min, max, offsetof(struct download_options, field),        \
+     words, help},
 static const struct setting rows[] = {
-    {"url_list", "parquet", SETTING_OPTIONAL, "", 0, 0, AT(url_list),
-     "file, folder (its files of input_format, sorted), glob, each local or s3://..., or "
-     "channel:NAME; None: the only channel"},
-    {"input_format", NULL, SETTING_TEXT, "parquet", 0, 0, AT(input_format),
-     "parquet; csv, tsv, txt (a URL a line), json (a list of objects), jsonl, each also with .gz"},
-    {"output_folder", "output", SETTING_TEXT, NULL, 0, 0, AT(output_folder),
-     "folder or s3://bucket/prefix"},
-    {"output_format", NULL, SETTING_TEXT, "webdataset", 0, 0, AT(output_format),
-     "webdataset: a tar a shard; files: a folder a shard, with .jpg, .json and .txt of each image "
-     "(in S3 a PUT each); parquet: the images in the .parquet; tfrecord; dummy: only _stats.json"},
-    {"url_col", NULL, SETTING_TEXT, "url", 0, 0, AT(url_col),
-     "column of the URLs; the default also finds URL"},
-    {"caption_col", NULL, SETTING_OPTIONAL, "auto", 0, 0, AT(caption_col),
-     "column of the captions; auto: TEXT, text or caption if there; None: no captions, no "
-     ".txt"},
-    {"save_additional_columns", NULL, SETTING_OPTIONAL, "", 0, 0, AT(save_additional_columns),
-     "columns copied to json and parquet, [\"a\",\"b\"] or a,b"},
-    {"bbox_col", NULL, SETTING_OPTIONAL, "", 0, 0, AT(bbox_col),
-     "column of boxes to blur (faces), copied too: lists of [x0,y0,x1,y1], or such JSON, in "
-     "fractions of the picture's sides (upright with exif_orientation)"},
-    {"number_sample_per_shard", NULL, SETTING_INT, "10000", 1, 100000, AT(number_sample_per_shard),
-     "rows per shard"},
-    {"oom_shard_count", NULL, SETTING_INT, "5", 1, 10, AT(oom_shard_count),
-     "digits in a shard's name"},
-    {"image_size", NULL, SETTING_INT, "256", 1, 8192, AT(image_size), "target side in pixels"},
-    {"resize_mode", NULL, SETTING_TEXT, "border", 0, 0, AT(resize_mode),
-     "no, border, keep_ratio, keep_ratio_largest, center_crop"},
-    {"resize_only_if_bigger", NULL, SETTING_FLAG, "False", 0, 0, AT(resize_only_if_bigger),
-     "resize only images larger than image_size"},
-    {"upscale_interpolation", NULL, SETTING_TEXT, "lanczos", 0, 0, AT(upscale_interpolation),
-     "nearest, linear (bilinear), cubic (bicubic), area, lanczos (lanczos4): when the side is "
-     "below image_size"},
-    {"downscale_interpolation", NULL, SETTING_TEXT, "area", 0, 0, AT(downscale_interpolation),
-     "the same, when the side is above image_size"},
-    {"exif_orientation", NULL, SETTING_FLAG, "False", 0, 0, AT(exif_orientation),
-     "rotate pictures upright; img2dataset does not"},
-    {"skip_reencode", NULL, SETTING_FLAG, "False", 0, 0, AT(skip_reencode),
-     "keep the downloaded bytes where format and pixels would stay the same; never of a picture "
-     "with boxes (bbox_col)"},
-    {"disable_all_reencoding", NULL, SETTING_FLAG, "False", 0, 0, AT(disable_all_reencoding),
-     "keep the downloaded bytes without reading them"},
-    {"fast_decode", NULL, SETTING_FLAG, "False", 0, 0, AT(fast_decode),
-     "skip decoding work that is hardly visible in a smaller picture: JPEG, WebP"},
-    {"encode_format", NULL, SETTING_TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
-    {"encode_quality", NULL, SETTING_INT, "95", 0, 101, AT(encode_quality),
-     "jpg 0-100, webp 0-100 (101: lossless), png: compression 0-9"},
-    {"min_image_size", NULL, SETTING_INT, "0", 0, 16384, AT(min_image_size),
-     "minimum of the shorter side"},
-    {"max_image_area", NULL, SETTING_REAL, "inf", 0, 0, AT(max_image_area), "maximum of pixels"},
-    {"max_aspect_ratio", NULL, SETTING_REAL, "inf", 0, 0, AT(max_aspect_ratio),
-     "maximum of longer / shorter side"},
-    {"extract_exif", NULL, SETTING_FLAG, "True", 0, 0, AT(extract_exif), "write the exif column"},
-    {"compute_hash", NULL, SETTING_OPTIONAL, "sha256", 0, 0, AT(compute_hash),
-     "sha256, sha512, md5, None"},
-    {"verify_hash", NULL, SETTING_OPTIONAL, "", 0, 0, AT(verify_hash),
-     "[\"column\",\"sha256\"]: a body must have the hash of that column; type as compute_hash"},
-    {"max_image_pixels", NULL, SETTING_INT, "100000000", 1, IMAGE_PIXELS_MAX, AT(max_image_pixels),
-     "larger pictures are not decoded (image area too large); a decoding process has 1 GiB"},
-    {"max_image_bytes", NULL, SETTING_INT, "20971520", 1, IMAGE_BODY_BYTES_MAX, AT(max_image_bytes),
-     "larger bodies are not downloaded"},
-    {"timeout", NULL, SETTING_INT, "10", 1, 600, AT(timeout_s), "seconds per attempt at one URL"},
-    {"retries", NULL, SETTING_INT, "0", 0, 10, AT(retries),
-     "further attempts after a transient failure, with growing pauses"},
-    {"host_patience", NULL, SETTING_INT, "60", 1, 3600, AT(host_patience_s),
-     "seconds a host may be silent before its rows fail; until then they wait and one is "
-     "tried at a time"},
-    {"network_patience", NULL, SETTING_INT, "600", 1, 86400, AT(network_patience_s),
-     "seconds most hosts may be silent at once (our network is down, no row fails) before "
-     "the part is given up; its finished shards are kept"},
-    {"disallowed_header_directives", NULL, SETTING_OPTIONAL, DIRECTIVES, 0, 0,
-     AT(disallowed_header_directives), "X-Robots-Tag words that forbid use; []: none"},
-    {"user_agent_token", NULL, SETTING_OPTIONAL, "", 0, 0, AT(user_agent_token),
-     "name to add to the User-Agent"},
-    {"ignore_ssl_certificate", NULL, SETTING_FLAG, "False", 0, 0, AT(ignore_ssl_certificate),
-     "accept https from hosts with an invalid certificate"},
-    {"thread_count", NULL, SETTING_INT, "256", 1, 1024, AT(thread_count),
-     "transfers at once per decoding process"},
-    {"fetch_threads", NULL, SETTING_INT, "0", 0, 32, AT(fetch_threads),
-     "fetching threads; 0: one per eight decoding processes"},
-    {"host_connections", NULL, SETTING_INT, "0", 0, 1024, AT(host_connections),
-     "transfers at once per host, its other rows wait; 0: an eighth of all, 32 to 64, or 1 in 16"},
-    {"processes_count", NULL, SETTING_INT, "0", 0, 256, AT(processes_count),
-     "decoding processes; 0: one per processor"},
-    {"incremental_mode", NULL, SETTING_TEXT, "incremental", 0, 0, AT(incremental_mode),
-     "incremental: keep finished shards; overwrite: remove the output first; extend: add shards"},
-    {"retry_failed", NULL, SETTING_FLAG, "False", 0, 0, AT(retry_failed),
-     "the input is an earlier output: fetch its failed rows again"},
-    {"progress_interval", NULL, SETTING_INT, "60", 1, 3600, AT(progress_interval_s),
-     "seconds between updates of _progress.json"},
-    {"progress", NULL, SETTING_TEXT, "text", 0, 0, AT(progress),
-     "text: lines, or a bar on a terminal; json: an object a line on stderr, {\"event\": "
-     "\"progress\", ...} with the fields of _progress.json, at the end {\"event\": "
-     "\"summary\", ...}; none"},
-    {"s3_patience", NULL, SETTING_INT, "120", 1, 3600, AT(s3_patience_s),
-     "seconds a request to the output is retried while S3 fails (5xx, SlowDown)"},
-    {"hosts_patience", NULL, SETTING_INT, "600", 1, 86400, AT(hosts_patience_s),
-     "where several hosts share a part: seconds another host may report no progress before the "
-     "first one gives up; progress_interval should be a tenth of it"},
-    {"enable_wandb", NULL, SETTING_FLAG, "False", 0, 0, AT(enable_wandb),
-     "taken from img2dataset's commands, with a warning: nothing is sent to wandb"},
-    {"wandb_project", NULL, SETTING_TEXT, "img2dataset", 0, 0, AT(wandb_project),
-     "the same: no effect"},
-    {"stop_seconds", NULL, SETTING_INT, "90", 2, 115, AT(stop_s),
-     "maximum seconds from SIGTERM to the end; open shards are discarded after half of it"},
-    {"dns", NULL, SETTING_OPTIONAL, "", 0, 0, AT(dns),
-     "ADDR:PORT of the resolver; None: the system's"},
-    {"allow_net", NULL, SETTING_LIST, "", 0, 0, AT(allow_net),
-     "private ADDR[/LEN]:PORT to allow (repeatable; for tests)"},
+#include "worker_download.def"
 };
 
 /* Checks the settings url_col to verify_hash, input_format, output_format, and the directives of
@@ -143,30 +38,18 @@ const struct setting *options_rows(size_t *ret_n)
     return rows;
 }
 
-static int choose(const char *what, const char *v, const char *const *names, int names_n,
-                  struct buf *faults)
+/* The index of v among the words of that setting; 0 for another, which is a fault already. */
+static int choice(const char *name, const char *v)
 {
-    for (int i = 0; i < names_n; i++) {
-        if (strcmp(v, names[i]) == 0) {
-            return i;
-        }
-    }
-    buf_addf(faults, "%s '%.60s': expected one of", what, v);
-    for (int i = 0; i < names_n; i++) {
-        buf_addf(faults, "%s %s", i == 0 ? "" : ",", names[i]);
-    }
-    buf_add_cstr(faults, "\n");
-    return 0;
+    return MAX(setting_word(setting_find(rows, ARRAY_LEN(rows), name)->words, str_of(v)), 0);
 }
 
 static void work_out_input(struct download_options *o, struct buf *faults)
 {
-    static const char *const names[] = {"parquet", "csv",  "csv.gz",  "tsv",   "tsv.gz",  "txt",
-                                        "txt.gz",  "json", "json.gz", "jsonl", "jsonl.gz"};
     static const enum input_format formats[] = {INPUT_PARQUET, INPUT_CSV,   INPUT_CSV,  INPUT_TSV,
                                                 INPUT_TSV,     INPUT_TXT,   INPUT_TXT,  INPUT_JSON,
                                                 INPUT_JSON,    INPUT_JSONL, INPUT_JSONL};
-    o->format = formats[choose("input_format", o->input_format, names, ARRAY_LEN(names), faults)];
+    o->format = formats[choice("input_format", o->input_format)];
     o->gzip = str_ends(str_of(o->input_format), ".gz");
     if (o->retry_failed && o->format != INPUT_PARQUET) {
         buf_addf(faults, "retry_failed: it reads the .parquet of an earlier output, not %s\n",
@@ -182,27 +65,21 @@ static bool is_of_output(const struct download_options *o, const char *name)
            (o->output == OUTPUT_TFRECORD && strcmp(name, "txt") == 0);
 }
 
-static enum resize_filter filter_of(const char *what, const char *v, struct buf *faults)
+static enum resize_filter filter_of(const char *name, const char *v)
 {
-    static const char *const names[] = {"nearest", "linear", "bilinear", "cubic",
-                                        "bicubic", "area",   "lanczos",  "lanczos4"};
     static const enum resize_filter filters[] = {FILTER_NEAREST, FILTER_LINEAR, FILTER_LINEAR,
                                                  FILTER_CUBIC,   FILTER_CUBIC,  FILTER_AREA,
                                                  FILTER_LANCZOS, FILTER_LANCZOS};
-    return filters[choose(what, v, names, ARRAY_LEN(names), faults)];
+    return filters[choice(name, v)];
 }
 
 static void work_out_image(struct download_options *o, struct buf *faults)
 {
-    static const char *const modes[] = {"no", "border", "keep_ratio", "keep_ratio_largest",
-                                        "center_crop"};
-    static const char *const formats[] = {"jpg", "png", "webp"};
-    static const char *const hashes[] = {"none", "sha256", "md5", "sha512"};
     struct image_options *im = &o->image;
-    im->mode = (enum resize_mode)choose("resize_mode", o->resize_mode, modes, 5, faults);
-    im->format = (enum image_format)choose("encode_format", o->encode_format, formats, 3, faults);
+    im->mode = (enum resize_mode)choice("resize_mode", o->resize_mode);
+    im->format = (enum image_format)choice("encode_format", o->encode_format);
     const char *hash = o->compute_hash[0] != '\0' ? o->compute_hash : "none";
-    im->hash = (enum image_hash)choose("compute_hash", hash, hashes, 4, faults);
+    im->hash = (enum image_hash)choice("compute_hash", hash);
     if (im->format == IMAGE_PNG && o->encode_quality > 9) {
         buf_addf(faults, "encode_quality %lld: png takes a compression level from 0 to 9\n",
                  (long long)o->encode_quality);
@@ -227,8 +104,8 @@ static void work_out_image(struct download_options *o, struct buf *faults)
                  "what was to be blurred\n",
                  o->bbox_col);
     }
-    im->up = filter_of("upscale_interpolation", o->upscale_interpolation, faults);
-    im->down = filter_of("downscale_interpolation", o->downscale_interpolation, faults);
+    im->up = filter_of("upscale_interpolation", o->upscale_interpolation);
+    im->down = filter_of("downscale_interpolation", o->downscale_interpolation);
 }
 
 /* The words of a list setting; a fault when it is not a list. */
@@ -310,8 +187,9 @@ static void work_out_lists(struct download_options *o, struct buf *faults)
                  o->verify_hash, o->compute_hash);
     }
     const char *directives = o->disallowed_header_directives;
-    n = words_of("disallowed_header_directives", directives[0] != '\0' ? directives : DIRECTIVES,
-                 &o->lists_, words, ROBOTS_DIRECTIVES_MAX, faults);
+    n = words_of("disallowed_header_directives",
+                 directives[0] != '\0' ? directives : WP_ROBOTS_DIRECTIVES, &o->lists_, words,
+                 ROBOTS_DIRECTIVES_MAX, faults);
     for (int i = 0; i < n; i++) {
         o->robots.directives[o->robots.n++] = str_trim(str_of(words[i]));
     }
@@ -338,16 +216,12 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
     struct download_options o = {0};
     bool loaded = settings_load(rows, ARRAY_LEN(rows), &o, hyperparameters, argc, argv,
                                 img2dataset_refuses, faults);
-    static const char *const modes[] = {"incremental", "overwrite", "extend"};
-    o.mode =
-        (enum incremental_mode)choose("incremental_mode", o.incremental_mode, modes, 3, faults);
+    o.mode = (enum incremental_mode)choice("incremental_mode", o.incremental_mode);
     if (o.retry_failed && same_place(o.url_list, o.output_folder)) {
         buf_add_cstr(faults, "retry_failed: output_folder must be a folder of its own\n");
     }
-    o.output = (enum output_format)choose("output_format", o.output_format, output_format_names,
-                                          OUTPUT_FORMAT_COUNT, faults);
-    static const char *const reports[] = {"text", "json", "none"};
-    o.report = (enum progress_report_as)choose("progress", o.progress, reports, 3, faults);
+    o.output = (enum output_format)choice("output_format", o.output_format);
+    o.report = (enum progress_report_as)choice("progress", o.progress);
     work_out_input(&o, faults);
     work_out_image(&o, faults);
     work_out_net(&o, faults);

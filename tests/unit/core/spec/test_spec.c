@@ -432,8 +432,8 @@ static void test_spec__substitution_is_text_and_bounded(void **state)
     struct parsed *p = parse_changed("vars: {", "vars: {q: \"a{{b}}: [x]\", ");
     assert_true(p->good);
     parsed_free(p);
-    AUTO_FREE char *text =
-        base_with("    hyperparameters:\n", "    hyperparameters:\n      note: \"{q}-{part}\"\n");
+    AUTO_FREE char *text = base_with(
+        "    hyperparameters:\n", "    hyperparameters:\n      user_agent_token: \"{q}-{part}\"\n");
     const char *at = strstr(text, "vars: {");
     AUTO_FREE char *both =
         xasprintf("%.*svars: {q: \"x{{part}}, z: [1]\", %s", (int)(at - text), text, at + 7);

@@ -1,8 +1,10 @@
-/* Readers of single values. */
-#include "setting_value.h"
+/* Readers of single values, and what a row of a table takes. */
+#include "common/setting_value.h"
 #include "common/cleanup.h"
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <strings.h>
 
 #define NUMBER_BYTES_MAX 64
@@ -219,4 +221,94 @@ int value_list(const char *text, char **store, char **words, int words_max, cons
         p++;
     }
     return python_words(p, nested, words, words_max, ret_why);
+}
+
+const struct setting *setting_find(const struct setting *rows, size_t rows_n, const char *name)
+{
+    for (size_t i = 0; i < rows_n; i++) {
+        if (strcmp(name, rows[i].name) == 0 ||
+            (rows[i].flag != NULL && strcmp(name, rows[i].flag) == 0)) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+const struct setting *setting_nearest(const struct setting *rows, size_t rows_n, const char *name)
+{
+    const struct setting *best = NULL;
+    size_t best_n = 4;
+    for (size_t i = 0; i < rows_n; i++) {
+        size_t n = str_distance(str_of(name), str_of(rows[i].name));
+        if (n < best_n) {
+            best = &rows[i];
+            best_n = n;
+        }
+    }
+    return best;
+}
+
+int setting_word(const char *words, struct str word)
+{
+    struct str rest = str_of(words);
+    for (int i = 0; rest.n > 0; i++) {
+        if (str_eq(str_trim(str_split(&rest, ',')), word)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool PRINTF(4, 5)
+    wrong(const struct setting *r, const char *v, struct buf *fault, const char *fmt, ...)
+{
+    char expected[256];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(expected, sizeof expected, fmt, args);
+    va_end(args);
+    buf_addf(fault, "%s '%.60s': %s\n", r->name, v, expected);
+    return false;
+}
+
+static bool words_ok(const struct setting *r, const char *v, struct buf *fault)
+{
+    struct str rest = str_of(v);
+    bool ok = true;
+    while (rest.n > 0) {
+        struct str word = str_trim(str_split(&rest, ','));
+        if (setting_word(r->words, word) < 0) {
+            buf_addf(fault, "%s '%.*s': expected some of %s\n", r->name,
+                     (int)MIN(word.n, (size_t)60), word.p, r->words);
+            ok = false;
+        }
+    }
+    return ok;
+}
+
+bool setting_check(const struct setting *r, const char *v, struct buf *fault)
+{
+    int64_t whole;
+    double real;
+    bool flag;
+    bool none = r->kind == SETTING_OPTIONAL && value_is_none(v);
+    bool one_of = r->words == NULL || none || setting_word(r->words, str_of(v)) >= 0;
+    switch (r->kind) {
+    case SETTING_LIST:
+        return true;
+    case SETTING_WORDS:
+        return words_ok(r, v, fault);
+    case SETTING_TEXT:
+    case SETTING_OPTIONAL:
+        return one_of || wrong(r, v, fault, "expected one of %s", r->words);
+    case SETTING_INT:
+        return value_int(v, r->min, r->max, &whole) ||
+               wrong(r, v, fault, "expected a whole number from %lld to %lld", (long long)r->min,
+                     (long long)r->max);
+    case SETTING_REAL:
+        return value_real(v, &real) || wrong(r, v, fault, "expected a number above 0, or inf");
+    case SETTING_FLAG:
+        return value_flag(v, &flag) || wrong(r, v, fault, "expected true or false");
+    }
+    return true;
 }
