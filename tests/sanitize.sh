@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs a command with programs of a sanitizer's build: sanitize.sh asan|tsan [COMMAND...]
+# Runs a command with programs of a sanitizer's build: sanitize.sh asan|tsan [NAME=VALUE...] [COMMAND...]
 # asan includes UBSan and LeakSanitizer. Builds the variant first (one at a time builds), then runs the command with
 # VARIANT set and adds one TAP line: no process reported anything. SANITIZED=GOAL builds less. Reports of all processes go to
 # files of their own, so none is lost with a killed process; build/VARIANT/reports/PID keeps them.
@@ -30,7 +30,7 @@ if ! "${probe[@]}" >/dev/null 2>&1; then
     run=(setarch "$(uname -m)" -R)
 fi
 trap 'cat "$dir/log"; exit 124' TERM
-"${run[@]}" "$@" >"$dir/log" 2>&1 </dev/null
+"${run[@]}" env "$@" >"$dir/log" 2>&1 </dev/null
 status=$?
 cat "$dir/log"
 REPORTS='ERROR: AddressSanitizer|ERROR: LeakSanitizer|runtime error:|(WARNING|FATAL|ERROR): ThreadSanitizer'

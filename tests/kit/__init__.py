@@ -19,12 +19,16 @@ def bin_of(variant):
 BIN = bin_of(VARIANT)
 
 
-def cases(names):
-    """The functions case_X of a suite's globals, in order: all, or with ONLY=word,word those whose name has one of the words;
-    -word leaves out."""
+def wanted(name):
+    """Is the case of that name to run? All are, or with ONLY=word,word those whose name has one of the words; -word leaves out."""
     words = [w for w in os.environ.get("ONLY", "").split(",") if w]
     only, out = [w for w in words if w[0] != "-"], [w[1:] for w in words if w[0] == "-"]
-    return [v for k, v in list(names.items()) if k.startswith("case_") and (not only or any(w in k for w in only)) and not any(w in k for w in out)]
+    return (not only or any(w in name for w in only)) and not any(w in name for w in out)
+
+
+def cases(names):
+    """The functions case_X of a suite's globals that are wanted, in order."""
+    return [v for k, v in list(names.items()) if k.startswith("case_") and wanted(k)]
 
 
 class Tap:

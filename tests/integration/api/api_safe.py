@@ -11,13 +11,13 @@ from api_people import audit, sessions, slow, tokens
 from api_room import absurd, bodies, crowd, dear, forecasts, keys, large, reserve, spooled, streams, streams_of_droverd
 from api_secrets import canary, secrets
 from api_start import start_alone, start_settings, start_waits
+from kit import wanted
 from kit.api import main
 
 
 def run(t, pg):
-    only = os.environ.get("ONLY", "")
     for check in (start_alone, start_settings, start_waits, streams, streams_of_droverd, bodies, spooled, reserve, secrets, canary, forecasts, large, crowd, absurd, sessions, slow, tokens, audit, keys, dear):
-        if only in check.__name__:
+        if wanted(check.__name__):
             check(t, pg)
 
 

@@ -9,6 +9,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import wanted
 from kit.worker import *
 
 tap = Tap()
@@ -213,6 +214,6 @@ def test_wide_rows(d):
 
 with Folder() as d:
     for f in (test_writers, test_joined, test_names_of_one_case, test_damage, test_late_damage, test_wide_rows):
-        if os.environ.get("ONLY", "") in f.__name__:
+        if wanted(f.__name__):
             f(d)
 sys.exit(tap.done())
