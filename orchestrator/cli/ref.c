@@ -83,6 +83,16 @@ static bool tail_read(struct str rest, struct ref *ret, struct err *err)
     return rest.n == 0 || parse_i64(rest, 1, INT32_MAX, &ret->attempt, err);
 }
 
+/* A slash without a word behind it, as of a variable of a script that is not set. */
+static bool has_empty_word(struct str text)
+{
+    bool found = text.n > 0 && text.p[text.n - 1] == '/';
+    for (size_t i = 0; i + 1 < text.n; i++) {
+        found |= text.p[i] == '/' && text.p[i + 1] == '/';
+    }
+    return found;
+}
+
 bool ref_read(struct cli *cli, const char *text, struct ref *ret, int *ret_exit)
 {
     struct err err = ERR_INIT;
@@ -92,6 +102,11 @@ bool ref_read(struct cli *cli, const char *text, struct ref *ret, int *ret_exit)
     if (text != NULL && campaign.n == 0) { /* a variable of a script that is not set */
         *ret_exit = fail(EXIT_USAGE, "name it, or leave the argument out",
                          "the campaign is empty, which never means the newest");
+        return false;
+    }
+    if (has_empty_word(str_of(text))) {
+        *ret_exit = fail(EXIT_USAGE, "name it, or leave the slash out",
+                         "'%.80s': a stage or a part is empty, which never means all", text);
         return false;
     }
     if (!tail_read(rest, ret, &err)) {

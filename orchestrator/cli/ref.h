@@ -8,10 +8,10 @@ struct ref {
     int64_t part;      /* -1 when absent */
     int64_t attempt;   /* 0 when absent */
 };
-/* Parse text. NULL: the newest campaign that has not ended, else the newest; an empty one is an
- * error, as a variable that is not set. A campaign's name is looked up: the newest of that name. So
- * a question and what follows it must be of one call. False after an error message, with the exit
- * status. */
+/* Parse text. NULL: the newest campaign that has not ended, else the newest; an empty word, also
+ * behind a slash, is an error, as a variable that is not set. A campaign's name is looked up: the
+ * newest of that name. So a question and what follows it must be of one call. False after an error
+ * message, with the exit status. */
 bool ref_read(struct cli *cli, const char *text, struct ref *ret, int *ret_exit) MUST_CHECK;
 /* The same for the first argument of `verb`, which changes a campaign as a whole: a stage or a part
  * is an error, since it would change more than was named. */

@@ -68,16 +68,21 @@ def check_refused(t, a, rows):
 
 
 def check_empty(t, a):
-    """An argument that is there and empty, as of a variable that is not set, never means the newest campaign."""
+    """An argument that is there and empty, as of a variable that is not set, never means the newest campaign, nor an empty stage or part all of them."""
     t.ok({"cancel", "archive", "retry", "skip", "pause", "drain", "watch", "open"} <= set(TAKERS), "the verbs that take a campaign are known", TAKERS)
     rows = [[verb, empty, *words, *(["-y"] if "yes" in COMMANDS[verb].split() else []), *(["--timeout", "1s"] if "timeout" in COMMANDS[verb].split() else [])]
             for verb, words in TAKERS.items() for empty in ("", "/", "//0") if (verb, empty) != ("plan", "/")]  # which is a folder
     rows += [[verb, "--campaign", ""] for verb in ("ops", "audit")] + [["compare", "c-1/download", ""]]
+    tails = [[verb, ref, *words, *(["-y"] if "yes" in COMMANDS[verb].split() else []), *(["--timeout", "1s"] if "timeout" in COMMANDS[verb].split() else [])]
+             for verb, words in TAKERS.items() for ref in ("c-1/", "c-1//", "c-1//3", "c-1/download/", "c-1/download//1", "c-1/3/")]
+    tails += [["compare", "c-1/download", "c-1/download/"], ["pools", "c-1/"], ["ops", "--campaign", "c-1/"]]
     before = all_rows(a)
     wrong = [(row, r.returncode, r.stdout, r.stderr) for row in rows if (r := a.drover(*row)).returncode != 2 or r.stdout or "the campaign is empty, which never means the newest" not in r.stderr
              or "  next: name it, or leave the argument out" not in r.stderr]
-    after = all_rows(a)
     t.ok(not wrong, f"{len(rows)} calls with an empty campaign: usage, 2", wrong)
+    wrong = [(row, r.returncode, r.stdout, r.stderr) for row in tails if (r := a.drover(*row)).returncode != 2 or r.stdout or "a stage or a part is empty, which never means all" not in r.stderr]
+    t.ok(not wrong, f"{len(tails)} calls with an empty stage or part: usage, 2", wrong[:5])
+    after = all_rows(a)
     t.eq({x for x in after if after[x] != before[x]}, set(), "... and nothing is changed")
 
 
