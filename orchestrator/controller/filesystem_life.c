@@ -28,6 +28,7 @@ struct filesystem_io { /* the one call about a file system that is under way, an
     struct aws_failure failure;
     struct filesystem_tasks_seen tasks;
     struct job_name token;
+    char task_id[sizeof((struct live_filesystem *)NULL)->task_id];
 };
 
 static bool calling(const struct filesystem_io *io)
@@ -167,12 +168,24 @@ static void on_tasks(void *ctx, enum fsx_answer answer, const union fsx_row *row
 {
     struct filesystem_io *io = ctx;
     note(io, answer, f);
-    io->tasks = (struct filesystem_tasks_seen){.why_us = 0};
+    io->tasks = (struct filesystem_tasks_seen){.why = ""};
     for (size_t i = 0; answer == FSX_DONE && i < n; i++) {
-        resource_answer_task(&io->tasks, &rows[i].task);
+        resource_answer_task(&io->tasks, &rows[i].task, io->task_id);
     }
     io->fact.tasks = io->tasks.tasks;
     io->fact.tasks.why = io->tasks.why;
+}
+
+static void on_export(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
+                      const struct aws_failure *f)
+{
+    struct filesystem_io *io = ctx;
+    note(io, answer, f);
+    if (answer == FSX_DONE) {
+        ASSERT(n == 1); /* a create answers one */
+        io->seen = rows[0];
+        io->fact.task = &io->seen.task;
+    }
 }
 
 struct filesystem_write {
@@ -282,7 +295,7 @@ static void create_of(struct controller *c, struct live_filesystem *f, bool link
     } else {
         filesystem_request_export(&of, f->tasks_failed + 1, &bytes);
         f->io->call =
-            aws_fsx_create(c->aws, lease_gate(c), FSX_TASK, buf_str(&bytes), on_one, f->io);
+            aws_fsx_create(c->aws, lease_gate(c), FSX_TASK, buf_str(&bytes), on_export, f->io);
     }
 }
 
@@ -313,6 +326,7 @@ static void call(struct controller *c, struct live_filesystem *f, enum filesyste
         create_of(c, f, act == FILESYSTEM_ACT_LINK);
         break;
     case FILESYSTEM_ACT_TASKS:
+        (void)snprintf(io->task_id, sizeof io->task_id, "%s", f->task_id);
         io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_TASK, id, on_tasks, io);
         break;
     case FILESYSTEM_ACT_DELETE:

@@ -10,6 +10,7 @@
 #include "held_back.h"
 #include "late_create.h"
 #include "parking.h"
+#include "resource_answer.h"
 #include <stdio.h>
 
 #define EXPORT_AGAIN_US (300 * USEC_PER_SEC) /* at most, after exports that failed */
@@ -371,18 +372,19 @@ static void on_tasks(struct live_filesystem *f, const struct filesystem_fact *fa
         begin_delete(r, now_us, NULL);
         return;
     }
-    f->task_due = true;
-    if (t->failed > 0) { /* of an earlier leader as well */
-        (void)snprintf(r->reason, sizeof r->reason, "export %d failed: %.400s", t->failed, t->why);
-        if (t->failed > f->tasks_failed) {
-            f->next_us = boot_us + retry_step_us(AGAIN_US, EXPORT_AGAIN_US, t->failed - 1);
-        }
+    f->task_due = true; /* of one whose id is not known: its token is answered with it */
+    if (t->failed) {
+        (void)snprintf(r->reason, sizeof r->reason, "export %d failed: %.400s", ++f->tasks_failed,
+                       t->why);
+        f->task_id[0] = '\0';
+        f->next_us = boot_us + retry_step_us(AGAIN_US, EXPORT_AGAIN_US, f->tasks_failed - 1);
+    } else if (f->task_id[0] != '\0') { /* the list does not show it yet */
+        f->next_us = boot_us + AGAIN_US;
     }
-    f->tasks_failed = t->failed;
 }
 
 static void on_export(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
-                      struct filesystem_row *r)
+                      int64_t boot_us, struct filesystem_row *r)
 {
     f->task_due = false; /* a listing tells what came of it */
     f->described_us = 0;
@@ -390,6 +392,12 @@ static void on_export(struct live_filesystem *f, const struct filesystem_fact *f
         fail(r, CAUSE_UNKNOWN, now_us, gone_before_export);
     } else if (fact->said == FILESYSTEM_SAID_NO) {
         say(r, fact->failure);
+    } else if (fact->said == FILESYSTEM_SAID_YES && resource_answer_task_failed(fact->task)) {
+        f->tasks_failed++; /* one of an earlier leader: the next token */
+        f->task_due = true;
+        f->next_us = boot_us + AGAIN_US;
+    } else if (fact->said == FILESYSTEM_SAID_YES) {
+        (void)snprintf(f->task_id, sizeof f->task_id, "%s", fact->task->id);
     }
 }
 
@@ -483,7 +491,7 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
         on_tasks(f, fact, now_us, boot_us, &ret->row);
         break;
     case FILESYSTEM_ACT_EXPORT:
-        on_export(f, fact, now_us, &ret->row);
+        on_export(f, fact, now_us, boot_us, &ret->row);
         break;
     case FILESYSTEM_ACT_DELETE:
         on_delete(f, fact, now_us, &ret->row);

@@ -46,10 +46,10 @@ enum filesystem_word {
     FILESYSTEM_SAID_NO,     /* a clean refusal: *failure */
     FILESYSTEM_SAID_NOTHING /* nobody knows, or nothing was sent: *failure */
 };
-struct filesystem_tasks { /* the exports of a file system */
-    bool runs, succeeded;
-    int failed;
-    const char *why; /* of the last that failed; "" */
+struct filesystem_tasks {   /* of a file system */
+    bool runs;              /* one of any kind */
+    bool succeeded, failed; /* our last export */
+    const char *why;        /* why that failed; "" */
 };
 struct filesystem_fact { /* how a call was answered; pointers are borrowed, NULL when they say
                             nothing */
@@ -58,6 +58,7 @@ struct filesystem_fact { /* how a call was answered; pointers are borrowed, NULL
     const struct filesystem_description *seen;  /* YES of FIND, CREATE, DESCRIBE */
     const struct association_description *link; /* YES of FIND_LINK, LINK */
     struct filesystem_tasks tasks;              /* YES of TASKS */
+    const struct fsx_task_description *task;    /* YES of EXPORT */
     const struct aws_failure *failure;          /* NO, NOTHING */
     int64_t window_us; /* for so long after a create was signed it may still take effect */
     int64_t asked_us;  /* of ABSENT: when the call was made, by CLOCK_BOOTTIME */

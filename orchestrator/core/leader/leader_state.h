@@ -239,8 +239,9 @@ struct live_filesystem {
     bool unsure;              /* what came of the last create is not known: a listing tells */
     int64_t signed_us;        /* boot: a create may take effect from then on; 0: none may */
     bool link_absent;         /* a listing shows no association, and none was asked for since */
-    bool task_due;            /* EXPORTING: a listing shows no task that runs or has succeeded */
-    int tasks_failed;         /* EXPORTING: how many exports have failed */
+    bool task_due;            /* EXPORTING: no task runs, and ours has not succeeded */
+    char task_id[32];         /* EXPORTING: of our last export; "": not known */
+    int tasks_failed;         /* EXPORTING: how many of ours before it have failed */
     bool there, delete_taken; /* DELETING: seen; its deletion has begun */
     bool gone;                /* DELETING: absent; a create that is late may make another one */
     int failures;             /* in a row */

@@ -15,18 +15,23 @@ bool resource_answer_is(const struct filesystem_description *d, const char *inst
     return strcmp(d->token, token) == 0 && strcmp(d->owner, install_id) == 0;
 }
 
-void resource_answer_task(struct filesystem_tasks_seen *s, const struct fsx_task_description *d)
+bool resource_answer_task_failed(const struct fsx_task_description *d)
+{
+    return strcmp(d->lifecycle, "FAILED") == 0 || strcmp(d->lifecycle, "CANCELED") == 0;
+}
+
+void resource_answer_task(struct filesystem_tasks_seen *s, const struct fsx_task_description *d,
+                          const char *own_id)
 {
     bool good = strcmp(d->lifecycle, "SUCCEEDED") == 0;
-    bool over = strcmp(d->lifecycle, "FAILED") == 0 || strcmp(d->lifecycle, "CANCELED") == 0;
+    bool over = resource_answer_task_failed(d);
     s->tasks.runs |= !good && !over;
-    if (strcmp(d->type, "EXPORT_TO_REPOSITORY") != 0) {
+    if (own_id[0] == '\0' || strcmp(d->id, own_id) != 0) {
         return;
     }
-    s->tasks.succeeded |= good;
-    s->tasks.failed += over;
-    if (over && d->created >= s->why_us) {
-        s->why_us = d->created;
+    s->tasks.succeeded = good;
+    s->tasks.failed = over;
+    if (over) {
         (void)snprintf(s->why, sizeof s->why, "%lld of %lld files failed; %.300s",
                        (long long)d->failed, (long long)d->total, d->failure_reason);
     }

@@ -13,9 +13,12 @@ bool resource_answer_is(const struct filesystem_description *d, const char *inst
 #define FILESYSTEM_TASK_WHY_SIZE 400
 struct filesystem_tasks_seen { /* all zero at first */
     struct filesystem_tasks tasks;
-    char why[FILESYSTEM_TASK_WHY_SIZE]; /* of the newest export that failed; "" */
-    usec_t why_us;                      /* when that one was created */
+    char why[FILESYSTEM_TASK_WHY_SIZE]; /* of our export, when it failed; "" */
 };
-/* One more task of a file system of ours, in any order. Nobody else exports from it, so each export
- * is ours; a task of any kind that runs is waited for, since one comes after the other. */
-void resource_answer_task(struct filesystem_tasks_seen *s, const struct fsx_task_description *d);
+/* It is over and has not done what it was to do. */
+bool resource_answer_task_failed(const struct fsx_task_description *d);
+/* One more task of a file system of ours, in any order. Only the one that our create answered with
+ * counts, "" while that is not known: people export, too, before the last job wrote or only some
+ * paths. A task of any kind that runs is waited for, since one comes after the other. */
+void resource_answer_task(struct filesystem_tasks_seen *s, const struct fsx_task_description *d,
+                          const char *own_id);

@@ -2,6 +2,7 @@
  * next, how each is answered and the state that follows; on top of leader_world.h. */
 #pragma once
 #include "core/leader/filesystem_life.h"
+#include "core/leader/resource_answer.h"
 #include "tests/unit/core/leader/leader_world.h"
 
 #define TTL    7200
@@ -40,12 +41,13 @@ enum {
     ON(L, YES, "AVAILABLE"), ON(FL, ABSENT, ""), ON(CL, YES, "CREATING"), ON(FL, YES, "CREATING"), \
         TO(FL, YES, "AVAILABLE", AVAILABLE)
 #define EXPORTED                                                                                   \
-    ON(T, YES, "none"), ON(X, YES, ""), ON(T, YES, "runs"), TO(T, YES, "done", DELETING)
+    ON(T, YES, ""), ON(X, YES, "PENDING"), ON(T, YES, "EXECUTING"),                                \
+        TO(T, YES, "SUCCEEDED", DELETING)
 #define GOES ON(L, YES, "AVAILABLE"), ON(D, YES, ""), ON(L, YES, "DELETING")
 
 struct step {
     int act, said;
-    const char *word;           /* lifecycle, of tasks what there is, code of a refusal */
+    const char *word;           /* lifecycle, "": no task; code of a refusal */
     enum filesystem_state then; /* INTENDED: any */
 };
 struct life {
@@ -139,18 +141,26 @@ UNUSED static void answer(struct life *l, const struct step *st)
     (void)snprintf(seen.lifecycle, sizeof seen.lifecycle, "%s", st->word);
     (void)snprintf(link.lifecycle, sizeof link.lifecycle, "%s", st->word);
     (void)snprintf(failure.code, sizeof failure.code, "%s", st->word);
-    struct filesystem_fact f = {
-        .act = (enum filesystem_act)st->act,
-        .said = st->said == UNSENT ? FILESYSTEM_SAID_NOTHING : (enum filesystem_word)st->said,
-        .seen = &seen,
-        .link = &link,
-        .tasks = {.runs = strcmp(st->word, "runs") == 0,
-                  .succeeded = strcmp(st->word, "done") == 0,
-                  .failed = strncmp(st->word, "failed", 6) == 0 ? st->word[6] - '0' : 0,
-                  .why = "1 of 2 files"},
-        .failure = &failure,
-        .window_us = WINDOW,
-        .asked_us = l->boot_us};
+    /* Of tasks a listing shows one: ours, or somebody else's. */
+    struct fsx_task_description task = {.total = 2, .failed = 1, .failure_reason = "no room"};
+    struct filesystem_tasks_seen tasks = {.why = ""};
+    bool others = strncmp(st->word, "others ", 7) == 0;
+    (void)snprintf(task.lifecycle, sizeof task.lifecycle, "%s", st->word + (others ? 7 : 0));
+    (void)snprintf(task.id, sizeof task.id, "task-%d", others ? 99 : l->f->tasks_failed);
+    if (st->act == T && st->said == YES && st->word[0] != '\0') {
+        resource_answer_task(&tasks, &task, l->f->task_id);
+    }
+    tasks.tasks.why = tasks.why;
+    struct filesystem_fact f = {.act = (enum filesystem_act)st->act,
+                                .said = st->said == UNSENT ? FILESYSTEM_SAID_NOTHING
+                                                           : (enum filesystem_word)st->said,
+                                .seen = &seen,
+                                .link = &link,
+                                .tasks = tasks.tasks,
+                                .task = &task,
+                                .failure = &failure,
+                                .window_us = WINDOW,
+                                .asked_us = l->boot_us};
     leader_plan_filesystem_fact(l->f, &f, l->now_us, l->boot_us, &l->last);
     if (l->last.news != FILESYSTEM_AS_BEFORE) {
         leader_apply_filesystem(&l->w.s, l->f, &l->last);

@@ -64,8 +64,9 @@ static void test_filesystem_life__a_lost_answer_is_resolved_by_a_listing(void **
          TO(FL, YES, "AVAILABLE", AVAILABLE));
     l.f->row.delete_asked = true;
     assert_true(ends(&l));
-    PLAY(&l, ON(T, YES, "none"), ON(X, NOTHING, ""), ON(T, YES, "runs"), ON(T, NOTHING, ""),
-         TO(T, YES, "done", DELETING), ON(L, YES, "AVAILABLE"), ON(D, NOTHING, ""),
+    PLAY(&l, ON(T, YES, ""), ON(X, NOTHING, ""), ON(T, YES, "EXECUTING"), ON(T, NOTHING, ""),
+         TO(T, YES, "SUCCEEDED", EXPORTING), ON(X, YES, "SUCCEEDED"),
+         TO(T, YES, "SUCCEEDED", DELETING), ON(L, YES, "AVAILABLE"), ON(D, NOTHING, ""),
          ON(L, YES, "AVAILABLE"), ON(D, YES, ""));
     gone_for_good(&l, signed_us);
     assert_int_equal(l.last.end.hours, 1);
@@ -321,18 +322,60 @@ static void test_filesystem_life__an_export_that_fails_does_not_keep_it_for_ever
     PLAY(&l, MADE, FILLED);
     l.f->row.delete_asked = true;
     assert_true(ends(&l));
-    PLAY(&l, ON(T, YES, "none"), ON(X, NO, "BadRequest"), ON(T, YES, "none"), ON(X, YES, ""),
-         ON(T, YES, "failed1"), ON(X, YES, ""), TO(T, YES, "failed2", EXPORTING));
-    assert_string_equal(l.f->row.reason, "export 2 failed: 1 of 2 files");
+    PLAY(&l, ON(T, YES, ""), ON(X, NO, "BadRequest"), ON(T, YES, ""), ON(X, YES, "PENDING"),
+         ON(T, YES, "FAILED"), ON(X, YES, "PENDING"), TO(T, YES, "CANCELED", EXPORTING));
+    assert_string_equal(l.f->row.reason, "export 2 failed: 1 of 2 files failed; no room");
     take_over(&l);
     pass(&l, WALL + TTL * SEC + FILESYSTEM_EXPORT_MAX_US - 1 - l.now_us);
     assert_false(ends(&l));
-    PLAY(&l, TO(T, YES, "runs", EXPORTING));
+    PLAY(&l, TO(T, YES, "EXECUTING", EXPORTING));
     pass(&l, POLL);
     assert_true(ends(&l));
     assert_int_equal(l.f->row.state, FILESYSTEM_DELETING);
     PLAY(&l, GOES, TO(L, ABSENT, "", FAILED));
     assert_int_equal(l.last.end.hours, 4); /* as was reserved */
+    leader_world_done(&l.w);
+}
+
+/* A person's export, of before the last job wrote or of some paths, saves nothing. */
+static void test_filesystem_life__only_its_own_export_ends_it(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, MADE, FILLED);
+    l.f->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, ON(T, YES, "others EXECUTING"), TO(T, YES, "others SUCCEEDED", EXPORTING),
+         ON(X, YES, "PENDING"), TO(T, YES, "others SUCCEEDED", EXPORTING));
+    /* Our own is not in the list yet: the same again, not at once. */
+    usec_t asked_us = l.now_us;
+    PLAY(&l, ON(X, YES, "PENDING"));
+    assert_true(l.now_us > asked_us);
+    PLAY(&l, ON(T, YES, "others FAILED"));
+    assert_int_equal(l.f->tasks_failed, 0);
+    assert_string_equal(l.f->row.reason, "a person asked for it");
+    PLAY(&l, ON(X, YES, "PENDING"), TO(T, YES, "SUCCEEDED", DELETING));
+    leader_world_done(&l.w);
+}
+
+/* A new leader learns from the answers to the same tokens which exports were its own. */
+static void test_filesystem_life__a_takeover_finds_its_own_export(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, MADE, FILLED);
+    l.f->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, ON(T, YES, ""), ON(X, YES, "PENDING"), ON(T, YES, "FAILED"), ON(X, YES, "PENDING"));
+    take_over(&l);
+    PLAY(&l, TO(T, YES, "SUCCEEDED", EXPORTING), ON(X, YES, "FAILED"));
+    assert_int_equal(l.f->tasks_failed, 1);
+    usec_t asked_us = l.now_us;
+    PLAY(&l, ON(X, YES, "SUCCEEDED"));
+    assert_true(l.now_us > asked_us); /* a pause: answers may be wrong for ever */
+    PLAY(&l, TO(T, YES, "SUCCEEDED", DELETING));
     leader_world_done(&l.w);
 }
 
@@ -456,6 +499,8 @@ int main(void)
         cmocka_unit_test(test_filesystem_life__a_limit_is_waited_for),
         cmocka_unit_test(test_filesystem_life__is_not_made_while_its_campaign_does_not_run),
         cmocka_unit_test(test_filesystem_life__an_export_that_fails_does_not_keep_it_for_ever),
+        cmocka_unit_test(test_filesystem_life__only_its_own_export_ends_it),
+        cmocka_unit_test(test_filesystem_life__a_takeover_finds_its_own_export),
         cmocka_unit_test(test_filesystem_life__ends_after_its_last_use),
         cmocka_unit_test(test_filesystem_life__a_cancelled_campaign_stops_its_jobs_first),
         cmocka_unit_test(test_filesystem_life__storage_is_billed_by_begun_hours),

@@ -1,6 +1,6 @@
 /* Aim: an answer of AWS about an endpoint or a file system is taken for what it is: a call that
  * may have taken effect is no refusal, another installation's file system is not ours, an export
- * that runs is waited for and one that failed is told. Method: every outcome, and tables. */
+ * that runs is waited for, and only our own is told of. Method: every outcome, and tables. */
 #include "core/leader/resource_answer.h"
 #include "leader_world.h"
 
@@ -35,51 +35,59 @@ static void test_resource_answer__a_file_system_is_ours_by_token_and_installatio
     }
 }
 
-static void add(struct filesystem_tasks_seen *s, const char *type, const char *lifecycle,
-                usec_t created, const char *why)
+static void add(struct filesystem_tasks_seen *s, const char *id, const char *lifecycle)
 {
-    struct fsx_task_description d = {.created = created, .total = 5, .failed = 2};
-    (void)snprintf(d.type, sizeof d.type, "%s", type);
+    struct fsx_task_description d = {.total = 5, .failed = 2, .failure_reason = "no room"};
+    (void)snprintf(d.id, sizeof d.id, "%s", id);
     (void)snprintf(d.lifecycle, sizeof d.lifecycle, "%s", lifecycle);
-    (void)snprintf(d.failure_reason, sizeof d.failure_reason, "%s", why);
-    resource_answer_task(s, &d);
+    resource_answer_task(s, &d, "task-0a");
 }
 
 static void test_resource_answer__what_each_task_tells(void **state)
 {
     (void)state;
-    static const char *const export = "EXPORT_TO_REPOSITORY";
-    static const char *const import = "IMPORT_METADATA_FROM_REPOSITORY";
+    static const char *const own = "task-0a";
+    static const char *const others = "task-0b";
     const struct {
-        const char *type, *lifecycle;
-        bool runs, succeeded;
-        int failed;
-    } rows[] = {{export, "SUCCEEDED", false, true, 0},      {export, "FAILED", false, false, 1},
-                {export, "CANCELED", false, false, 1},      {export, "PENDING", true, false, 0},
-                {export, "EXECUTING", true, false, 0},      {export, "CANCELING", true, false, 0},
-                {export, "of a later day", true, false, 0}, {import, "SUCCEEDED", false, false, 0},
-                {import, "FAILED", false, false, 0},        {import, "EXECUTING", true, false, 0}};
+        const char *id, *lifecycle;
+        bool runs, succeeded, failed;
+    } rows[] = {
+        {own, "SUCCEEDED", false, true, false},      {own, "FAILED", false, false, true},
+        {own, "CANCELED", false, false, true},       {own, "PENDING", true, false, false},
+        {own, "EXECUTING", true, false, false},      {own, "CANCELING", true, false, false},
+        {own, "of a later day", true, false, false}, {others, "SUCCEEDED", false, false, false},
+        {others, "FAILED", false, false, false},     {others, "EXECUTING", true, false, false}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct filesystem_tasks_seen s = {.why_us = 0};
-        add(&s, rows[i].type, rows[i].lifecycle, WALL, "no room");
+        struct filesystem_tasks_seen s = {.why = ""};
+        add(&s, rows[i].id, rows[i].lifecycle);
         assert_int_equal(s.tasks.runs, rows[i].runs);
         assert_int_equal(s.tasks.succeeded, rows[i].succeeded);
         assert_int_equal(s.tasks.failed, rows[i].failed);
-        assert_string_equal(s.why, rows[i].failed > 0 ? "2 of 5 files failed; no room" : "");
+        assert_string_equal(s.why, rows[i].failed ? "2 of 5 files failed; no room" : "");
     }
 }
 
-static void test_resource_answer__the_newest_failed_export_is_told(void **state)
+/* Before our create was answered, and after a takeover. */
+static void test_resource_answer__without_an_id_no_task_is_ours(void **state)
 {
     (void)state;
-    struct filesystem_tasks_seen s = {.why_us = 0};
-    add(&s, "EXPORT_TO_REPOSITORY", "FAILED", WALL + 10, "second");
-    add(&s, "EXPORT_TO_REPOSITORY", "FAILED", WALL + 20, "third");
-    add(&s, "EXPORT_TO_REPOSITORY", "FAILED", WALL, "first"); /* a list has no order */
-    add(&s, "EXPORT_TO_REPOSITORY", "SUCCEEDED", WALL + 30, "");
-    assert_int_equal(s.tasks.failed, 3);
+    struct filesystem_tasks_seen s = {.why = ""};
+    const struct fsx_task_description d = {.type = "EXPORT_TO_REPOSITORY",
+                                           .lifecycle = "SUCCEEDED"};
+    resource_answer_task(&s, &d, "");
+    assert_false(s.tasks.succeeded);
+}
+
+static void test_resource_answer__our_export_counts_wherever_it_stands(void **state)
+{
+    (void)state;
+    struct filesystem_tasks_seen s = {.why = ""};
+    add(&s, "task-09", "FAILED");
+    add(&s, "task-0a", "SUCCEEDED"); /* a list has no order */
+    add(&s, "task-0b", "FAILED");
     assert_true(s.tasks.succeeded);
-    assert_string_equal(s.why, "2 of 5 files failed; third");
+    assert_false(s.tasks.failed);
+    assert_string_equal(s.why, "");
 }
 
 int main(void)
@@ -88,7 +96,8 @@ int main(void)
         cmocka_unit_test(test_resource_answer__only_a_clean_no_is_a_refusal),
         cmocka_unit_test(test_resource_answer__a_file_system_is_ours_by_token_and_installation),
         cmocka_unit_test(test_resource_answer__what_each_task_tells),
-        cmocka_unit_test(test_resource_answer__the_newest_failed_export_is_told),
+        cmocka_unit_test(test_resource_answer__without_an_id_no_task_is_ours),
+        cmocka_unit_test(test_resource_answer__our_export_counts_wherever_it_stands),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
