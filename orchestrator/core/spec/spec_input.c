@@ -47,6 +47,22 @@ static void read_stage_volume(struct spec_reader *r, const struct spec_node *p, 
     }
 }
 
+/* {uri}, or a variable that parts sent to droverd bring: s3:// only when it is expanded. */
+static bool begins_with_place(const struct spec_reader *r, const char *from)
+{
+    struct str literal;
+    struct spec_field f;
+    bool has_field;
+    if (!spec_next_piece(&from, &literal, &has_field, &f, NULL) || literal.n > 0 || !has_field) {
+        return false;
+    }
+    bool found = str_eq_cstr(f.name, "uri");
+    for (int i = 0; i < r->task_vars_n && !found; i++) {
+        found = str_eq_cstr(f.name, r->task_vars[i]);
+    }
+    return found;
+}
+
 static void read_from(struct spec_reader *r, const struct spec_node *p, struct spec_channel *c)
 {
     const char *from;
@@ -57,8 +73,7 @@ static void read_from(struct spec_reader *r, const struct spec_node *p, struct s
         read_stage_volume(r, p, from + strlen(volume_prefix), c);
         return;
     }
-    /* {uri} and the like begin with s3:// only when they are expanded */
-    if (from[0] == '{' || spec_s3(r, p, from)) {
+    if (begins_with_place(r, from) || spec_s3(r, p, from)) {
         c->from = from;
     }
 }

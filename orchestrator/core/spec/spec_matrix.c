@@ -214,6 +214,8 @@ static bool is_scalar(const struct yaml_node *n)
     return n->kind != YAML_MAP && n->kind != YAML_LIST && n->kind != YAML_NULL;
 }
 
+/* A variable of the row, its text with the file's variables in it. `only`: it is nothing else. The
+ * value of a key of the stage may differ from task to task: then it is known without a text. */
 static void add_variable(struct spec_reader *r, struct spec_row *row, const struct spec_node *at,
                          bool only)
 {
@@ -221,10 +223,16 @@ static void add_variable(struct spec_reader *r, struct spec_row *row, const stru
         spec_fault(r, at, "limit", "", "more than %d values in one row", SPEC_ROW_VARS_MAX);
         return;
     }
-    row->vars[row->vars_n] = (struct spec_pair){
-        arena_printf(r->a, "matrix.%.64s", at->key),
-        at->node->text,
-    };
+    const struct spec_node value = {at->up, at->key, at->node, at->node->pos};
+    const char *text = only ? "" : NULL;
+    struct faults *const faults = r->faults;
+    const int said = faults->n, dropped = faults->dropped;
+    (void)spec_scalar(r, &value, BRACES_VARS, SPEC_STRING_MAX, &text);
+    if (!only) { /* it is judged as what it is, a key of the stage */
+        faults->n = said;
+        faults->dropped = dropped;
+    }
+    row->vars[row->vars_n] = (struct spec_pair){arena_printf(r->a, "matrix.%.64s", at->key), text};
     row->only[row->vars_n] = only;
     row->pos[row->vars_n++] = at->pos;
 }
@@ -559,40 +567,5 @@ void spec_rows_check(struct spec_reader *r, const struct spec_node *p, const str
                        "'%.64s' is no key of a stage, and the stage has no {matrix.%.64s}", key,
                        key);
         }
-    }
-}
-
-static bool same_place(const char *a, const char *b)
-{
-    size_t n = a != NULL ? strlen(a) : 0;
-    n -= n > 0 && a[n - 1] == '/'; /* a folder with and without it is one */
-    return a != NULL && b != NULL && strncmp(a, b, n) == 0 &&
-           (b[n] == '\0' || strcmp(b + n, "/") == 0) && strstr(a, "{stage}") == NULL;
-}
-
-static const char *checkpoint_of(const struct spec_stage *s)
-{
-    return s->training != NULL ? s->training->checkpoint : NULL;
-}
-
-void spec_rows_places(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
-                      const struct spec_stage *const *before, int n)
-{
-    struct spec_node at = *p;
-    bool looked_at = s->verify == VERIFY_MANIFEST || s->verify == VERIFY_IMG2DATASET;
-    bool output = false, checkpoint = false;
-    for (int i = 0; i < n; i++) {
-        output |= looked_at && same_place(s->output, before[i]->output);
-        checkpoint |= same_place(checkpoint_of(s), checkpoint_of(before[i]));
-    }
-    if (output) {
-        (void)(spec_child(r, p, "output", false, &at) ||
-               spec_child(r, p, "hyperparameters", false, &at));
-        spec_fault(r, &at, "conflict", "add {stage} or a {matrix.X}",
-                   "more than one row would write to the same place");
-    }
-    if (checkpoint && spec_child(r, p, "checkpoint", false, &at)) {
-        spec_fault(r, &at, "conflict", "add {stage} or a {matrix.X}",
-                   "more than one row would use the same checkpoints");
     }
 }

@@ -183,6 +183,7 @@ void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const str
     }
 }
 
+/* NULL: there is none of that name, or a row's value has no text. */
 static const char *var_value(struct spec_reader *r, struct str name)
 {
     for (int i = 0; i < r->row_vars_n; i++) {
@@ -197,6 +198,16 @@ static const char *var_value(struct spec_reader *r, struct str name)
         }
     }
     return NULL;
+}
+
+static bool is_row_var(const struct spec_reader *r, struct str name)
+{
+    for (int i = 0; i < r->row_vars_n; i++) {
+        if (str_eq_cstr(name, r->row_vars[i].key)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool is_task_var(const struct spec_reader *r, struct str name)
@@ -234,7 +245,10 @@ static bool unknown_var(struct spec_reader *r, const struct spec_node *p, struct
     char hint[256];
     (void)snprintf(hint, sizeof hint, "%s; '{{' writes a brace",
                    n == 0 ? "there are no variables: add 'vars'" : guess);
-    if (r->no_input && spec_is_task_variable(name) && braces == BRACES_TEMPLATE) {
+    if (is_row_var(r, name)) {
+        spec_fault(r, p, "unknown_variable", "write the text here in place of the variable",
+                   "the value of '{%s}' is wrong, or differs from task to task", word);
+    } else if (r->no_input && spec_is_task_variable(name) && braces == BRACES_TEMPLATE) {
         spec_fault(r, p, "unknown_variable", "{part:05d}",
                    "parts of fan_out: {count: ...} have no input, so '{%s}' has no value", word);
     } else if (braces == BRACES_VARS && is_task_var(r, name)) {

@@ -117,7 +117,7 @@ bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text)
 /* spec_matrix.c: a stage of the campaign, made of a stage of the file. */
 struct spec_row {
     const struct yaml_node *stage; /* its keys, with those it extends; no `extends`, no `matrix` */
-    struct spec_pair vars[SPEC_ROW_VARS_MAX]; /* {matrix.X} and their values */
+    struct spec_pair vars[SPEC_ROW_VARS_MAX]; /* {matrix.X}; NULL: not one text for all tasks */
     bool only[SPEC_ROW_VARS_MAX];             /* no key of the stage: must be used in a text */
     struct position pos[SPEC_ROW_VARS_MAX];
     int vars_n;
@@ -138,8 +138,8 @@ int spec_rows(struct spec_reader *r, const struct spec_node *stages, const struc
               int max, struct spec_row rows[static SPEC_STAGES_MAX], bool *ret_matrix);
 /* After the row was read: a fault for every value of its that changes nothing. */
 void spec_rows_check(struct spec_reader *r, const struct spec_node *p, const struct spec_row *row);
-/* The rows of one matrix run side by side: the results and checkpoints of row s need places that
- * none of the n rows before it has. */
+/* spec_places.c: the rows of one matrix run side by side: the results and checkpoints of row s need
+ * places that none of the n rows before it has. */
 void spec_rows_places(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
                       const struct spec_stage *const *before, int n);
 /* spec_stage.c: reads one stage into *s even when it has faults. A kind of a later version is one

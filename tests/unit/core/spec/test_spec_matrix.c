@@ -115,6 +115,30 @@ static void test_spec_matrix__rows_are_the_stages_written_out(void **state)
                      "     max_runtime: 2h, hyperparameters: {a: x, b: off}}\n");
 }
 
+/* A row's values are texts like others: {bucket} and {{ mean what they mean elsewhere. */
+static void test_spec_matrix__values_of_rows_have_the_files_variables(void **state)
+{
+    (void)state;
+    assert_same(HEAD TRAIN
+                "    hyperparameters: {data: \"{matrix.data}\", note: \"{matrix.note}\"}\n"
+                "    input: {data: \"{matrix.data}\"}\n"
+                "    matrix:\n"
+                "      include: [{name: a, data: \"{bucket}/1pct/\", note: \"{{x\"}]\n",
+                HEAD "  - {name: train-a, image: \"r/x:1\", instance_type: ml.p4d.24xlarge,\n"
+                     "     max_runtime: 2h, input: {data: \"s3://acme/1pct/\"},\n"
+                     "     hyperparameters: {data: \"s3://acme/1pct/\", note: \"{{x\"}}\n");
+    /* a key of the stage keeps what differs from task to task; {matrix.KEY} has it expanded */
+    assert_same(HEAD TRAIN "    fan_out: {count: 2}\n"
+                           "    hyperparameters: {data: \"{matrix.environment.A}\"}\n"
+                           "    matrix:\n"
+                           "      include: [{name: a, environment.A: \"{bucket}/x\",\n"
+                           "                 output: \"{bucket}/o/{part:05d}/\"}]\n",
+                HEAD "  - {name: train-a, image: \"r/x:1\", instance_type: ml.p4d.24xlarge,\n"
+                     "     max_runtime: 2h, fan_out: {count: 2}, environment: {A: s3://acme/x},\n"
+                     "     output: \"s3://acme/o/{part:05d}/\",\n"
+                     "     hyperparameters: {data: \"s3://acme/x\"}}\n");
+}
+
 static void test_spec_matrix__extends_lays_keys_over_those_of_another(void **state)
 {
     (void)state;
@@ -214,6 +238,18 @@ static const struct mistake {
     {"    matrix: {instance_count: [1, 2]}\n    hyperparameters: {a: \"{matrix.lr}\"}\n",
      "unknown_variable", 8, 26, "{matrix.lr}"},
     {"    hyperparameters: {a: \"{matrix.lr}\"}\n", "unknown_variable", 7, 26, "{matrix.lr}"},
+    {"    matrix: {lr: [\"{bukcet}/a\", \"b\"]}\n    hyperparameters: {a: \"{matrix.lr}\"}\n",
+     "unknown_variable", 7, 19, "{bukcet}"},
+    {"    matrix: {lr: [\"{part}\", \"b\"]}\n    hyperparameters: {a: \"{matrix.lr}\"}\n",
+     "unknown_variable", 7, 19, "no value here"},
+    {"    matrix: {volume_gb: [\"{bukcet}\"]}\n", "type", 7, 26, "whole number"},
+    {"    matrix: {environment.A: [\"{part}\"]}\n"
+     "    hyperparameters: {a: \"{matrix.environment.A}\"}\n",
+     "unknown_variable", 8, 26, "differs from task to task"},
+    {"    input: {data: \"{{bucket}}/a/\"}\n", "pattern", 7, 19, "not a place in S3"},
+    {"    input: {data: \"{part:05d}/a/\"}\n", "pattern", 7, 19, "not a place in S3"},
+    {"    fan_out: {from: api, vars: [shard]}\n    input: {data: \"{shard}/a/\", b: \"{uri}\"}\n",
+     NULL, 0, 0, NULL},
     {"    matrix: {instance_count: [1, 2]}\n    volume_gb: none\n", "type", 8, 16, "whole"},
     {"    matrix: {instance_count: [1, 2]}\n    volum_gb: 3\n", "unknown_key", 8, 5, "volum_gb"},
     {"    matrix: {instance_count: [1, 2]}\n    needs: train\n", "cycle", 8, 12, "itself"},
@@ -391,6 +427,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spec_matrix__rows_are_the_stages_written_out),
+        cmocka_unit_test(test_spec_matrix__values_of_rows_have_the_files_variables),
         cmocka_unit_test(test_spec_matrix__extends_lays_keys_over_those_of_another),
         cmocka_unit_test(test_spec_matrix__names_and_needs),
         cmocka_unit_test(test_spec_matrix__one_mistake_one_fault),
