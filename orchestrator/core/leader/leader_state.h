@@ -102,6 +102,7 @@ struct live_pool { /* a warm pool, from the intent of the attempt that leaves it
     bool timed;    /* its times are by our clock; until then they are AWS's, as in its row */
     bool look_now; /* something says that it has changed */
     bool wants_end, end_taken;
+    bool look_first; /* its end was refused: AWS may have ended it, or know it no more */
     int failures;
     int64_t next_us;       /* boot: no call before this */
     int64_t described_us;  /* boot */

@@ -48,6 +48,7 @@ void leader_pool_failed(struct live_pool *p, int64_t boot_us)
 bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, usec_t now_us,
                            int64_t boot_us, struct warm_pool_report *report)
 {
+    p->look_first = false;
     if (failed || not_found) {
         leader_pool_failed(p, boot_us);
     } else {
@@ -63,12 +64,13 @@ bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, use
 
 void leader_pool_end_answered(struct live_pool *p, bool failed, bool not_found, int64_t boot_us)
 {
-    if (failed || not_found) {
+    p->look_now = true;
+    p->look_first = failed || not_found;
+    if (p->look_first) {
         leader_pool_failed(p, boot_us);
     } else {
         p->end_taken = true;
         p->failures = 0;
-        p->look_now = true;
     }
 }
 
@@ -147,7 +149,9 @@ void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum po
                             usec_t now_us, int64_t boot_us)
 {
     leader_pool_timed(s, p, now_us);
-    p->failures = 0;
+    if (!p->wants_end || p->end_taken) { /* else its refusals in a row are counted on */
+        p->failures = 0;
+    }
     p->look_now = false;
     p->described_us = boot_us;
     p->first_look_us = p->first_look_us == 0 ? boot_us : p->first_look_us;
@@ -239,7 +243,7 @@ enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int6
 {
     int64_t at_us = p->look_now ? p->next_us : MAX(p->next_us, p->described_us + LOOK_AGAIN_US);
     int64_t left_us = p->row.expires_us + USEC_PER_SEC - now_us; /* its time is over */
-    bool end = p->wants_end && !p->end_taken;
+    bool end = p->wants_end && !p->end_taken && !p->look_first;
     if (p->row.state != POOL_AVAILABLE) {
         return POOL_ACT_NONE;
     }

@@ -19,7 +19,8 @@ void leader_pool_failed(struct live_pool *p, int64_t boot_us);
  * (absence.h) after the pool's time was over, *report becomes that it was kept to the last. */
 bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, usec_t now_us,
                            int64_t boot_us, struct warm_pool_report *report);
-/* So was the wish that it ends; one that was not taken is sent again. */
+/* So was the wish that it ends; one that was not taken is sent again, once the pool was looked at:
+ * one that is refused for good ends all the same when its time is over. */
 void leader_pool_end_answered(struct live_pool *p, bool failed, bool not_found, int64_t boot_us);
 
 /* SageMaker hands pools out as it likes: the other available pool that the job which took p was

@@ -390,17 +390,37 @@ static void test_pool_life__its_end_is_asked_once(void **state)
     assert_false(leader_pool_want_end(&w.s, p, WARM_POOL_END_COST));
     assert_string_equal(p->row.end_reason, warm_pool_end_name(WARM_POOL_END_NO_MATCH));
     assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_END);
-    leader_pool_end_answered(p, true, false, BOOT); /* the wish is sent again */
-    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_NONE);
-    assert_int_equal(leader_pool_next(p, WALL, BOOT + SEC, &wake_us), POOL_ACT_END);
-    leader_pool_end_answered(p, false, true, BOOT); /* the job is not found: so is this one */
-    assert_int_equal(leader_pool_next(p, WALL, BOOT + SEC, &wake_us), POOL_ACT_END);
-    p->next_us = 0;
     leader_pool_end_answered(p, false, false, BOOT);
     assert_int_equal(p->failures, 0);
     assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_DESCRIBE);
     leader_apply_pool_seen(&w.s, p, POOL_FATE_STAYS, WALL, BOOT);
     assert_int_equal(leader_pool_next(p, WALL, BOOT + SEC, &wake_us), POOL_ACT_NONE);
+    leader_world_done(&w);
+}
+
+/* AWS ends it by its time all the same, and only a look tells. */
+static void test_pool_life__one_whose_end_is_refused_is_looked_at_between(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    int64_t boot_us = BOOT;
+    int64_t wake_us = INT64_MAX;
+    (void)leader_pool_want_end(&w.s, p, WARM_POOL_END_COST);
+    for (int i = 0; i < 20; i++) { /* refused, or of a job that is not found, for ever */
+        assert_int_equal(leader_pool_next(p, WALL, boot_us, &wake_us), POOL_ACT_END);
+        leader_pool_end_answered(p, i % 2 == 0, i % 2 == 1, boot_us);
+        assert_int_equal(leader_pool_next(p, WALL, boot_us, &wake_us), POOL_ACT_NONE);
+        boot_us = p->next_us;
+        assert_int_equal(leader_pool_next(p, WALL, boot_us, &wake_us), POOL_ACT_DESCRIBE);
+        (void)leader_pool_described(p, i == 7, false, WALL, boot_us, NULL);
+        if (i != 7) { /* a look that failed keeps no wish back either */
+            leader_apply_pool_seen(&w.s, p, POOL_FATE_STAYS, WALL, boot_us);
+        }
+        boot_us = p->next_us;
+    }
+    leader_pool_failed(p, BOOT); /* the looks have not shortened the pause between the wishes */
+    assert_int_equal(p->next_us, BOOT + 30 * SEC);
     leader_world_done(&w);
 }
 
@@ -562,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_pool_life__seen_for_the_first_time),
         cmocka_unit_test(test_pool_life__a_list_says_nothing_of_a_pool_not_yet_left),
         cmocka_unit_test(test_pool_life__its_end_is_asked_once),
+        cmocka_unit_test(test_pool_life__one_whose_end_is_refused_is_looked_at_between),
         cmocka_unit_test(test_pool_life__people_end_idle_ones),
         cmocka_unit_test(test_pool_life__when_it_is_looked_at),
         cmocka_unit_test(test_pool_life__failed_calls_back_off),
