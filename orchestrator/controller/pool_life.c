@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
+#include "core/leader/attempt_answer.h"
 #include "core/leader/pool_life.h"
 #include "lease.h"
 #include "metrics.h"
@@ -67,7 +68,7 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     if (job != NULL) {
         io->report = job->pool;
     }
-    io->job_ended = job == NULL || job->ended > 0;
+    io->job_ended = job == NULL || leader_job_ended(job) > 0;
     io->described = leader_pool_described(p, f != NULL || FP("pool.after_describe"), not_found,
                                           leader_now(c), clock_boot_us(), &io->report);
 }

@@ -67,6 +67,12 @@ bool leader_job_over(const struct job_description *job)
     return status == JOB_COMPLETED || status == JOB_FAILED || status == JOB_STOPPED;
 }
 
+/* An end that is not told is no later than the last change: what it costs at most. */
+usec_t leader_job_ended(const struct job_description *job)
+{
+    return job->ended == 0 && leader_job_over(job) ? job->modified : job->ended;
+}
+
 /* A signature that is not taken is the fault of our own keys, never of the part. */
 static bool keys_refused(const struct aws_failure *f)
 {
@@ -175,8 +181,7 @@ static void keep_description(struct live_attempt *a, const struct job_descriptio
     (void)memccpy(a->artifacts, job->artifacts, '\0', sizeof a->artifacts);
     a->created_us = job->created;
     a->row.started_us = job->started;
-    /* An end that is not told is no later than the last change: what it costs at most. */
-    a->row.ended_us = job->ended == 0 && leader_job_over(job) ? job->modified : job->ended;
+    a->row.ended_us = leader_job_ended(job);
     a->billable_s = job->billable_s;
     a->pool_seen = job->pool;
     leader_job_phases(a, job, &a->phases);

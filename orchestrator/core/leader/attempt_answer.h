@@ -13,6 +13,8 @@
 struct job_seen leader_job_seen(const char *status, const char *secondary, usec_t modified);
 /* Does a Describe show its end? */
 bool leader_job_over(const struct job_description *job);
+/* When that was; 0: it is not over. AWS tells no end of some jobs, of those that never started. */
+usec_t leader_job_ended(const struct job_description *job);
 
 struct create_notes {
     bool silent;        /* no answer, or nothing was sent: AWS could not be reached */

@@ -192,9 +192,10 @@ struct live_stray {
     struct stray_row row;
     struct ledger_account_of_attempt account;
     bool look_now, stop_taken, end_pool; /* its pool is asked to end */
-    int failures;
-    int64_t listed_round; /* list_round's that showed it running last */
-    int64_t unfound_us;   /* boot: AWS has not known it since then (absence.h); 0: it does */
+    bool look_first;                     /* what it was asked was refused: AWS may have ended it */
+    int failures, refused; /* looks that failed, and what was asked in vain, in a row */
+    int64_t listed_round;  /* list_round's that showed it running last */
+    int64_t unfound_us;    /* boot: AWS has not known it since then (absence.h); 0: it does */
     int64_t next_us, described_us, ended_us; /* boot; 0 not yet */
 };
 

@@ -1,6 +1,7 @@
 /* See strays.h. */
 #include "strays.h"
 #include "absence.h"
+#include "attempt_answer.h"
 #include "budget_state.h"
 #include "call_again.h"
 #include "common/retry.h"
@@ -104,11 +105,12 @@ enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us
     int64_t due_us = stop || st->look_now || st->end_pool
                          ? st->next_us
                          : MAX(st->next_us, st->described_us + DESCRIBE_EVERY_US);
+    bool look = st->look_first || !(stop || st->end_pool);
     if (boot_us < due_us) {
         *wake_us = MIN(*wake_us, due_us);
         return STRAY_ACT_NONE;
     }
-    return stop ? STRAY_ACT_STOP : st->end_pool ? STRAY_ACT_END_POOL : STRAY_ACT_DESCRIBE;
+    return look ? STRAY_ACT_DESCRIBE : stop ? STRAY_ACT_STOP : STRAY_ACT_END_POOL;
 }
 
 /* Its row tells what is reserved for it, and so how long it may run. */
@@ -143,11 +145,13 @@ bool leader_stray_answered(struct live_stray *st, enum stray_action action, bool
                            struct job_description *job)
 {
     bool describe = action == STRAY_ACT_DESCRIBE;
+    int *in_vain = describe ? &st->failures : &st->refused;
     bool gone = describe && !failed && not_found && is_gone(st, now_us, boot_us, job);
     st->unfound_us = describe && !failed && !not_found ? 0 : st->unfound_us;
     failed |= describe && not_found;
-    st->failures = failed ? MIN(st->failures + 1, 1000) : 0;
-    st->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, MAX(0, st->failures - 1));
+    *in_vain = failed ? MIN(*in_vain + 1, 1000) : 0;
+    st->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, MAX(0, *in_vain - 1));
+    st->look_first = !describe && failed;
     st->look_now |= !describe;
     st->stop_taken |= action == STRAY_ACT_STOP && !failed;
     st->end_pool = st->end_pool && (failed || action != STRAY_ACT_END_POOL);
@@ -180,8 +184,8 @@ bool leader_stray_cost(const struct job_description *job, int instances, musd_t 
     struct err err = ERR_INIT;
     musd_t idle_musd = 0;
     int64_t idle_s = MAX(0, job->pool.retained_s) * instances;
-    int64_t ran_s =
-        cost_billable_s(job->billable_s, job->started, job->ended, instances, ret_estimated);
+    int64_t ran_s = cost_billable_s(job->billable_s, job->started, leader_job_ended(job), instances,
+                                    ret_estimated);
     return cost_of_seconds(price_musd_per_hour, ran_s, ret_musd, &err) &&
            cost_of_seconds(price_musd_per_hour, idle_s, &idle_musd, &err) &&
            add_i64(*ret_musd, idle_musd, ret_musd) && add_i64(ran_s, idle_s, ret_s);
@@ -219,18 +223,19 @@ enum stray_seen leader_plan_stray_seen(struct live_stray *st, const struct job_d
                                        int64_t boot_us, struct stray_end *ret)
 {
     bool news = strcmp(st->row.status, job->status) != 0 || st->row.started_us != job->started;
+    usec_t ended_us = leader_job_ended(job);
     st->described_us = boot_us;
-    st->look_now = job->ended != 0; /* until it is over and written */
+    st->look_now = ended_us != 0; /* until it is over and written */
     st->row.started_us = job->started;
     (void)snprintf(st->row.status, sizeof st->row.status, "%s", job->status);
-    if (job->ended == 0) {
+    if (ended_us == 0) {
         return news ? STRAY_NEWS : STRAY_AS_BEFORE;
     }
     st->ended_us = st->ended_us != 0 ? st->ended_us : boot_us;
     *ret = (struct stray_end){.name = st->row.name,
                               .status = st->row.status,
                               .started_us = job->started,
-                              .ended_us = job->ended};
+                              .ended_us = ended_us};
     if (pool_over(st, job, boot_us)) {
         st->look_now = billed(st, job, boot_us);
         if (st->look_now && book(st, job, ret)) {

@@ -22,7 +22,7 @@ void leader_stray_listed(struct leader_state *s, const char *name, const char *s
 enum stray_action { STRAY_ACT_NONE, STRAY_ACT_DESCRIBE, STRAY_ACT_STOP, STRAY_ACT_END_POOL };
 /* The next call about a stray that has none under way. *wake_us is lowered to when to ask again. */
 enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us, int64_t *wake_us);
-/* The call was answered; failed: no other before its back-off. True: *job is a description to be
+/* The call was answered; failed: no other before its back-off, and then a look first. True: *job is a description to be
  * looked at. A job that is not found is asked about again: it was there. Once it is gone
  * (absence.h), *job becomes one that ran, and kept its pool, for as long as it could. now_us:
  * wall. */

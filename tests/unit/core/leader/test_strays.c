@@ -85,8 +85,6 @@ static void test_strays__a_pool_is_ended_and_booked_with_its_job(void **state)
     job.pool.status = WARM_POOL_AVAILABLE;
     assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_END_POOL);
-    leader_stray_answered(st, STRAY_ACT_END_POOL, true, false, WALL, BOOT, NULL);
-    assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_END_POOL);
     leader_stray_answered(st, STRAY_ACT_END_POOL, false, false, WALL, BOOT, NULL);
     assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
     job.pool = (struct warm_pool_report){.status = WARM_POOL_TERMINATED, .retained_s = 7};
@@ -213,12 +211,44 @@ static void test_strays__stop_when_asked_for(void **state)
     assert_true(leader_take_strays(&w.s, rows, 2));
     assert_false(leader_take_strays(&w.s, rows, 2)); /* known */
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_STOP);
-    leader_stray_answered(st, STRAY_ACT_STOP, true, false, WALL, BOOT, NULL);
-    assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_STOP);
     leader_stray_answered(st, STRAY_ACT_STOP, false, false, WALL, BOOT, NULL);
     assert_int_equal(leader_stray_next(st, BOOT + SEC, &wake_us), STRAY_ACT_DESCRIBE);
     struct job_description late = job_of("d-9-s-2-a1-0a1b2c3d");
     assert_int_equal(leader_stray_next(found(&w, &late, "void"), BOOT, &wake_us), STRAY_ACT_STOP);
+    leader_world_done(&w);
+}
+
+/* AWS may refuse for good. The job ends by its time, and only a look tells. */
+static void test_strays__what_is_refused_is_looked_at_between(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_end e;
+    int64_t wake_us = INT64_MAX;
+    int64_t boot_us = BOOT;
+    leader_world_init(&w);
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    job.keep_alive_s = 900;
+    struct live_stray *st = found(&w, &job, "void");
+    for (int i = 0; i < 20; i++) {
+        enum stray_action asked = i < 10 ? STRAY_ACT_STOP : STRAY_ACT_END_POOL;
+        assert_int_equal(leader_stray_next(st, boot_us, &wake_us), asked);
+        leader_stray_answered(st, asked, true, false, WALL, boot_us, NULL);
+        assert_int_equal(leader_stray_next(st, boot_us, &wake_us), STRAY_ACT_NONE);
+        boot_us = st->next_us;
+        assert_int_equal(leader_stray_next(st, boot_us, &wake_us), STRAY_ACT_DESCRIBE);
+        leader_stray_answered(st, STRAY_ACT_DESCRIBE, i == 3, false, WALL, boot_us, &job);
+        if (i == 9) {
+            job.ended = WALL + 50 * SEC;
+            job.pool.status = WARM_POOL_AVAILABLE;
+        }
+        if (i != 3) { /* a look that failed keeps no wish back either */
+            assert_int_not_equal(leader_plan_stray_seen(st, &job, boot_us, &e), STRAY_OVER);
+        }
+        boot_us = st->next_us;
+    }
+    leader_stray_answered(st, STRAY_ACT_END_POOL, true, false, WALL, BOOT, NULL);
+    assert_int_equal(st->next_us, BOOT + 60 * SEC); /* the looks have not shortened the pause */
     leader_world_done(&w);
 }
 
@@ -238,6 +268,39 @@ static void test_strays__what_a_describe_changes_is_written_once(void **state)
     assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_NEWS);
     assert_int_equal(st->row.started_us, job.started);
     leader_world_done(&w);
+}
+
+/* AWS tells no end of a job that was stopped, or failed, before it started. */
+static void test_strays__one_whose_end_is_not_told_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status;
+        usec_t started;
+        bool over;
+        int64_t billable_s;
+    } rows[] = {{"Stopped", 0, true, 0},           {"Failed", 0, true, 0},
+                {"Completed", WALL, true, 2 * 50}, {"InProgress", 0, false, 0},
+                {"Stopping", 0, false, 0},         {"", 0, false, 0},
+                {"InProgress", WALL, false, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct leader_world w;
+        struct stray_end e;
+        leader_world_init(&w);
+        struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+        struct live_stray *st = found(&w, &job, "lost");
+        (void)snprintf(job.status, sizeof job.status, "%s", rows[i].status);
+        job.started = rows[i].started;
+        job.modified = WALL + 50 * SEC;
+        (void)leader_plan_stray_seen(st, &job, BOOT, &e);
+        enum stray_seen seen = leader_plan_stray_seen(st, &job, BOOT + 600 * SEC, &e);
+        assert_int_equal(seen == STRAY_OVER, rows[i].over);
+        if (rows[i].over) {
+            assert_int_equal(e.ended_us, job.modified);
+            assert_int_equal(e.billable_s, rows[i].billable_s);
+        }
+        leader_world_done(&w);
+    }
 }
 
 static void test_strays__only_a_description_that_came_is_looked_at(void **state)
@@ -307,7 +370,9 @@ int main(void)
         cmocka_unit_test(test_strays__a_bill_is_waited_for_ten_minutes),
         cmocka_unit_test(test_strays__that_cost_more_than_fits_end),
         cmocka_unit_test(test_strays__stop_when_asked_for),
+        cmocka_unit_test(test_strays__what_is_refused_is_looked_at_between),
         cmocka_unit_test(test_strays__what_a_describe_changes_is_written_once),
+        cmocka_unit_test(test_strays__one_whose_end_is_not_told_ends),
         cmocka_unit_test(test_strays__only_a_description_that_came_is_looked_at),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
