@@ -26,9 +26,11 @@ SELECT setval('task_id', nextval('task_id') + $1 - 1) - $1 + 1;
 -- name: api_ids_unlock
 SELECT pg_advisory_unlock(7311, 1);
 
+-- Whether the parts go into tables of their campaign that are not attached yet: many begin such, and further stages of
+-- the same submit go on with them.
 -- name: api_partition_create
--- $1 campaign bigint
-SELECT partition_create($1);
+-- $1 campaign bigint, $2 many? boolean
+SELECT CASE WHEN $2::boolean OR to_regclass('task_c' || $1::bigint) IS NOT NULL THEN partition_create($1) ELSE false END;
 
 -- name: api_partition_attach
 -- $1 campaign bigint

@@ -52,7 +52,7 @@ static bool submit_commit(struct api_req *r, struct submit *s, struct keyed *k, 
     const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
     reply_header(r, MHD_HTTP_HEADER_LOCATION, "%s", location);
     return keyed_store(k, location, err) && req_audit(r, "campaign.submit", subject, "{}", err) &&
-           apidb_notify(tx, err) && tx_commit(tx, err);
+           apidb_notify(tx, err) && apidb_load_publish(tx, id, err) && tx_commit(tx, err);
 }
 
 bool campaign_post(struct api_req *r, struct err *err)

@@ -98,7 +98,8 @@ static bool parts_write(struct listings *t, const struct apidb_input_listing *l,
     }
     return listed_parts_load(tx, l->campaign_id, l->stage_id, listing, l->per_part, err) &&
            apidb_input_listing_end(tx, l->stage_id, "done", "", (int64_t)listing->n, err) &&
-           apidb_notify(tx, err) && tx_commit(tx, err);
+           apidb_notify(tx, err) && apidb_load_publish(tx, l->campaign_id, err) &&
+           tx_commit(tx, err);
 }
 
 /* Whatever keeps parts from being written for good fails the listing; else it begins again. */

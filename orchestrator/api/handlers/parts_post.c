@@ -172,7 +172,7 @@ static bool load_and_answer(struct api_req *r, const struct apidb_stage_row *sta
     (void)reply_json(r, 201, str_of(answer));
     const char *subject = arena_printf(&r->arena, "c-%lld/%s", (long long)campaign_id, stage->name);
     return keyed_store(k, "", err) && req_audit(r, "parts.add", subject, answer, err) &&
-           apidb_notify(tx, err) && tx_commit(tx, err);
+           apidb_notify(tx, err) && apidb_load_publish(tx, campaign_id, err) && tx_commit(tx, err);
 }
 
 bool parts_post(struct api_req *r, struct err *err)

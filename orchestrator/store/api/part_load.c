@@ -1,5 +1,5 @@
 /* Loads a batch of parts into one stage by binary COPY, inside the caller's transaction. A large
- * batch goes into new partitions, which are indexed when full and then attached. */
+ * batch goes into new partitions, which are indexed and attached when all is loaded. */
 #include "part_load.h"
 #include "common/clock.h"
 #include "queries.h"
@@ -78,6 +78,7 @@ static bool partition_create(struct apidb_load *l, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, l->campaign_id);
+    param_bool(&p, l->n >= LOAD_PARTITION_MIN);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(l->s, QUERY(API_PARTITION_CREATE), &p, &res, err)) {
         return false;
@@ -129,8 +130,8 @@ bool apidb_load_begin(struct store *s, int64_t campaign_id, int64_t stage_id, in
                              .first_id = first_id,
                              .first_seq = tasks};
     buf_init(&l->chunk, 2 * COPY_CHUNK + 1024 * 1024);
-    if ((n >= LOAD_PARTITION_MIN && !partition_create(l, err)) ||
-        (n > 0 && !copy_begin(l, "task", "campaign_id, id, stage_id, seq, size, uri, vars", err))) {
+    if (n > 0 && (!partition_create(l, err) ||
+                  !copy_begin(l, "task", "campaign_id, id, stage_id, seq, size, uri, vars", err))) {
         apidb_load_freep(&l);
         return false;
     }
@@ -244,17 +245,14 @@ static bool stage_grow(struct apidb_load *l, bool close, struct err *err)
 bool apidb_load_end(struct apidb_load *l, bool close, struct err *err)
 {
     ASSERT(l->done == l->n);
-    if (l->n > 0 && (!copy_end(l, err) || !copy_runs(l, err))) {
-        return false;
-    }
-    if (l->own_partition) {
-        AUTO_PARAMS struct params p = PARAMS_INIT;
-        param_i64(&p, l->campaign_id);
-        if (!store_run(l->s, QUERY(API_PARTITION_ATTACH), &p, NULL, err)) {
-            return false;
-        }
-    }
-    return stage_grow(l, close, err);
+    return (l->n == 0 || (copy_end(l, err) && copy_runs(l, err))) && stage_grow(l, close, err);
+}
+
+bool apidb_load_publish(struct store *s, int64_t campaign_id, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    return store_run(s, QUERY(API_PARTITION_ATTACH), &p, NULL, err);
 }
 
 void apidb_load_freep(struct apidb_load **l)
