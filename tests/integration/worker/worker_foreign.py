@@ -96,6 +96,24 @@ def cases(d, server, place, where):
     tap.eq((rc, [p["settings"]["image_size"] for p in record["parts"]]), (0, ["128"]), "overwriting begins again")
 
 
+def named_as_shards(d, server, place, where):
+    """Parts that are called as shards are, in the output folder: they are the user's, not pieces of one."""
+    parts = [part_of(d, server, "ccc", 30), part_of(d, server, "ddd", 30)]
+    for names, wanted, words in ((("00000", "00001"), "00000", "name of a shard"), (("in", "00001"), "in", "_part.json")):
+        for more in ([], ["--incremental_mode", "overwrite"])[:2 if wanted == "00000" else 1]:
+            out, folder = place.new()
+            os.makedirs(folder)
+            for part, name in zip(parts, names):
+                shutil.copy(part, os.path.join(folder, name + ".parquet"))
+            before = digests(folder)
+            server.hits.clear()
+            rc, so, se = run(["--parquet", "%s/%s.parquet" % (out, wanted), "--output", out, "--number_sample_per_shard", 20,
+                              "--allow-net", server.net] + more, env=place.env(""))
+            tap.ok(rc == 65 and words in se, "%s: %s.parquet next to %s.parquet in the output is refused %s" % (
+                where, wanted, names[1], more[-1:]), "%d %s" % (rc, se[-900:]))
+            tap.eq((digests(folder), sum(server.hits.values())), (before, 0), "and both are there as they were")
+
+
 def schemes(d):
     part = os.path.join(d, "none.parquet")
     make_parquet(part, [{"url": "http://127.0.0.1:1/"}], {"url": "VARCHAR"})
@@ -110,10 +128,14 @@ with Folder() as d:
     schemes(d)
 with Folder() as d:
     server = Server("127.0.0.1")
-    cases(d, server, Place(d, None), "folder")
+
+    def both(place, where):
+        cases(d, server, place, where)
+        named_as_shards(d, server, place, where)
+    both(Place(d, None), "folder")
     local = Local(d)
     try:
-        cases(d, server, Place(d, local), "S3")
+        both(Place(d, local), "S3")
     finally:
         local.stop()
 sys.exit(tap.done())

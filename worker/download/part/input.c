@@ -21,17 +21,7 @@ static bool take_pattern(const struct download_options *o, const char *pattern, 
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct stat st;
         const char *path = found.gl_pathv[i];
-        AUTO_FREE char *folder = xstrdup(path);
-        char *slash = strrchr(folder, '/');
-        const char *name = slash != NULL ? path + (slash - folder) + 1 : path;
-        if (slash != NULL) {
-            *slash = '\0';
-        }
-        bool ours = input_is_own_shard(o->output_folder,
-                                       slash == NULL     ? "."
-                                       : slash == folder ? "/"
-                                                         : folder,
-                                       name);
+        bool ours = input_is_own_path(o->output_folder, path);
         if (!ours && stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
             input_add(in, xstrdup(path), xstrdup(path));
         }
@@ -121,6 +111,9 @@ static bool take_path(const struct download_options *o, const char *path, bool c
     }
     if (!there && strpbrk(path, INPUT_WILDCARDS) != NULL) {
         return take_pattern(o, path, in, err);
+    }
+    if (!input_refuse_own(o->output_folder, path, err)) {
+        return false;
     }
     input_add(in, xstrdup(path), xstrdup(path));
     return true;

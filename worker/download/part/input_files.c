@@ -68,3 +68,26 @@ bool input_is_own_shard(const char *output, const char *folder, const char *name
     return digits > 0 && strcmp(name + digits, ".parquet") == 0 &&
            input_same_folder(output, folder);
 }
+
+bool input_is_own_path(const char *output, const char *path)
+{
+    AUTO_FREE char *folder = xstrdup(path);
+    char *slash = strrchr(folder, '/');
+    const char *name = slash != NULL ? path + (slash - folder) + 1 : path;
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    return input_is_own_shard(output, slash == NULL ? "." : slash == folder ? "/" : folder, name);
+}
+
+bool input_refuse_own(const char *output, const char *path, struct err *err)
+{
+    AUTO_FREE char *target = sink_is_s3(path) ? NULL : realpath(path, NULL);
+    bool own = input_is_own_path(output, path) ||
+               (target != NULL && input_is_own_path(output, target)); /* through a link */
+    return !own ||
+           err_set(err, ERR_INVALID,
+                   "'%s' has the name of a shard of the output and lies where it is written "
+                   "('%s'): it would be removed; take an output folder of its own",
+                   path, output);
+}

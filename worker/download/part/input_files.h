@@ -24,3 +24,7 @@ void input_add(struct input *in, char *path, char *name);
 bool input_same_folder(const char *a, const char *b);
 /* True for the .parquet of a shard when `folder` is the output itself: never read as input. */
 bool input_is_own_shard(const char *output, const char *folder, const char *name);
+/* The same of a path or an S3 URI of one. */
+bool input_is_own_path(const char *output, const char *path);
+/* Refuse such a path that was asked for by its name: the run would remove it. */
+bool input_refuse_own(const char *output, const char *path, struct err *err) MUST_CHECK;

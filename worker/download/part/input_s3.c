@@ -144,7 +144,8 @@ static bool fetch_named(const struct download_options *o, struct s3_blocking *s3
     if (str_ends(str_of(o->url_list), "/")) {
         return fetch_folder(o, s3, o->url_list, in, err);
     }
-    if (!s3_parse_uri(str_of(o->url_list), &u, err)) {
+    if (!s3_parse_uri(str_of(o->url_list), &u, err) ||
+        !input_refuse_own(o->output_folder, o->url_list, err)) {
         return false;
     }
     if (fetch_one(s3, &u, o->url_list, in, &why)) {

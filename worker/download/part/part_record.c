@@ -7,6 +7,7 @@
 #include "common/hash.h"
 #include "common/json.h"
 #include "incremental_mode.h"
+#include "shard_number.h"
 #include "worker_protocol.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -247,7 +248,19 @@ static bool same_all(const struct part_record *p, const json_t *entry, struct er
     return same_source(p, entry, err) && same_settings(p, entry, err) && same_task(p, entry, err);
 }
 
-/* Refuse shards of unknown origin. */
+/* True for any file of a shard: ours write the record first, so these are another's, and the run
+ * would remove them. A folder is judged where it would be removed (sink_tree.h). */
+static bool is_of_shard(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+    bool is = false;
+    for (size_t k = 0; digits > 0 && shard_suffix(k) != NULL; k++) {
+        const char *suffix = shard_suffix(k);
+        is = is || (strcmp(suffix, "/") != 0 && strcmp(name + digits, suffix) == 0);
+    }
+    return is;
+}
+
 static bool has_shards(struct sink *sink, bool *ret, struct err *err)
 {
     struct sink_listing l = {0};
@@ -256,8 +269,7 @@ static bool has_shards(struct sink *sink, bool *ret, struct err *err)
     }
     *ret = false;
     for (size_t i = 0; i < l.n; i++) {
-        size_t digits = strspn(l.objects[i].name, "0123456789");
-        *ret = *ret || (digits > 0 && strcmp(l.objects[i].name + digits, "_stats.json") == 0);
+        *ret = *ret || is_of_shard(l.objects[i].name);
     }
     sink_listing_done(&l);
     return true;
