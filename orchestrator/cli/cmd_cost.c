@@ -206,6 +206,13 @@ int cmd_cost(struct cli *cli)
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
+    if (ref.stage[0] != '\0' || ref.part >= 0) {
+        AUTO_FREE char *next = xasprintf("drover cost %s --by stage has a row for each stage; "
+                                         "drover get shows what a part cost",
+                                         ref.campaign);
+        return fail(EXIT_USAGE, next, "'%.80s': cost takes a campaign, not a stage or a part",
+                    cli->args[0]);
+    }
     AUTO_BUF struct buf query = BUF_INIT(8192);
     const char *by = cli->opt.by != NULL ? cli->opt.by : "";
     query_add(&query, "by", by);

@@ -141,6 +141,10 @@ int cmd_scale(struct cli *cli)
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
+    if (ref.part >= 0) {
+        return fail(EXIT_USAGE, "drover scale c-7/download 8",
+                    "'%.80s': this limit is of a campaign or a stage, not of a part", cli->args[0]);
+    }
     json_t *parts = none ? json_null() : json_integer(n);
     AUTO_JSON json_t *body = ref.stage[0] == '\0'
                                  ? json_pack("{s:{s:o}}", "limits", "parts", parts)

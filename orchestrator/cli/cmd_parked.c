@@ -61,7 +61,7 @@ int cmd_unpark(struct cli *cli)
 {
     int status = EXIT_OK;
     struct ref ref;
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!ref_read_whole(cli, "unpark", &ref, &status)) {
         return status;
     }
     AUTO_FREE char *question =

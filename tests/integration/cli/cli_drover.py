@@ -214,15 +214,21 @@ def check_act(t, a):
     t.ok(status == 0 and "c-1: goes on" in out and a.get("/v1/campaigns/c-1")[1]["wanted"] == "run", "and yes for yes", out)
     before = a.get("/v1/campaigns/c-1")[1]
     for ref in ("c-1/download", "c-1/download/0", "1/3"):
-        for verb in (("pause", "-y"), ("drain",), ("resume", "-y"), ("cancel", "-y"), ("archive", "-y"), ("priority", "80"), ("deadline", "2h")):
+        for verb in (("pause", "-y"), ("drain",), ("resume", "-y"), ("cancel", "-y"), ("archive", "-y"), ("priority", "80"), ("deadline", "2h"), ("unpark", "-y")):
             r = a.drover(verb[0], ref, *verb[1:])
             t.ok(r.returncode == 2 and "takes a campaign, not a stage or a part" in r.stderr and f"drover {verb[0]} c-1 is for all of it" in r.stderr,
                  f"{verb[0]} {ref} is refused: it would change more than was named", (r.returncode, r.stdout, r.stderr))
     for words, want in ((("c-1/download/0", "7000"), "not of a part"), (("c-1/download", "--at-limit", "stop"), "--at-limit is the campaign's"), (("c-1", "--per-task", "40"), "--per-task is a stage's")):
         r = a.drover("budget", *words, "-y")
         t.ok(r.returncode == 2 and want in r.stderr, f"budget {' '.join(words)} is refused", r)
+    for ref in ("c-1/3", "c-1/download/3"):
+        r = a.drover("scale", ref, "4", "-y")
+        t.ok(r.returncode == 2 and "of a campaign or a stage, not of a part" in r.stderr and not r.stdout, f"scale {ref} is refused: no part has such a limit", r)
+    for ref in ("c-1/download", "c-1/3"):
+        r = a.drover("cost", ref)
+        t.ok(r.returncode == 2 and "cost takes a campaign, not a stage or a part" in r.stderr and "drover cost c-1 --by stage" in r.stderr and not r.stdout, f"cost {ref} is refused: it showed the campaign's", r)
     after = a.get("/v1/campaigns/c-1")[1]
-    t.eq([after[k] for k in ("wanted", "budget", "priority", "deadline")], [before[k] for k in ("wanted", "budget", "priority", "deadline")], "and nothing was changed by it")
+    t.eq([after[k] for k in ("wanted", "budget", "limits", "priority", "deadline")], [before[k] for k in ("wanted", "budget", "limits", "priority", "deadline")], "and nothing was changed by it")
     r = a.drover("budget", "c-1", "1", "--resume")
     t.ok(r.returncode == 2 and "add -y" in r.stderr, "nor does a lower budget let it go on without -y", (r.returncode, r.stderr))
     for verb in ("cancel", "retry", "resume"):
