@@ -7,6 +7,8 @@
 #include "wait.h"
 #include <stdio.h>
 
+#define STAGES_SHOWN 4
+
 struct part_verb {
     const char *verb, *from, *ask, *look; /* ask: of which parts; look: what shows such parts */
 };
@@ -23,6 +25,69 @@ static bool operation_ended(const json_t *v, const char *arg)
     return strcmp(jstr(v, "state"), "done") == 0 || strcmp(jstr(v, "state"), "cancelled") == 0;
 }
 
+/* The stage of a part that is named by its number alone: each stage counts its own from 0. Where
+ * several have it, only a person knows which one is meant. */
+static bool stage_find(struct cli *cli, struct ref *ref, int *ret_exit)
+{
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    AUTO_BUF struct buf all = BUF_INIT(4096);
+    size_t i, n = 0;
+    json_t *s;
+    if (!client_get(cli, &r, ret_exit, "/v1/campaigns/%s", ref->campaign)) {
+        return false;
+    }
+    json_array_foreach(json_object_get(r.json, "stages"), i, s)
+    {
+        if (json_integer_value(jget(s, "parts", "total")) > ref->part) {
+            (void)snprintf(ref->stage, sizeof ref->stage, "%s", jstr(s, "name"));
+            if (n++ < STAGES_SHOWN) {
+                buf_addf(&all, "%s%s/%s/%lld", n > 1 ? " or " : "", ref->campaign, ref->stage,
+                         (long long)ref->part);
+            }
+        }
+    }
+    AUTO_FREE char *list = xasprintf("drover parts %s", ref->campaign);
+    if (n == 0) {
+        *ret_exit = fail(EXIT_NOT_FOUND, list, "no stage of %s has a part %lld", ref->campaign,
+                         (long long)ref->part);
+    } else if (n > 1) {
+        AUTO_FREE char *next =
+            xasprintf("%s%s", buf_cstr(&all), n > STAGES_SHOWN ? " or another stage's" : "");
+        *ret_exit = fail(EXIT_USAGE, next, "which stage? %zu stages of %s have a part %lld", n,
+                         ref->campaign, (long long)ref->part);
+    }
+    return n == 1;
+}
+
+/* What is named, with its stage in ref->stage; false after an error message. */
+static bool selected_read(struct cli *cli, const struct part_verb *v, struct ref *ret,
+                          int *ret_exit)
+{
+    if (!ref_read(cli, cli->args[0], ret, ret_exit)) {
+        return false;
+    }
+    const char *twice = cli->opt.parts != NULL && ret->part >= 0 ? "write the part or --parts"
+                        : cli->opt.stage != NULL && ret->stage[0] != '\0'
+                            ? "write the stage or --stage"
+                            : NULL;
+    if (twice != NULL) {
+        AUTO_FREE char *next = xasprintf("drover help %s shows examples", v->verb);
+        *ret_exit = fail(EXIT_USAGE, next, "%s", twice);
+        return false;
+    }
+    if (cli->opt.stage != NULL && strlen(cli->opt.stage) >= sizeof ret->stage) {
+        *ret_exit = fail(EXIT_USAGE, "drover get shows the stages", "the stage's name is too long");
+        return false;
+    }
+    if (cli->opt.stage != NULL) {
+        (void)snprintf(ret->stage, sizeof ret->stage, "%s", cli->opt.stage);
+    } else if (ret->part >= 0 && ret->stage[0] == '\0') {
+        return stage_find(cli, ret, ret_exit);
+    }
+    return true;
+}
+
 /* The body from the options. Lists go as they were written: the server has the one parser. Without
  * an option all parts of that state of the campaign are meant, and said so. */
 static json_t *body_of(const struct cli *cli, const struct ref *ref, const struct part_verb *v)
@@ -33,9 +98,8 @@ static json_t *body_of(const struct cli *cli, const struct ref *ref, const struc
         (void)json_object_set(body, "changes", changes);
     }
     (void)json_object_set_new(selector, "state", json_string(v->from));
-    if (cli->opt.stage != NULL || ref->stage[0] != '\0') {
-        const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref->stage;
-        (void)json_object_set_new(selector, "stage", json_string(stage));
+    if (cli->opt.stage != NULL || ref->stage[0] != '\0') { /* an empty --stage is refused there */
+        (void)json_object_set_new(selector, "stage", json_string(ref->stage));
     }
     if (cli->opt.cause != NULL) {
         (void)json_object_set_new(selector, "cause", json_string(cli->opt.cause));
@@ -90,9 +154,9 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
         buf_addf(&numbers, "%s%lld", i > 0 ? "," : "", (long long)json_integer_value(n));
     }
     int64_t parts = jint(p, "parts");
-    (void)printf("%lld part%s of %s%s%s%s%s\n", (long long)parts, parts == 1 ? "" : "s",
-                 ref->campaign, i > 0 ? " (" : "", buf_cstr(&numbers),
-                 i > 0 && (int64_t)i < parts ? ",..." : "", i > 0 ? ")" : "");
+    (void)printf("%lld part%s of %s%s%s%s%s%s%s\n", (long long)parts, parts == 1 ? "" : "s",
+                 ref->campaign, ref->stage[0] != '\0' ? "/" : "", ref->stage, i > 0 ? " (" : "",
+                 buf_cstr(&numbers), i > 0 && (int64_t)i < parts ? ",..." : "", i > 0 ? ")" : "");
     forecast_line(json_object_get(p, "forecast"));
     int64_t lost = jint(p, "pools_lost");
     if (lost > 0) {
@@ -165,8 +229,9 @@ static bool agrees(const struct cli *cli, const struct part_verb *v, const struc
 {
     const char *blank = strstr(v->ask, "%s");
     AUTO_FREE char *question =
-        xasprintf("%.*s%lld part%s of %s%s", (int)(blank - v->ask), v->ask, (long long)parts,
-                  parts == 1 ? "" : "s", ref->campaign, blank + 2);
+        xasprintf("%.*s%lld part%s of %s%s%s%s", (int)(blank - v->ask), v->ask, (long long)parts,
+                  parts == 1 ? "" : "s", ref->campaign, ref->stage[0] != '\0' ? "/" : "",
+                  ref->stage, blank + 2);
     return confirm(cli, question);
 }
 
@@ -174,12 +239,8 @@ static int change_parts(struct cli *cli, const struct part_verb *v)
 {
     int status = EXIT_OK;
     struct ref ref;
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!selected_read(cli, v, &ref, &status)) {
         return status;
-    }
-    if (cli->opt.parts != NULL && ref.part >= 0) {
-        AUTO_FREE char *next = xasprintf("drover help %s shows examples", v->verb);
-        return fail(EXIT_USAGE, next, "write the part or --parts");
     }
     AUTO_JSON json_t *body = body_of(cli, &ref, v);
     AUTO_FREE char *text = json_text(body);

@@ -124,6 +124,34 @@ def check_same(t, s):
         t.ok(done and all("/c-7" in path for _, path in done) and any(path.endswith(":" + verb) or method == verb for method, path in done) and status == 0, "... which is the one that is changed", (done, status))
 
 
+def check_which(t, s):
+    """A part that is named by its number alone, where several stages have one of that number."""
+    def answer(totals):
+        def answers(method, path, query, headers):
+            stages = [{"name": name, "parts": {"total": n}} for name, n in totals.items()]
+            return 200, {"parts": 1, "sample": [17], "id": "op-1", "state": "accepted"} if method == "POST" else campaign(7, state="running", stages=stages)
+        return answers
+
+    sent = lambda: [json.loads(x[4])["selector"] for x in s.seen if x[0] == "POST"]  # noqa: E731
+    for verb, state in (("retry", "failed"), ("skip", "failed"), ("hold", "waiting"), ("release", "held")):
+        r = s.drover(verb, "c-7/17", "-y", answer=answer({"list": 1, "download": 20, "train": 18, "deploy": 0}))
+        t.ok(r.returncode == 2 and "error: which stage? 2 stages of c-7 have a part 17\n  next: c-7/download/17 or c-7/train/17\n" in r.stderr and not r.stdout and sent() == [], f"{verb} c-7/17 of two stages: refused with what to write", (r, sent()))
+        r = s.drover(verb, "c-7/17", "-y", answer=answer({"list": 17, "train": 18}))
+        want = {"state": state, "stage": "train", "parts": [17]}
+        t.ok(r.returncode == 0 and "1 part of c-7/train (17)\n" in r.stdout and sent() == [want, want], "... of one: that is named, shown and asked for", (r, sent()))
+        for words in (("c-7/train/17",), ("c-7/17", "--stage", "train")):
+            r = s.drover(verb, *words, "-y", answer=answer({"download": 20, "train": 18}))
+            t.ok(r.returncode == 0 and sent() == [want, want], f"{verb} {' '.join(words)} is that one", (r, sent()))
+        r = s.drover(verb, "c-7/train/17", "--stage", "download", "-y")
+        t.ok(r.returncode == 2 and "write the stage or --stage" in r.stderr and not s.seen, "two stages at once are refused", r)
+    r = s.drover("skip", "c-7/17", "-y", answer=answer({"download": 17}))
+    t.ok(r.returncode == 3 and "no stage of c-7 has a part 17" in r.stderr and sent() == [], "none has it: 3", r)
+    r = s.drover("skip", "c-7/0", "-y", answer=answer({f"train-{n}": 1 for n in range(9)}))
+    t.ok(r.returncode == 2 and "  next: c-7/train-0/0 or c-7/train-1/0 or c-7/train-2/0 or c-7/train-3/0 or another stage's\n" in r.stderr, "of many the first are named", r)
+    out, status = s.terminal("skip", "c-7/17", keys=b"n\n", answer=answer({"list": 1, "train": 18}))
+    t.ok(status == 2 and "Skip 1 part of c-7/train for good? [y/N]" in out, "the question names the stage", out)
+
+
 def check_wait(t, s):
     """It ends in another way while --wait waits."""
     def ends(before, state, archive=None):
@@ -239,7 +267,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_wait, check_long, check_stream, check_doctor, check_once, check_alone):
+    for check in (check_far, check_same, check_which, check_wait, check_long, check_stream, check_doctor, check_once, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
