@@ -326,28 +326,35 @@ static bool is_passing(const struct client_reply *r)
            strcmp(jstr(r->json, "code"), err_code_name(ERR_KEY_IN_USE)) == 0;
 }
 
-bool client_call(struct cli *cli, const struct client_call *call, struct client_reply *ret,
-                 int *ret_exit)
+bool client_repeat(struct cli *cli, const struct client_call *call, struct client_reply *ret,
+                   struct err *err)
 {
     int64_t until = clock_mono_us() + TRY_FOR_US;
     /* Only requests that change nothing or have a key may be repeated. */
     bool repeat = (call->key != NULL && !call->once) || strcmp(call->method, "GET") == 0 ||
                   strcmp(call->method, "PUT") == 0 || strstr(call->path, "dry_run=true") != NULL;
-    struct err err = ERR_INIT;
     for (;;) {
-        bool came = client_try(cli, call, ret, &err);
+        bool came = client_try(cli, call, ret, err);
         bool again = !came || is_passing(ret);
         bool impatient = !came && call->key == NULL && !cli->patient;
-        if (came && ret->status < 300) {
-            return true;
-        }
         if (!again || !repeat || impatient || interrupted() || clock_mono_us() > until) {
-            *ret_exit = came ? client_explain(cli, ret) : unreachable(cli->client, &err);
-            return false;
+            return came;
         }
         reply_done(ret);
         pause_ms(TRY_PAUSE_MS);
     }
+}
+
+bool client_call(struct cli *cli, const struct client_call *call, struct client_reply *ret,
+                 int *ret_exit)
+{
+    struct err err = ERR_INIT;
+    bool came = client_repeat(cli, call, ret, &err);
+    bool good = came && ret->status < 300;
+    if (!good) {
+        *ret_exit = came ? client_explain(cli, ret) : unreachable(cli->client, &err);
+    }
+    return good;
 }
 
 /* False: the path is too long; said. */

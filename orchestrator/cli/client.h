@@ -38,6 +38,10 @@ struct client_call {
  * exit status. */
 bool client_call(struct cli *cli, const struct client_call *call, struct client_reply *ret,
                  int *ret_exit) MUST_CHECK;
+/* The same without messages: repeated as that is. True for any HTTP reply; false: none came, which
+ * does not mean that the request was not carried out. */
+bool client_repeat(struct cli *cli, const struct client_call *call, struct client_reply *ret,
+                   struct err *err) MUST_CHECK;
 /* One call without messages. True for any HTTP reply, whatever its status. */
 bool client_try(struct cli *cli, const struct client_call *call, struct client_reply *ret,
                 struct err *err) MUST_CHECK;

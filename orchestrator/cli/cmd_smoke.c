@@ -23,12 +23,14 @@ static const char *const usual[SMOKE_TYPES_MAX] = {"ml.m5.large", "ml.c5.xlarge"
 struct smoke {
     struct cli *cli;
     char id[SMOKE_ID_N];
+    char key[37];                       /* of the submission, also when it is repeated */
     const char *types[SMOKE_TYPES_MAX]; /* that can run, in the order they are tried */
     size_t types_n;
     json_t *plan; /* of the first of them */
     char *folder; /* the objects' address; NULL: not made */
     char *bucket; /* "": not known */
     char campaign[TEXT_N];
+    bool unknown; /* whether it was submitted */
 };
 
 static void smoke_done(struct smoke *s)
@@ -117,26 +119,38 @@ static int refused(const struct smoke *s, const struct client_reply *r)
     return strcmp(jstr(r->json, "code"), "budget") == 0 ? EXIT_REFUSED : EXIT_USAGE;
 }
 
+/* The reply of the submission did not come, or says nothing of it. A campaign that runs needs its
+ * input. */
+static int unknown(struct smoke *s, const char *why)
+{
+    s->unknown = true;
+    AUTO_FREE char *next = xasprintf("drover watch smoke-%s\n  or end it: drover cancel smoke-%s; "
+                                     "drover api DELETE /v1/smoke/%s",
+                                     s->id, s->id, s->id);
+    return fail(EXIT_UNREACHABLE, next, "it may have been submitted as smoke-%s: %s", s->id, why);
+}
+
 static bool send(struct smoke *s, const struct buf *text, bool dry, struct client_reply *ret,
                  int *ret_exit)
 {
-    char key[37];
     struct err err = ERR_INIT;
-    key_random(key);
     const struct client_call call = {.method = "POST",
                                      .path = dry ? "/v1/campaigns?dry_run=true" : "/v1/campaigns",
                                      .body = buf_str(text),
                                      .type = "application/yaml",
-                                     .key = dry ? NULL : key};
-    if (!client_try(s->cli, &call, ret, &err)) {
+                                     .key = dry ? NULL : s->key};
+    bool came = client_repeat(s->cli, &call, ret, &err);
+    bool passing = came && (ret->status >= 500 || ret->status == 429 || ret->status == 409);
+    if (!dry && (!came || passing)) {
+        AUTO_FREE char *detail = text_clean(came ? jstr(ret->json, "detail") : err.message);
+        AUTO_FREE char *why = came ? xasprintf("HTTP %d %s", ret->status, detail) : TAKE(detail);
+        *ret_exit = unknown(s, why);
+    } else if (!came) {
         *ret_exit = fail(EXIT_UNREACHABLE, "drover doctor", "%s", err.message);
-        return false;
-    }
-    if (ret->status < 200 || ret->status > 299) {
+    } else if (ret->status < 200 || ret->status > 299) {
         *ret_exit = refused(s, ret);
-        return false;
     }
-    return true;
+    return came && ret->status >= 200 && ret->status <= 299;
 }
 
 /* Why this type cannot run it, into why; "": it can. */
@@ -344,11 +358,12 @@ static int follow(struct smoke *s)
 
 int cmd_smoke(struct cli *cli)
 {
-    char key[37];
+    char random[37];
     CLEANUP(smoke_done)
     struct smoke s = {.cli = cli};
-    key_random(key);
-    (void)snprintf(s.id, sizeof s.id, "%s", key + sizeof key - SMOKE_ID_N);
+    key_random(random);
+    key_random(s.key);
+    (void)snprintf(s.id, sizeof s.id, "%s", random + sizeof random - SMOKE_ID_N);
     int status = check_account(&s);
     status = status == EXIT_OK ? choose(&s) : status;
     if (status != EXIT_OK) {
@@ -366,7 +381,7 @@ int cmd_smoke(struct cli *cli)
     }
     status = begin(&s);
     if (status != EXIT_OK) {
-        (void)clean(&s);
+        (void)(s.unknown || clean(&s));
         return status;
     }
     return follow(&s);

@@ -254,6 +254,38 @@ def check_once(t, s):
             t.ok(len(sent) == want and r.returncode == (7 if want == 1 else 0) and (not words or set(sent) == {"k1"}), f"api {method} {path} {' '.join(words)}: sent {want} times when the reply is lost", (r, sent))
 
 
+def check_smoke(t, s):
+    """The reply to the submission of a smoke campaign is lost: what may run keeps its input, and is not paid a second time."""
+    plan = {"stages": [{"price_micro_usd_per_hour": 1, "worst_case_micro_usd_per_part": 2, "quota": {"limit": 2}}]}
+
+    def answers(*posts):
+        posts = list(posts)
+
+        def answer(method, path, query, headers):
+            if path == "/v1/campaigns" and method == "POST":
+                return (200, plan) if "dry_run" in query else posts.pop(0) if posts else None
+            if path.startswith("/v1/smoke/"):
+                return 200, {"folder": "s3://b/f/", "objects_deleted": 2}
+            return 200, {"checks": []} if path == "/v1/checks" else campaign(9)
+        return answer
+
+    def sent():
+        return ([x[3]["Idempotency-Key"] for x in s.seen if x[:2] == ("POST", "/v1/campaigns") and not x[2]], [x[0] for x in s.seen if x[1].startswith("/v1/smoke/")])
+
+    starting = (503, {"code": "unavailable", "detail": "starting"})
+    for posts in ((None, (201, {"id": "c-9"})), (None, starting, (409, {"code": "key_in_use", "detail": "wait"}), (201, {"id": "c-9"}))):
+        r = s.drover("smoke", "-y", answer=answers(*posts))
+        keys, objects = sent()
+        t.ok(r.returncode == 0 and not r.stderr and len(keys) == len(posts) and len(set(keys)) == 1 and objects == ["PUT", "DELETE"], f"a lost reply is asked for again under its key, {len(posts)} times: one campaign, followed to its end", (r, keys, objects))
+    for posts, word in (((), ""), ((None, (502, {})), "HTTP 502"), (((409, {"code": "conflict", "detail": "such a key"}),), "HTTP 409 such a key")):
+        r = s.drover("smoke", "-y", answer=answers(*posts))
+        keys, objects = sent()
+        name = re.search(r"may have been submitted as (smoke-\w{12}): " + word, r.stderr)
+        t.ok(r.returncode == 7 and objects == ["PUT"] and len(set(keys)) == 1 and name and f"drover cancel {name[1]}; drover api DELETE /v1/smoke/{name[1][6:]}" in r.stderr, f"one that stays unknown keeps its input, and says how it is ended {word}", (r, keys, objects))
+    r = s.drover("smoke", "-y", answer=answers((422, {"code": "invalid", "errors": [{"pointer": "/stages/0", "message": "no role is named"}]})))
+    t.ok(r.returncode == 2 and "no role is named" in r.stderr and sent()[1] == ["PUT", "DELETE"], "one that is refused leaves nothing", (r, sent()))
+
+
 def check_alone(t, s):
     """validate without a server, or without a token for it."""
     good, bad = (f"{TOP}/deploy/examples/{x}.yaml" for x in ("everything", "broken"))
@@ -267,7 +299,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_wait, check_long, check_stream, check_doctor, check_once, check_alone):
+    for check in (check_far, check_same, check_which, check_wait, check_long, check_stream, check_doctor, check_once, check_smoke, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
