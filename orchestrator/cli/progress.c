@@ -206,24 +206,33 @@ static void forecast_refresh(struct follow *f)
     }
 }
 
-/* The exit status of an ended campaign; -1 while it runs. */
+/* What has succeeded was planned and running on the way, seen or not. */
+static bool until_reached(const char *until, const char *state)
+{
+    bool passed = strcmp(until, "planned") == 0 || strcmp(until, "running") == 0;
+    return strcmp(state, until) == 0 || (passed && strcmp(state, "succeeded") == 0);
+}
+
+/* The exit status of an ended campaign, or of one in the state of --until; -1 while it runs. */
 static int end_status(const struct cli *cli, const json_t *c)
 {
-    const char *state = jstr(c, "state");
+    const char *state = jstr(c, "state"), *until = cli->opt.until;
     int64_t failed = json_integer_value(jget(c, "parts", "failed"));
-    if (strcmp(state, "cancelled") == 0) {
+    bool cancelled = strcmp(state, "cancelled") == 0, good = strcmp(state, "succeeded") == 0;
+    bool bad = strcmp(state, "failed") == 0;
+    if (until != NULL && until_reached(until, state)) {
+        return EXIT_OK;
+    }
+    if (until != NULL && strcmp(until, "succeeded") != 0 && (cancelled || good || bad)) {
+        return EXIT_CONFLICT; /* the end without it */
+    }
+    if (cancelled) {
         return EXIT_CANCELLED;
     }
-    if (cli->opt.until != NULL && strcmp(state, cli->opt.until) == 0) {
+    if (good) {
         return EXIT_OK;
     }
-    if (strcmp(state, "succeeded") == 0) {
-        return EXIT_OK;
-    }
-    if (strcmp(state, "failed") == 0 || (cli->opt.fail_fast && failed > 0)) {
-        return EXIT_PARTS_FAILED;
-    }
-    return -1;
+    return bad || (cli->opt.fail_fast && failed > 0) ? EXIT_PARTS_FAILED : -1;
 }
 
 void progress_begin(struct cli *cli, const json_t *c)
@@ -266,6 +275,11 @@ static int follow_end(struct follow *f, const json_t *c, int status)
 {
     last_print(f->cli, c);
     f->told = true;
+    if (status == EXIT_CONFLICT) {
+        AUTO_FREE char *next = xasprintf("drover get %s", f->campaign);
+        return fail(EXIT_CONFLICT, next, "%s is %s, not %s", f->campaign, jstr(c, "state"),
+                    f->cli->opt.until);
+    }
     if (status == EXIT_PARTS_FAILED && !f->cli->opt.quiet) {
         int64_t n = json_integer_value(jget(c, "parts", "failed"));
         AUTO_FREE char *reason = text_clean(jstr(c, "reason"));

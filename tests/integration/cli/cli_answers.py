@@ -178,6 +178,20 @@ def check_wait(t, s):
     t.ok(r.returncode == 0 and "(done)" in r.stdout, "archive --wait looks at the archive alone", r)
 
 
+def check_until(t, s):
+    """watch --until a state that comes, that came before, and that never comes."""
+    ended = {"succeeded": 0, "failed": 10, "cancelled": 11}
+    for until in "planned running draining paused held succeeded failed cancelled".split():
+        for state, usual in ended.items():
+            came = until == state or (state == "succeeded" and until in ("planned", "running"))
+            want = 0 if came else usual if until == "succeeded" else 5
+            r = s.drover("watch", "c-7", "--until", until, "-o", "json", answer=lambda *args, state=state: (200, campaign(7, state=state)))
+            t.ok(r.returncode == want and json.loads(r.stdout)["state"] == state and (f"error: c-7 is {state}, not {until}\n  next: drover get c-7\n" in r.stderr) == (want == 5), f"watch --until {until} of what has {state}: {want}", r)
+    for state in ("held", "paused", "running"):
+        r = s.drover("watch", "c-7", "--until", state, answer=lambda *args, state=state: (200, campaign(7, state=state)))
+        t.ok(r.returncode == 0 and not r.stderr, f"of one that is {state} by now: 0", r)
+
+
 def check_long(t, s):
     """2,500 campaigns, of which the last one costs most."""
     rows = [campaign(n, budget={"spent_micro_usd": (n * 7919) % 2500}, parts={}, guidance=[]) for n in range(2500, 0, -1)]
@@ -299,7 +313,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_wait, check_long, check_stream, check_doctor, check_once, check_smoke, check_alone):
+    for check in (check_far, check_same, check_which, check_wait, check_until, check_long, check_stream, check_doctor, check_once, check_smoke, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
