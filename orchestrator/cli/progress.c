@@ -123,20 +123,28 @@ static void draw_cost(struct follow *f, const json_t *c)
     draw_line(f, text);
 }
 
+/* Of the whole campaign: its first stage may have ended long ago. */
 static void draw_forecast(struct follow *f, const json_t *c)
 {
     char mid[TEXT_N], low[TEXT_N], high[TEXT_N];
-    const json_t *v = f->forecast;
+    const json_t *v = json_object_get(f->forecast, "campaign");
+    const json_t *end = json_object_get(v, "end");
     bool stands = strcmp(jstr(c, "state"), "running") != 0 || guidance_blocked(c);
-    if (v == NULL || !jnull(c, "ended_at") || !jnull(c, "waits_for") || stands) {
+    if (!json_is_object(v) || !jnull(c, "ended_at") || !jnull(c, "waits_for") || stands) {
         return;
     }
+    /* The reason in the answer is of one stage, which says nothing of the others when it has ended. */
+    bool told = jint(f->forecast, "remaining") > 0 && !jnull(f->forecast, "reason");
+    bool known = json_is_true(json_object_get(v, "known"));
+    AUTO_FREE char *why = text_clean(told    ? jstr(f->forecast, "reason")
+                                     : known ? "not under the current limits"
+                                             : "not known yet");
     AUTO_FREE char *text =
-        jnull(v, "ends_in_seconds")
-            ? xasprintf("end: %s", jstr(v, "reason"))
-            : xasprintf("ends in %s (%s to %s)", span(jint(v, "ends_in_seconds"), mid),
-                        span(jint(v, "low_seconds"), low),
-                        jnull(v, "high_seconds") ? "never" : span(jint(v, "high_seconds"), high));
+        jnull(end, "p50_seconds")
+            ? xasprintf("end: %s", why)
+            : xasprintf("ends in %s (%s to %s)", span(jint(end, "p50_seconds"), mid),
+                        span(jint(end, "p10_seconds"), low),
+                        span_or_never(end, "p90_seconds", high));
     draw_line(f, text);
 }
 
@@ -160,12 +168,12 @@ static void draw(struct follow *f, const json_t *c)
     draw_line(f, second);
     draw_cost(f, c);
     draw_forecast(f, c);
-    const json_t *stage = json_array_get(json_object_get(c, "stages"), 0);
-    bool why = told == NULL && !jnull(stage, "wait_text") && jint(parts, "active") == 0;
+    bool why = told == NULL && !jnull(c, "waits_for");
+    AUTO_FREE char *waits = text_clean(jstr(c, "waits_for"));
     AUTO_FREE char *last = jint(parts, "failed") > 0
                                ? xasprintf("! %lld failed: drover failures %s",
                                            (long long)jint(parts, "failed"), jstr(c, "id"))
-                           : why ? xasprintf("waits: %s", jstr(stage, "wait_text"))
+                           : why ? xasprintf("waits: %s", waits)
                                  : xstrdup("");
     draw_line(f, last);
     (void)fflush(stdout);
@@ -190,9 +198,10 @@ static void show(struct follow *f, const json_t *c)
     f->shown = line;
 }
 
+/* Without it there is no line of it: that it cannot be had (archived, or busy) is no news. */
 static void forecast_refresh(struct follow *f)
 {
-    int ignored;
+    struct err ignored = ERR_INIT;
     CLEANUP(reply_done)
     struct client_reply r = {0};
     if (f->cli->out != OUT_TABLE || !f->cli->draws ||
@@ -200,7 +209,9 @@ static void forecast_refresh(struct follow *f)
         return;
     }
     f->forecast_us = clock_mono_us();
-    if (client_get(f->cli, &r, &ignored, "/v1/campaigns/%s/forecast", f->campaign)) {
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s/forecast", f->campaign);
+    const struct client_call call = {.method = "GET", .path = path};
+    if (client_try(f->cli, &call, &r, &ignored) && r.status == 200) {
         json_decref(f->forecast);
         f->forecast = json_incref(r.json);
     }

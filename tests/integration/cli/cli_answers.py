@@ -192,6 +192,39 @@ def check_until(t, s):
         t.ok(r.returncode == 0 and not r.stderr, f"of one that is {state} by now: 0", r)
 
 
+def check_drawn(t, s):
+    """What watch draws of a campaign whose first stage has ended: the end of all of it, and what all of it waits for."""
+    stages = [{"name": "download", "state": "succeeded", "wait_text": None, "parts": {"total": 2}}, {"name": "train", "state": "running", "wait_text": "no free slot", "parts": {"total": 2}}]
+    end = {"p10_seconds": 7200, "p50_seconds": 10800, "p90_seconds": 14400}
+    one = {"stage": "download", "remaining": 0, "ends_in_seconds": None, "reason": "nothing is left"}
+    two = {"stage": "download", "remaining": 2, "ends_in_seconds": 60, "low_seconds": 50, "high_seconds": 70}
+
+    def drawn(forecast, **more):
+        asked = []
+
+        def answer(method, path, query, headers):
+            if path.endswith("/forecast"):
+                return forecast
+            asked.append(path)
+            return 200, campaign(7, state="running" if len(asked) < 3 else "cancelled", stages=stages, parts={"total": 4, "done": 2, "waiting": 2}, guidance=[], **{"waits_for": None, "ended_at": None, **more})
+        out, status = s.terminal("watch", "c-7", keys=b"", answer=answer)
+        return status, re.sub(r"\x1b\[[0-9]*[A-Z]", "", out), len(asked)
+
+    for what, forecast, want in (("the first has ended", {**one, "campaign": {"known": True, "end": end}}, "ends in 3 h 00 m (2 h 00 m to 4 h 00 m)"),
+                                 ("the first runs", {**two, "campaign": {"known": True, "end": end}}, "ends in 3 h 00 m (2 h 00 m to 4 h 00 m)"),
+                                 ("with no certain end", {**two, "campaign": {"known": True, "end": {**end, "p90_seconds": None}}}, "ends in 3 h 00 m (2 h 00 m to never)"),
+                                 ("its second cannot start", {**one, "campaign": {"known": True, "end": {"p10_seconds": None, "p50_seconds": None, "p90_seconds": None}}}, "end: not under the current limits"),
+                                 ("its second is not known", {**one, "campaign": {"known": False, "end": None}}, "end: not known yet"),
+                                 ("its first is not known", {**one, "remaining": 2, "reason": "needs 5 finished parts", "campaign": {"known": False, "end": None}}, "end: needs 5 finished parts")):
+        status, out, _ = drawn((200, forecast))
+        t.ok(status == 11 and want + "\r\n" in out and "nothing is left" not in out, f"watch on a terminal, {what}: {want}", out)
+    for forecast in ((410, {"code": "archived", "detail": "c-7 is archived"}), (503, {"code": "unavailable", "detail": "busy"}), None):
+        status, out, asked = drawn(forecast)
+        t.ok(status == 11 and "error" not in out and "end" not in out and "cost 0.00 USD" in out and [x[1] for x in s.seen].count("/v1/campaigns/c-7/forecast") <= asked, "one that cannot be had is no error, and is not waited for", (out, asked))
+    status, out, _ = drawn((200, {**one, "campaign": {"known": True, "end": end}}), **{"waits_for": "no free slot"})
+    t.ok(status == 11 and "waits: no free slot" in out, "the reason is that of the campaign", out)
+
+
 def check_long(t, s):
     """2,500 campaigns, of which the last one costs most."""
     rows = [campaign(n, budget={"spent_micro_usd": (n * 7919) % 2500}, parts={}, guidance=[]) for n in range(2500, 0, -1)]
@@ -313,7 +346,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_wait, check_until, check_long, check_stream, check_doctor, check_once, check_smoke, check_alone):
+    for check in (check_far, check_same, check_which, check_wait, check_until, check_drawn, check_long, check_stream, check_doctor, check_once, check_smoke, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())

@@ -349,7 +349,7 @@ class Screen:
 
 def check_resize(t, s):
     campaign = {"id": "c-1", "name": "laion", "state": "running", "parts": {"total": 1200, "done": 700, "failed": 3, "waiting": 480, "active": 17}, "budget": {"limit_micro_usd": 9 * 10**8}, "stages": []}
-    s.answers = {"/v1/campaigns/c-1": (200, campaign), "/v1/campaigns/c-1/forecast": (200, {"ends_in_seconds": 16000, "low_seconds": 15000, "high_seconds": 20000})}
+    s.answers = {"/v1/campaigns/c-1": (200, campaign), "/v1/campaigns/c-1/forecast": (200, {"campaign": {"known": True, "end": {"p10_seconds": 15000, "p50_seconds": 16000, "p90_seconds": 20000}}})}
     pid, fd = pty.fork()
     if pid == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
