@@ -77,6 +77,8 @@ export async function unlessArchived(path) {
     throw e;
   }
 }
+// A page is drawn without its forecast, too, and says why there is none.
+export const forecastOf = (id, query = '') => unlessArchived(`/campaigns/${id}/forecast${query}`).catch((e) => ({ reason: e.message }));
 export const del = (path) => request('DELETE', path);
 // With the ETag that a change of it names.
 export async function getTagged(path) {

@@ -2,7 +2,7 @@
 // with a retry.
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
-import { get, post, unlessArchived } from './api.js';
+import { forecastOf, get, post, unlessArchived } from './api.js';
 import { useConfirm } from './dialog.js';
 import { Failures, changeQuestion } from './failures.js';
 import { Guidance, blocked, firstGuidance } from './guidance.js';
@@ -43,7 +43,7 @@ function Eta({ forecast, campaign }) {
     return html`<section class="card"><h2>Took</h2><p class="big" id="eta">${took}</p><p class="muted">ended ${ago(over)}</p></section>`;
   }
   const known = forecast?.ends_in_seconds != null && campaign.state === 'running' && !blocked(campaign);
-  return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
+  return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && forecast?.stage && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
     <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
     <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h`
       : firstGuidance(campaign) || campaign.waits_for || forecast?.reason || ''}</p>
@@ -171,7 +171,7 @@ async function readAll(id, { stage, zoom }) {
   if (!alive.has(id)) alive.set(id, !(await get(`/campaigns/${id}`)).archive);
   const [campaign, runs, tiles, failures, cost, forecast, operations, pools] = await Promise.all([
     get(`/campaigns/${id}`), runStages(id), ofParts(id, `tiles${query({ ...of, ...range })}`), ofParts(id, `failures${query(of)}`),
-    get(`/campaigns/${id}/cost`), ofParts(id, `forecast${query(of)}`), readOperations(id), get(`/pools?campaign=${id}&limit=20`).catch(() => null)]);
+    get(`/campaigns/${id}/cost`), alive.get(id) && forecastOf(id, query(of)), readOperations(id), get(`/pools?campaign=${id}&limit=20`).catch(() => null)]);
   alive.set(id, !campaign.archive);
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
   const of_ = campaign.stages.find((s) => s.name === tiles?.stage);
@@ -208,7 +208,7 @@ export function Campaign({ id, setLive }) {
     return html`<main>${problem ? html`<h1>${id}</h1><p class="problem" role="alert">${problem.message}</p><p><a href="/">all campaigns</a></p>` : html`<p class="muted">loading …</p>`}</main>`;
   }
   const { campaign, runs, tiles, failures, cost, forecast, operations, pools } = data;
-  if (!tiles || !failures || !forecast) {
+  if (!tiles || !failures) {
     return html`<main>
       <${Head} campaign=${campaign} ask=${ask} onLimits=${setLimits}/>
       ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}

@@ -1,7 +1,7 @@
 // The money of a campaign: burn-up against its budget with the forecast to its end, and what it went for: stages, causes, phases,
 // instance types, failures. Each table is saved as CSV.
 import { html } from './html.js';
-import { get, unlessArchived } from './api.js';
+import { forecastOf, get, unlessArchived } from './api.js';
 import { Csv } from './csv.js';
 import { CURVES_MS, useLive } from './live.js';
 import { Loading } from './runs.js';
@@ -15,7 +15,7 @@ const part = (id, query) => `/c/${id.slice(2)}/parts?${new URLSearchParams(query
 async function read(id) {
   const of = `/campaigns/${id}`;
   const [campaign, cost, phases, types, burn, forecast, failures] = await Promise.all([get(of), get(`${of}/cost`), get(`${of}/cost?by=phase`),
-    unlessArchived(`${of}/cost?by=type`), get(`${of}/burn`), unlessArchived(`${of}/forecast`), unlessArchived(`${of}/failures`)]);
+    unlessArchived(`${of}/cost?by=type`), get(`${of}/burn`), forecastOf(id), unlessArchived(`${of}/failures`)]);
   document.title = `cost of ${campaign.name} · drover`;
   return { campaign, cost, phases, types: types?.by_type || null, burn, forecast, failures };
 }

@@ -1,7 +1,7 @@
 // The time of a stage: its attempts by slot, parts an hour with the likely end, what failed most, and the share of rows that were kept.
 import { html } from './html.js';
 import { useQuery } from './address.js';
-import { get } from './api.js';
+import { forecastOf, get } from './api.js';
 import { Bars } from './chart.js';
 import { Csv } from './csv.js';
 import { Gantt, describe } from './gantt.js';
@@ -23,7 +23,7 @@ async function read(id, at) {
   if (campaign.archive) return { campaign, stage };
   const of = `stage=${encodeURIComponent(stage)}`;
   const [timeline, pace, kept, failures, forecast] = await Promise.all([get(`/campaigns/${id}/timeline?${of}`), get(`/campaigns/${id}/throughput?${of}`),
-    get(`/campaigns/${id}/yield?${of}`), get(`/campaigns/${id}/failures?${of}`), get(`/campaigns/${id}/forecast?${of}`)]);
+    get(`/campaigns/${id}/yield?${of}`), get(`/campaigns/${id}/failures?${of}`), forecastOf(id, `?${of}`)]);
   return { campaign, stage, timeline, pace, kept, failures, forecast };
 }
 

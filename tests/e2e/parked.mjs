@@ -22,6 +22,20 @@ async function tryAgain(page, button) {
   ok(/cost money\. What is refused again is set aside again/.test(await page.textContent('dialog')), 'before it is tried again the page says what may follow', await page.textContent('dialog'));
 }
 
+// What is set aside and its button, the money and the timeline are shown of a campaign that has no forecast, with the reason.
+async function unforecast(page, id) {
+  const detail = 'no forecast, <b>says the test</b>';
+  await page.route('**/forecast*', (route) => route.fulfill({ status: 409, contentType: 'application/problem+json', body: JSON.stringify({ status: 409, detail }) }));
+  for (const [path, what, where] of [['', '[data-step=unpark]', null], ['/cost', '#at-end', '#at-end + .muted'], ['/timeline', '#slots', null]]) {
+    await page.goto(`${URL_}/c/${id.slice(2)}${path}`);
+    ok(await until(15, async () => (await page.locator(what).count()) === 1), `without a forecast the page${path} is drawn`, await page.textContent('main'));
+    if (where) ok(await until(5, async () => (await page.textContent(where)).includes(detail)), 'and says why there is none', await page.textContent('main'));
+  }
+  await page.unrouteAll({ behavior: 'wait' });
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
+  await page.waitForSelector('[data-step=unpark]');
+}
+
 export async function parked(page) {
   await please('refuse', MARKUP);
   const spec = SPEC.replace(/^name: .*$/m, 'name: aside').replace(/fan_out: .*/, 'fan_out: {from: api}');
@@ -38,6 +52,7 @@ export async function parked(page) {
   equal([await page.locator('#parked img').count(), await page.locator('[data-step=unpark]').count()], [0, 1], 'a reason is text, and one button is for all of a campaign');
   await axe(page, 'what is set aside of a campaign');
   await shot(page, 'parked');
+  await unforecast(page, id);
   let sent = 0;
   page.on('request', (r) => { if (r.url().endsWith(':unpark')) sent++; });
   await tryAgain(page, '[data-step=unpark]');

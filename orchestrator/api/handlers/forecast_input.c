@@ -263,6 +263,16 @@ static int project_find(const struct forecast_facts *a, int64_t project_id)
     return 0;
 }
 
+/* False: a newer release wrote the file, or it is damaged. */
+static bool spec_read(struct forecast_facts *a, const char *text, struct spec **ret)
+{
+    AUTO_JSON json_t *v = NULL;
+    struct err ignored = ERR_INIT; /* the leader has parked the campaign and tells why */
+    return json_parse(str_of(text), SPEC_ARENA_BYTES, &v, &ignored) &&
+           spec_from_json(v, &a->arena, ret, &ignored);
+}
+
+/* One whose file cannot be read is left out, or as the target without stages and in.unread. */
 static bool load_campaign(struct forecast_facts *a, struct store *db, int64_t id, bool target,
                           struct err *err)
 {
@@ -270,7 +280,6 @@ static bool load_campaign(struct forecast_facts *a, struct store *db, int64_t id
     struct spec *spec = NULL;
     AUTO_FREE struct stage_row *rows = NULL;
     size_t n = 0;
-    AUTO_JSON json_t *v = NULL;
     if (!view_campaign(db, id, &c, err)) {
         return false;
     }
@@ -278,8 +287,13 @@ static bool load_campaign(struct forecast_facts *a, struct store *db, int64_t id
     if (!target && (c.state != CAMPAIGN_RUNNING || c.wanted != WANTED_RUN)) {
         return true; /* takes no new slot, and its end is not forecast */
     }
-    if (!json_parse(str_of(spec_json), SPEC_ARENA_BYTES, &v, err) ||
-        !spec_from_json(v, &a->arena, &spec, err) || !view_stages(db, id, &rows, &n, err)) {
+    bool unread = !spec_read(a, spec_json, &spec);
+    if (unread && !target) {
+        a->left_out++;
+        return true;
+    }
+    a->in.unread = a->in.unread || unread;
+    if (!unread && !view_stages(db, id, &rows, &n, err)) {
         return false;
     }
     int index_of[SPEC_STAGES_MAX];

@@ -28,8 +28,8 @@ struct forecast_input *forecast_facts_input(struct forecast_facts *a);
  * a known quota or price. */
 bool forecast_facts_what_if(struct api_req *r, const struct forecast_facts *a, struct what_if *ret,
                             struct err *err) MUST_CHECK;
-/* Other running campaigns that the forecast knows nothing of, since there are too many: those of
- * the lowest priority. */
+/* Other running campaigns that the forecast knows nothing of: those of the lowest priority when
+ * there are too many, and those whose file this droverd cannot read. */
 int64_t forecast_facts_left_out(const struct forecast_facts *a);
 /* Instance type of slots[i]. */
 const char *forecast_facts_type(const struct forecast_facts *a, int slots_i);

@@ -12,6 +12,9 @@ const char *forecast_reason(struct arena *arena, const struct forecast *f)
     if (f->known) {
         return NULL;
     }
+    if (f->unread) {
+        return "this droverd cannot read its file: drover parked says why";
+    }
     if (f->too_large) {
         return "too large to forecast";
     }

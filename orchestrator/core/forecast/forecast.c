@@ -280,8 +280,9 @@ bool forecast_forecast(const struct forecast_input *in, enum forecast_engine eng
 {
     CLEANUP(forecast_release)
     struct forecast_setup f = {0};
-    if (too_large(in)) {
-        *ret = (struct forecast){.binding_slots_i = -1, .too_large = true};
+    if (in->unread || too_large(in)) {
+        *ret = (struct forecast){
+            .binding_slots_i = -1, .too_large = !in->unread, .unread = in->unread};
         return true;
     }
     if (!forecast_prepare(&f, in, engine, err)) {

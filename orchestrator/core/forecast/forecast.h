@@ -104,6 +104,7 @@ struct forecast_input {
     bool fifo;        /* by seq instead of longest first */
     double spot_loss; /* 0..1: additional probability that a try is lost half-way */
     bool too_large;   /* not all of it is here: more than the bounds above */
+    bool unread;      /* the target's file cannot be read: its stages are not here */
     /* True when the time for this input and all changes of it is used up: the runs made so far are
      * the answer, if they are enough. NULL: never. */
     bool (*expired)(void *ctx);
@@ -137,6 +138,7 @@ struct forecast {
      * `expect:`. The figures are then 0; stage[] has those of the known stages. */
     bool known;
     bool too_large;  /* more than fits the bounds or the time: not known for that reason */
+    bool unread;     /* as in the input: not known for that reason */
     int needs_parts; /* 5 before the first one has ended */
     char needs_stage[64];
     struct forecast_band end_us;

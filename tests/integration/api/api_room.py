@@ -304,6 +304,34 @@ def crowd(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+def unread(t, pg):
+    """One campaign's file that this droverd cannot read takes the forecast from no other one; of its own it is said why there is none."""
+    a = Api(pg)
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 1)")
+    newer, mine = [a.submit(spec(name, "{from: api}", "    expect: {duration: 70s}"))[1]["id"] for name in ("newer", "mine")]
+    for cid in (newer, mine):
+        a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", "".join('{"uri":"s3://b/%d"}\n' % i for i in range(4)).encode())
+        leader_takes(a, int(cid[2:]))
+    for written in ('{"version": 99, "stages": 7}', "[]"):
+        a.sql(f"UPDATE campaign SET spec = '{written}' WHERE id = {newer[2:]}; UPDATE stage_run SET waiting = waiting - 1, done = done + 1")
+        status, f, _ = a.get(f"/v1/campaigns/{mine}/forecast")
+        t.ok(status == 200 and f["campaign"]["end"]["p50_seconds"] < 2000 and f["campaign"]["campaigns_left_out"] == 1, f"beside {written}: a forecast, which says that one is left out", (status, f))
+        said = [(x[0], x[1].get("starts") is not None) for x in (a.get(f"/v1/campaigns/{mine}/parts/{n}/why") for n in (0, 1))]
+        t.eq(said, [(200, True)] * 2, "and why its parts wait")
+        dry = a.call("POST", "/v1/campaigns?dry_run=true", spec("third", "{from: api}", "    expect: {duration: 70s}").encode(), {"Content-Type": "application/yaml"})
+        t.ok(dry[0] == 200 and dry[1]["forecast"]["known"], "a dry run has a forecast", dry)
+        word = "this droverd cannot read its file: drover parked says why"
+        status, f, _ = a.get(f"/v1/campaigns/{newer}/forecast?what_if=parts=8")
+        t.eq((status, f.get("reason"), [f.get(k, {}).get("known") for k in ("campaign", "what_if")], f.get("ends_at")), (200, word, [False, False], None), "of its own: why there is none")
+        status, f, _ = a.get(f"/v1/campaigns/{newer}/parts/1/why")
+        t.eq((status, f.get("starts_unknown"), f.get("changes")), (200, word, []), "nor when a part of it starts")
+    leader_fails(a, int(newer[2:]), (0,), 7)
+    status, f, _ = a.post(f"/v1/campaigns/{newer}:retry?dry_run=true", {"selector": {"state": "failed"}})
+    t.eq((status, f.get("parts"), f.get("forecast", {}).get("reason")), (200, 1, word), "a retry of it is previewed")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def absurd(t, pg):
     """Counts, times and amounts near the end of what 64 bits hold are refused with what would fit; nothing that is taken overflows."""
     a = Api(pg)

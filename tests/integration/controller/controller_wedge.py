@@ -143,6 +143,8 @@ def case_a_spec_this_binary_cannot_read(s):
     other = s.submit(name="older")
     p = wait_for(lambda: parked(s, cid), 20, "the parked campaign")
     tap.ok([x["kind"] for x in p] == ["campaign"], f"{s.what}the campaign is parked", p)
+    told = [s.raw("GET", f"/v1/campaigns/{of}/forecast") for of in (other, cid)]
+    tap.ok([r[0] for r in told] == [200, 200] and b"cannot read its file" in told[1][1], f"{s.what}both have a forecast, that of its own says why there is none", told)
     ends(s, other)
     wait_for(lambda: not s.live_jobs(), 30, "the end of its job")
     held = wait_for(lambda: s.sql("SELECT sum(held) FROM slots") == "0", 20)
