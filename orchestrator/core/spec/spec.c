@@ -348,7 +348,6 @@ static void read_stage(struct spec_reader *r, const struct spec_node *list, size
         if (r->judged) {
             spec_rows_check(r, &s->at, &rows[k]);
         }
-        spec_rows_places(r, &s->at, s->stage, made, k);
         r->row_vars_n = 0;
         made[k] = s->stage;
         read_role(r, s, role_said);
@@ -530,9 +529,11 @@ static void read_campaign(struct spec_reader *r, const struct spec_node *top,
     read_budget(r, top, c);
     check_names(r, c);
     expand_needs(c);
-    if (check_needs(r, c)) {
+    bool ordered = check_needs(r, c);
+    if (ordered) {
         order_stages(r, c);
     }
+    spec_places(r, c->stages, c->stages_n, ordered);
     spec_endpoint_link(r, c->stages, c->stages_n);
     spec_filesystem_link(r, c->stages, c->stages_n);
 }

@@ -138,10 +138,9 @@ int spec_rows(struct spec_reader *r, const struct spec_node *stages, const struc
               int max, struct spec_row rows[static SPEC_STAGES_MAX], bool *ret_matrix);
 /* After the row was read: a fault for every value of its that changes nothing. */
 void spec_rows_check(struct spec_reader *r, const struct spec_node *p, const struct spec_row *row);
-/* spec_places.c: the rows of one matrix run side by side: the results and checkpoints of row s need
- * places that none of the n rows before it has. */
-void spec_rows_places(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
-                      const struct spec_stage *const *before, int n);
+/* spec_places.c: faults of places that two stages share, after all stages and their needs.
+ * !ordered: those are wrong, only rows of one matrix are compared. */
+void spec_places(struct spec_reader *r, const struct read_stage *all, int n, bool ordered);
 /* spec_stage.c: reads one stage into *s even when it has faults. A kind of a later version is one
  * fault. */
 void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
