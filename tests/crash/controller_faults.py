@@ -219,15 +219,15 @@ def case_outputs_that_are_refused(s):
     s.faults({"operation": "GetObject", "name_contains": "_stats.json", "kind": "error_503", "times": 3})
     ends(s, s.submit(name="some", source=ONE, stage_extra="    verify: img2dataset"))
     s.faults()
-    cid = s.submit(name="count", source=ONE, out="count", stage_extra='    verify: {count: 2, prefix: "s3://drover-test/count-"}')
+    cid = s.submit(name="count", source=ONE, out="count", stage_extra='    verify: {count: 2, prefix: "s3://drover-test/count-{campaign}/{part:05d}/"}')
     s.faults({"operation": "ListObjectsV2", "kind": "error_503", "times": 2})
     ends(s, cid)
 
 
 def case_outputs_that_nobody_can_read_and_nobody_wants(s):
     """S3 is away: the paid part waits for it; a cancel does not, and says what it did not see."""
-    s.faults({"operation": "HeadObject", "name_contains": "away/done", "kind": "error_503", "times": 100000})
-    cid = s.submit(name="away", source=ONE, stage_extra='    verify: {exists: "s3://drover-test/away/done"}')
+    s.faults({"operation": "HeadObject", "name_contains": "away/00000/done", "kind": "error_503", "times": 100000})
+    cid = s.submit(name="away", source=ONE, stage_extra='    verify: {exists: "s3://drover-test/away/{part:05d}/done"}')
     wait_for(lambda: len([j for j in jobs(s, name_of(cid)) if j["status"] == "Completed"]) == 1, 40, "the job's end")
     s.api("POST", f"/campaigns/{cid}:pause")
     asked = len(heads(s))

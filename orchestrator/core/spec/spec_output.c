@@ -90,10 +90,18 @@ static const char *const verify_words[] = {
     [VERIFY_ARTIFACTS] = "artifacts", [VERIFY_NONE] = "none",
 };
 
-static void read_target(struct spec_reader *r, const struct spec_node *p, const char **ret)
+static bool read_target(struct spec_reader *r, const struct spec_node *p, const char **ret)
 {
-    if (spec_text(r, p, BRACES_TEMPLATE, 1024, ret)) {
-        (void)spec_s3(r, p, *ret);
+    return spec_text(r, p, BRACES_TEMPLATE, 1024, ret) && spec_s3(r, p, *ret);
+}
+
+/* A part would be good because of what another one wrote. */
+static void check_proof(struct spec_reader *r, const struct spec_node *p,
+                        const struct spec_stage *s, const char *place)
+{
+    if (s->fan_out != FAN_OUT_NONE && !spec_names_the_task(place)) {
+        spec_fault(r, p, "conflict", "add {part:05d}",
+                   "the same place would be looked at for every part");
     }
 }
 
@@ -106,7 +114,9 @@ static void read_verify_map(struct spec_reader *r, const struct spec_node *p, st
     spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
     if (spec_child(r, p, "exists", false, &at)) {
         s->verify = VERIFY_EXISTS;
-        read_target(r, &at, &s->verify_target);
+        if (read_target(r, &at, &s->verify_target)) {
+            check_proof(r, &at, s, s->verify_target);
+        }
         if (spec_child(r, p, "count", false, &at)) {
             spec_fault(r, &at, "conflict", "", "exists and count exclude each other");
         }
@@ -116,8 +126,8 @@ static void read_verify_map(struct spec_reader *r, const struct spec_node *p, st
     if (spec_child(r, p, "count", true, &at)) {
         (void)spec_i64(r, &at, 1, 1000000, &s->verify_count);
     }
-    if (spec_child(r, p, "prefix", true, &at)) {
-        read_target(r, &at, &s->verify_target);
+    if (spec_child(r, p, "prefix", true, &at) && read_target(r, &at, &s->verify_target)) {
+        check_proof(r, &at, s, s->verify_target);
     }
 }
 
@@ -167,7 +177,7 @@ static void read_done_if(struct spec_reader *r, const struct spec_node *p, struc
             s->done_if_kind = i == 0   ? VERIFY_MANIFEST
                               : i == 1 ? VERIFY_IMG2DATASET
                                        : VERIFY_EXISTS;
-            read_target(r, &at, &s->done_if);
+            (void)read_target(r, &at, &s->done_if);
         }
     }
     if (found != 1 && yaml_get(p->node, "any") == NULL) {
@@ -183,31 +193,38 @@ static void read_done_if(struct spec_reader *r, const struct spec_node *p, struc
 
 /* The output of a user's image: where SageMaker puts model.tar.gz, and where `manifest` and
  * `img2dataset` look. */
-static void read_image_output(struct spec_reader *r, const struct spec_node *p,
+static bool read_image_output(struct spec_reader *r, const struct spec_node *p,
                               struct spec_stage *s)
 {
     struct spec_node at;
     if (spec_child(r, p, "output", false, &at)) {
-        read_target(r, &at, &s->output);
-    } else if (r->default_output != NULL) {
-        s->output = r->default_output;
-    } else {
+        return read_target(r, &at, &s->output);
+    }
+    if (r->default_output == NULL) {
         spec_fault(r, p, "required", "output: \"s3://bucket/prefix/\"",
                    "'output' is missing, and no default bucket is set");
+        return false;
     }
+    s->output = r->default_output;
+    return true;
 }
 
 void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node at;
+    bool placed = false;
     s->verify = s->worker == WORKER_NONE ? VERIFY_ARTIFACTS : VERIFY_MANIFEST;
     spec_read_worker(r, p, s);
     spec_check_settings(r, p, s);
     if (s->worker == WORKER_NONE) {
-        read_image_output(r, p, s);
+        placed = read_image_output(r, p, s);
     }
     if (spec_child(r, p, "verify", false, &at)) {
         read_verify(r, &at, s);
+    }
+    if (placed && (s->verify == VERIFY_MANIFEST || s->verify == VERIFY_IMG2DATASET) &&
+        spec_child(r, p, "output", false, &at)) {
+        check_proof(r, &at, s, s->output);
     }
     if (spec_child(r, p, "done_if", false, &at)) {
         read_done_if(r, &at, s);

@@ -1,0 +1,77 @@
+/* Aim: what proves one part is not what proves another. Method: stages of our worker and of an own
+ * image with one line changed or added, each with its one fault or with none. */
+#include "spec_text.h"
+
+#define BASE                                                                                       \
+    "name: c1\n"                                                                                   \
+    "vars: {bucket: \"s3://acme-laion\"}\n"                                                        \
+    "stages:\n"                                                                                    \
+    "  - name: download\n"                                                                         \
+    "    WHAT\n"                                                                                   \
+    "    fan_out: {from: \"{bucket}/meta/*.parquet\"}\n"                                           \
+    "    instance_type: ml.c5.18xlarge\n"                                                          \
+    "    hyperparameters: {url_list: \"{uri}\", output_folder: \"{bucket}/img/{part:05d}/\"}\n"
+#define WORKER "worker: download\n    "
+#define IMAGE  "image: r/x:1\n    "
+
+static const struct row {
+    const char *from, *to; /* in BASE */
+    const char *code;      /* NULL: there is no fault */
+    int line;
+    const char *word;
+} rows[] = {
+    {"WHAT", WORKER "verify: {exists: \"s3://bkt/_SUCCESS\"}", "conflict", 6, "for every part"},
+    {"WHAT", WORKER "verify: {count: 3, prefix: \"{bucket}/{stage}/\"}", "conflict", 6,
+     "for every part"},
+    {"WHAT", WORKER "verify: {count: 3, prefix: \"{bucket}/{stem}/\"}", NULL, 0, ""},
+    {"WHAT", IMAGE "output: \"{bucket}/o/\"\n    verify: img2dataset", "conflict", 6,
+     "for every part"},
+    {"WHAT", IMAGE "verify: manifest\n    output: \"{bucket}/o/{attempt}/\"", "conflict", 7,
+     "for every part"},
+    {"WHAT", IMAGE "output: \"file:///o/\"\n    verify: manifest", "pattern", 6, "place in S3"},
+    {"WHAT", IMAGE "output: \"{bucket}/o/\"", NULL, 0, ""},
+    {"WHAT", IMAGE "output: \"{bucket}/o/{part}/\"\n    verify: img2dataset", NULL, 0, ""},
+    {"WHAT", IMAGE "verify: manifest", NULL, 0, ""},
+    {"WHAT\n    fan_out: {from: \"{bucket}/meta/*.parquet\"}",
+     IMAGE "output: \"{bucket}/o/\"\n    verify: {exists: \"{bucket}/o/done\"}\n    fan_out: api",
+     "conflict", 7, "for every part"},
+    {"    WHAT\n    fan_out: {from: \"{bucket}/meta/*.parquet\"}",
+     "    image: r/x:1\n    output: \"{bucket}/o/\"\n    verify: manifest", NULL, 0, ""},
+};
+
+static void test_spec_output__one_place_proves_one_part(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct row *w = &rows[i];
+        const char *at = strstr(BASE, w->from);
+        assert_non_null(at);
+        AUTO_FREE char *text =
+            xasprintf("%.*s%s%s", (int)(at - BASE), BASE, w->to, at + strlen(w->from));
+        struct parsed *p = parse(text);
+        const struct fault *f = &p->faults.at[0];
+        bool right = w->code == NULL
+                         ? p->good
+                         : p->faults.n == 1 && strcmp(f->code, w->code) == 0 &&
+                               f->pos.line == w->line && strstr(f->message, w->word) != NULL &&
+                               f->hint[0] != '\0';
+        if (!right) {
+            (void)printf("# expected %s at line %d with '%s' for: %s\n",
+                         w->code == NULL ? "no fault" : w->code, w->line, w->word, w->to);
+            show(&p->faults);
+            bad++;
+        }
+        parsed_free(p);
+    }
+    assert_int_equal(bad, 0);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spec_output__one_place_proves_one_part),
+    };
+    return cmocka_run_group_tests_name("spec_output", tests, NULL, NULL);
+}
