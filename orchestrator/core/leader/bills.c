@@ -166,12 +166,11 @@ static void corrected(struct leader_state *s, const struct bill_row *row,
     s->decide = s->look_at_db = true;
     if (row->attempt_id == 0) {
         leader_state_project(s, 0)->spent_musd += musd;
-        budget_state_freed(s, NULL);
+        budget_state_freed(s, 0, NULL);
         return;
     }
     struct live_attempt *a = leader_state_attempt(s, row->attempt_id);
     struct task_change_row *change = leader_state_change(s, row->task_id, false);
-    struct live_campaign *lc = leader_state_campaign(s, row->campaign_id);
     budget_state_move_of(s, row->project_id, row->campaign_id, row->stage_id, 0, musd);
     for (size_t i = 0; i < s->pools_n; i++) {
         if (s->pools[i]->row.attempt_id == row->attempt_id && s->pools[i]->attempt == NULL) {
@@ -183,9 +182,7 @@ static void corrected(struct leader_state *s, const struct bill_row *row,
     } else if (change != NULL) {
         change->spent_musd = MAX(0, change->spent_musd + musd);
     }
-    if (lc != NULL) {
-        budget_state_freed(s, lc);
-    }
+    budget_state_freed(s, row->project_id, leader_state_campaign(s, row->campaign_id));
 }
 
 static void forget(struct leader_state *s, struct live_bill *b)

@@ -57,18 +57,26 @@ static void caps_not_short(struct live_campaign *lc)
     }
 }
 
-void budget_state_freed(struct leader_state *s, const struct live_campaign *lc)
+void budget_state_freed(struct leader_state *s, int64_t project_id, const struct live_campaign *lc)
 {
     bool all = leader_state_project(s, 0)->cap_musd >= 0;
-    bool project = lc != NULL && leader_state_project(s, lc->row.project_id)->cap_musd >= 0;
+    bool project = leader_state_project(s, project_id)->cap_musd >= 0;
     for (size_t i = 0; i < s->campaigns_n; i++) {
         struct live_campaign *other = s->campaigns[i];
-        if (other == lc || all || (project && other->row.project_id == lc->row.project_id)) {
+        if (other == lc || all || (project && other->row.project_id == project_id)) {
             budget_state_not_short(other);
         }
         if (other == lc) {
             caps_not_short(other);
         }
+    }
+}
+
+void budget_state_prices_moved(struct leader_state *s)
+{
+    for (size_t i = 0; i < s->campaigns_n; i++) {
+        budget_state_not_short(s->campaigns[i]);
+        caps_not_short(s->campaigns[i]);
     }
 }
 

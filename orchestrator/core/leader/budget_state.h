@@ -10,11 +10,14 @@ void budget_state_move(struct leader_state *s, struct live_campaign *lc, struct 
 /* The same, of a thing whose campaign may have left memory. */
 void budget_state_move_of(struct leader_state *s, int64_t project_id, int64_t campaign_id,
                           int64_t stage_id, musd_t reserved_musd, musd_t spent_musd);
-/* A campaign gave money back: it, and each campaign below a cap that it shares, may start again.
- * lc NULL: what gave it back counts in the sum of everything alone. */
-void budget_state_freed(struct leader_state *s, const struct live_campaign *lc);
+/* A campaign of the project gave money back: it, and each campaign below a cap that it shares, may
+ * start again. lc NULL: it has left memory, as one that is over whose endpoint still served.
+ * project_id 0: what gave it back counts in the sum of everything alone. */
+void budget_state_freed(struct leader_state *s, int64_t project_id, const struct live_campaign *lc);
 /* Its parts wait for money no longer, as far as is known. */
 void budget_state_not_short(struct live_campaign *lc);
+/* What a part costs may fit below each cap now, its own and its stage's too. */
+void budget_state_prices_moved(struct leader_state *s);
 /* What the transaction of an intent of so much has come to: `refused` is "" or what its rows refuse
  * it for. Money short sets *why: the stage's own cap, or one above it. True: it is taken. */
 bool budget_state_takes(const struct live_stage *ls, const char *refused, musd_t musd,

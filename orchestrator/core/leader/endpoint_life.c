@@ -570,10 +570,7 @@ void leader_apply_endpoint(struct leader_state *s, struct live_endpoint *e,
         leader_endpoint_money(s, &e->row,
                               budget_state_reserved_by(w->end.entries, w->end.entries_n),
                               budget_state_spent_by(w->end.entries, w->end.entries_n));
-        struct live_campaign *lc = leader_state_campaign(s, e->row.campaign_id);
-        if (lc != NULL) {
-            budget_state_freed(s, lc);
-        }
+        budget_state_freed(s, e->row.project_id, leader_state_campaign(s, e->row.campaign_id));
     }
     s->look_at_db = s->decide = true;
 }

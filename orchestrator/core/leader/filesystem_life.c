@@ -580,10 +580,7 @@ void leader_apply_filesystem(struct leader_state *s, struct live_filesystem *f,
         budget_state_move_of(s, f->row.project_id, f->row.campaign_id, f->row.stage_id,
                              budget_state_reserved_by(w->end.entries, w->end.entries_n),
                              budget_state_spent_by(w->end.entries, w->end.entries_n));
-        struct live_campaign *lc = leader_state_campaign(s, f->row.campaign_id);
-        if (lc != NULL) {
-            budget_state_freed(s, lc);
-        }
+        budget_state_freed(s, f->row.project_id, leader_state_campaign(s, f->row.campaign_id));
     }
     s->look_at_db = s->decide = true;
 }

@@ -441,7 +441,7 @@ static struct live_pool *released(struct leader_state *s, struct live_attempt *a
     struct live_pool *over = pools_moved(s, slots, a, p, now_us, boot_us);
     a->account = p->account;
     a->row.holds = false;
-    budget_state_freed(s, a->campaign);
+    budget_state_freed(s, a->campaign->row.project_id, a->campaign);
     return over;
 }
 

@@ -212,7 +212,7 @@ void leader_apply_pool_end(struct leader_state *s, struct live_pool *p, const st
                       budget_state_reserved_by(w->end.entries, w->end.entries_n),
                       budget_state_spent_by(w->end.entries, w->end.entries_n), w->end.warm_musd);
     part_pays(s, p, w);
-    budget_state_freed(s, p->campaign);
+    budget_state_freed(s, p->campaign->row.project_id, p->campaign);
     s->decide = s->look_at_db = true;
 }
 

@@ -348,10 +348,17 @@ void rows_slots(struct leader_state *s, const struct slots_row *rows, size_t n, 
 
 void rows_prices(struct leader_state *s, const struct slots_row *rows, size_t n)
 {
+    bool moved = false;
     for (size_t i = 0; i < n; i++) {
         musd_t price = rows[i].price_musd_per_hour;
-        leader_state_slots(s, rows[i].instance_type, rows[i].market)->s.price_musd_per_hour =
-            price <= PRICE_MOST ? price : -1;
+        musd_t *known =
+            &leader_state_slots(s, rows[i].instance_type, rows[i].market)->s.price_musd_per_hour;
+        price = price <= PRICE_MOST ? price : -1;
+        moved |= price != *known;
+        *known = price;
+    }
+    if (moved) {
+        budget_state_prices_moved(s);
     }
     leader_forget_unpriced_bills(s);
 }

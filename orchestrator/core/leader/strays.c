@@ -254,7 +254,7 @@ void leader_apply_stray_end(struct leader_state *s, const struct stray_end *e)
     all->reserved_musd += budget_state_reserved_by(e->entries, e->entries_n);
     all->spent_musd += budget_state_spent_by(e->entries, e->entries_n);
     *st = s->strays[--s->strays_n];
-    budget_state_freed(s, NULL);
+    budget_state_freed(s, 0, NULL);
     s->bills_unread |= e->estimated;
     s->decide = s->look_at_db = s->act = true;
 }

@@ -111,7 +111,7 @@ static void money(struct two_plans *p, struct live_campaign *lc)
 {
     struct campaign_row now = lc->row;
     if (rng_chance(&p->rng, 0.3)) {
-        budget_state_freed(&p->w.s, lc);
+        budget_state_freed(&p->w.s, lc->row.project_id, lc);
     } else {
         now.cap_musd = rng_chance(&p->rng, 0.5) ? -1 : 0;
         rows_refresh_campaign(lc, &now);

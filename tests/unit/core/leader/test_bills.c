@@ -259,11 +259,14 @@ static void test_bills__of_an_attempt_that_is_verified_and_of_a_campaign_that_is
     w.lc->row.spent_musd = 5 * USD;
     struct bill_row row = row_of(&w, 1);
     row.campaign_id = row.task_id = 99;
+    w.s.projects[1].cap_musd = 9 * USD;
+    w.lc->budget_short = true; /* another of the project, below its cap */
     leader_take_bills(&w.s, &row, 1, BOOT);
     come(&w, 1200);
     assert_int_equal(w.s.projects[0].spent_musd, 4200000);
     assert_int_equal(w.s.projects[1].spent_musd, 4200000);
     assert_int_equal(w.lc->row.spent_musd, 5 * USD);
+    assert_false(w.lc->budget_short);
     leader_world_done(&w);
 }
 

@@ -46,13 +46,34 @@ static void test_budget_state__freed_money_reaches_those_below_a_shared_cap(void
         w.s.projects[1].cap_musd = cases[i].project_cap;
         campaign_rest(same);
         campaign_rest(other);
-        budget_state_freed(&w.s, w.lc);
+        budget_state_freed(&w.s, w.lc->row.project_id, w.lc);
         assert_int_equal(!same->rests, cases[i].same_project); /* a plan looks at it again */
         assert_int_equal(!other->rests, cases[i].other_project);
         assert_false(w.lc->budget_short);
         assert_int_equal(w.ls->cap_short, WAIT_NONE);
         assert_int_equal(!same->budget_short, cases[i].same_project);
         assert_int_equal(!other->budget_short, cases[i].other_project);
+        leader_world_done(&w);
+    }
+}
+
+/* Its campaign is over and has left memory, its endpoint served on: others of its project wait. */
+static void test_budget_state__freed_by_one_that_is_gone(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t project_id;
+        bool same_project;
+    } cases[] = {{3, true}, {4, false}, {0, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        leader_world_init(&w);
+        w.lc->budget_short = true;
+        w.ls->cap_short = WAIT_STAGE_BUDGET;
+        w.s.projects[1].cap_musd = leader_state_project(&w.s, 4)->cap_musd = USD;
+        budget_state_freed(&w.s, cases[i].project_id, NULL);
+        assert_int_equal(!w.lc->budget_short, cases[i].same_project);
+        assert_int_equal(w.ls->cap_short, WAIT_STAGE_BUDGET); /* its own money is as it was */
         leader_world_done(&w);
     }
 }
@@ -195,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budget_state__money_moves_at_every_level),
         cmocka_unit_test(test_budget_state__freed_money_reaches_those_below_a_shared_cap),
+        cmocka_unit_test(test_budget_state__freed_by_one_that_is_gone),
         cmocka_unit_test(test_budget_state__what_entries_move),
         cmocka_unit_test(test_budget_state__a_threshold_is_told_once),
         cmocka_unit_test(test_budget_state__every_level_warns),

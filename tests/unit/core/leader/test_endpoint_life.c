@@ -36,6 +36,25 @@ static void test_endpoint_life__is_made_serves_and_is_gone_when_its_ttl_is_over(
     leader_world_done(&l.w);
 }
 
+/* It is over and has left memory, another of its project waits for what the endpoint held. */
+static void test_endpoint_life__of_a_campaign_that_is_gone_frees_its_project(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, TO(L, E, YES, "Creating", ENDPOINT_CREATING), SERVES);
+    l.now_us = l.e->row.in_service_us + TTL * SEC;
+    assert_true(ends(&l));
+    l.w.lc->row.id = 8; /* that other one */
+    l.w.lc->budget_short = true;
+    l.w.s.projects[1].cap_musd = USD;
+    PLAY(&l, GOES);
+    assert_true(l.w.lc->budget_short);
+    PLAY(&l, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    assert_false(l.w.lc->budget_short);
+    leader_world_done(&l.w);
+}
+
 /* Whatever becomes of an answer, the next Create is of the same thing, and only if it is absent. */
 static void test_endpoint_life__a_lost_answer_is_resolved_by_describe(void **state)
 {
@@ -535,6 +554,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_endpoint_life__is_made_serves_and_is_gone_when_its_ttl_is_over),
+        cmocka_unit_test(test_endpoint_life__of_a_campaign_that_is_gone_frees_its_project),
         cmocka_unit_test(test_endpoint_life__a_lost_answer_is_resolved_by_describe),
         cmocka_unit_test(test_endpoint_life__a_new_leader_looks_before_it_makes),
         cmocka_unit_test(test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first),

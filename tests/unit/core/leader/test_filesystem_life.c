@@ -39,6 +39,25 @@ static void test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over(v
     leader_world_done(&l.w);
 }
 
+/* It is over and has left memory, another of its project waits for what the file system held. */
+static void test_filesystem_life__of_a_campaign_that_is_gone_frees_its_project(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, MADE, FILLED);
+    pass(&l, WALL + TTL * SEC - l.now_us);
+    assert_true(ends(&l));
+    l.w.lc->row.id = 8; /* that other one */
+    l.w.lc->budget_short = true;
+    l.w.s.projects[1].cap_musd = USD;
+    PLAY(&l, EXPORTED, GOES);
+    assert_true(l.w.lc->budget_short);
+    PLAY(&l, TO(L, ABSENT, "", DELETED));
+    assert_false(l.w.lc->budget_short);
+    leader_world_done(&l.w);
+}
+
 /* It is gone, and looked for until no create can be on its way any more. */
 static void gone_for_good(struct life *l, int64_t signed_us)
 {
@@ -487,6 +506,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over),
+        cmocka_unit_test(test_filesystem_life__of_a_campaign_that_is_gone_frees_its_project),
         cmocka_unit_test(test_filesystem_life__a_lost_answer_is_resolved_by_a_listing),
         cmocka_unit_test(test_filesystem_life__what_was_just_made_may_not_be_readable),
         cmocka_unit_test(test_filesystem_life__a_new_leader_looks_before_it_makes),

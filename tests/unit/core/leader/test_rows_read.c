@@ -460,6 +460,28 @@ static void test_rows_read__figures_that_nobody_writes(void **state)
     life_world_done(&l);
 }
 
+static void test_rows_read__a_price_that_moves_is_tried(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct slots_row row = {.price_musd_per_hour = 7 * USD};
+    (void)snprintf(row.instance_type, sizeof row.instance_type, "ml.a.large");
+    rows_prices(&w.s, &row, 1);
+    for (int i = 0; i < 2; i++) {
+        w.lc->budget_short = true;
+        w.ls->cap_short = i == 0 ? WAIT_STAGE_BUDGET : WAIT_PART_BUDGET;
+        campaign_rest(w.lc);
+        rows_prices(&w.s, &row, 1); /* as it was */
+        assert_true(w.lc->budget_short && w.lc->rests && w.ls->cap_short != WAIT_NONE);
+        row.price_musd_per_hour -= USD;
+        rows_prices(&w.s, &row, 1);
+        assert_false(w.lc->budget_short || w.lc->rests);
+        assert_int_equal(w.ls->cap_short, WAIT_NONE);
+    }
+    leader_world_done(&w);
+}
+
 /* Somebody has changed the name of a stage, or rows of it are gone. */
 static void test_rows_read__stages_that_the_spec_does_not_have(void **state)
 {
@@ -555,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_rows_read__a_look_at_a_campaign),
         cmocka_unit_test(test_rows_read__a_spec_is_read_again),
         cmocka_unit_test(test_rows_read__figures_that_nobody_writes),
+        cmocka_unit_test(test_rows_read__a_price_that_moves_is_tried),
         cmocka_unit_test(test_rows_read__stages_that_the_spec_does_not_have),
         cmocka_unit_test(test_rows_read__parts_and_jobs_that_have_lost_their_place),
         cmocka_unit_test(test_rows_read__instants_that_cannot_be),
