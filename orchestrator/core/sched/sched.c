@@ -183,6 +183,24 @@ static void kind_of(void *ctx, int64_t task_id, struct ready_queue_kind *ret)
                                      .max_runtime_s = MAX(0, kind.max_runtime_s)};
 }
 
+/* Does its own cap leave a task too little wherever it may go? Of rungs that are all shut the
+ * cheapest counts: one that was set apart waits for capacity then, no longer for a person. */
+static bool stays_apart(const struct sched_work *w, int stage_i,
+                        const struct ready_queue_task *task)
+{
+    struct sched_try t;
+    if (sched_prepare(w, stage_i, 0, task, &t) == WAIT_NONE) {
+        return sched_own_cap_short(w, &t);
+    }
+    for (int i = 0; i < w->view->stages[stage_i].stage->instance_type_n; i++) {
+        t.slots_i = w->stages[stage_i].slots_i[i];
+        if (!sched_own_cap_short(w, &t)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Groups of the tasks that may start, with those whose own cap leaves enough again. */
 static void open_queue(const struct sched_work *w, int stage_i)
 {
@@ -191,12 +209,9 @@ static void open_queue(const struct sched_work *w, int stage_i)
     ready_queue_kind_fn *fn = w->view->change_of != NULL ? kind_of : NULL;
     ready_queue_sort(s->ready, w->view->now_us, fn, &asked);
     struct ready_queue_task task;
-    struct sched_try t;
     bool readmitted = false;
     for (int k = 0; ready_queue_apart(s->ready, k, &task); k++) {
-        for (int n = 0;
-             n < SCHED_APART_MAX && task.task_id != 0 &&
-             sched_prepare(w, stage_i, 0, &task, &t) == WAIT_NONE && !sched_own_cap_short(w, &t);
+        for (int n = 0; n < SCHED_APART_MAX && task.task_id != 0 && !stays_apart(w, stage_i, &task);
              n++) {
             ready_queue_readmit(s->ready, k);
             readmitted = ready_queue_apart(s->ready, k, &task);

@@ -345,6 +345,40 @@ static double now_s(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+static musd_t spent_19_usd(void *ctx, int64_t task_id)
+{
+    (void)ctx;
+    (void)task_id;
+    return 19000000;
+}
+
+/* A person raises the cap while each rung is shut: a part set apart waits for capacity from then on,
+ * or its campaign is held for a wish that was heard. */
+static void test_sched__a_cap_raised_while_the_ladder_is_shut(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    int s = add_stage(w, add_campaign(w), 0, 1);
+    struct capacity_ladder place = {.rung = {{0}}};
+    w->stages[s].place = &place;
+    w->stages[s].part_cap_musd = 20000000;
+    w->view.spent_of = spent_19_usd;
+    struct sched_plan *p = decide(w);
+    assert_reason(p, s, PART_BUDGET);
+    place.rung[0].shut_until_us = NOW + 60 * USEC_PER_SEC;
+    sched_decide(&w->view, p);
+    assert_reason(p, s, PART_BUDGET); /* on no rung there is enough */
+    w->stages[s].part_cap_musd = 30000000;
+    sched_decide(&w->view, p);
+    assert_int_equal(p->launches_n, 0);
+    assert_reason(p, s, CAPACITY);
+    w->view.now_us += 61 * USEC_PER_SEC;
+    sched_decide(&w->view, p);
+    assert_int_equal(p->launches_n, 1);
+    plan_free(p);
+    world_free(w);
+}
+
 static void test_sched__a_million_tasks_cost_a_plan_nothing(void **state)
 {
     (void)state;
@@ -391,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_sched__a_rung_that_can_never_hold_the_job_is_passed),
         cmocka_unit_test(test_sched__a_moved_task_whose_rung_shrinks_goes_back),
         cmocka_unit_test(test_sched__what_was_changed_beyond_a_quota_is_cut_to_it),
+        cmocka_unit_test(test_sched__a_cap_raised_while_the_ladder_is_shut),
         cmocka_unit_test(test_sched__a_million_tasks_cost_a_plan_nothing),
     };
     return cmocka_run_group_tests_name("sched", tests, NULL, NULL);
