@@ -35,3 +35,9 @@ SELECT CASE WHEN $2::boolean OR to_regclass('task_c' || $1::bigint) IS NOT NULL 
 -- name: api_partition_attach
 -- $1 campaign bigint
 SELECT partition_attach($1);
+
+-- Once all is loaded, which may take minutes: whether the campaign still takes it. It neither ends nor is it cancelled until
+-- the transaction ends.
+-- name: api_campaign_takes
+-- $1 campaign bigint
+SELECT r.state, c.wanted FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id WHERE c.id = $1 FOR SHARE OF c, r;

@@ -2,6 +2,7 @@
  * batch goes into new partitions, which are indexed and attached when all is loaded. */
 #include "part_load.h"
 #include "common/clock.h"
+#include "core/model.h"
 #include "queries.h"
 #include "store/pg/copy.h"
 #include "store/pg/query.h"
@@ -52,6 +53,16 @@ static bool ids_take(struct store *s, int64_t n, int64_t *ret_first, struct err 
     return store_run(s, QUERY(API_IDS_UNLOCK), NULL, NULL, ok ? err : NULL) && ok;
 }
 
+static bool has_ended(const char *state)
+{
+    return campaign_state_terminal(campaign_state_parse(state));
+}
+
+static bool ended(const char *state, struct err *err)
+{
+    return err_set(err, ERR_CONFLICT, "the campaign has ended (%s): it takes no more parts", state);
+}
+
 static bool stage_lock(struct store *s, int64_t stage_id, int64_t *ret_tasks, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -65,10 +76,8 @@ static bool stage_lock(struct store *s, int64_t stage_id, int64_t *ret_tasks, st
         return err_set(err, ERR_CONFLICT, "the stage is closed: it takes no more parts");
     }
     const char *state = row_text(res, 0, 2);
-    if (strcmp(state, "succeeded") == 0 || strcmp(state, "failed") == 0 ||
-        strcmp(state, "cancelled") == 0) {
-        return err_set(err, ERR_CONFLICT, "the campaign has ended (%s): it takes no more parts",
-                       state);
+    if (has_ended(state)) {
+        return ended(state, err);
     }
     *ret_tasks = row_i64(res, 0, 0);
     return true;
@@ -248,11 +257,31 @@ bool apidb_load_end(struct apidb_load *l, bool close, struct err *err)
     return (l->n == 0 || (copy_end(l, err) && copy_runs(l, err))) && stage_grow(l, close, err);
 }
 
+/* Parts that came with a campaign's end would wait for good: nobody looks at it any more. */
+static bool still_takes(struct store *s, int64_t campaign_id, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_CAMPAIGN_TAKES), &p, &res, err)) {
+        return false;
+    }
+    ASSERT(row_count(res) == 1);
+    if (has_ended(row_text(res, 0, 0))) {
+        return ended(row_text(res, 0, 0), err);
+    }
+    return strcmp(row_text(res, 0, 1), wanted_name(WANTED_CANCEL)) != 0
+               ? true
+               : err_set(err, ERR_CONFLICT,
+                         "the campaign is being cancelled: it takes no more parts");
+}
+
 bool apidb_load_publish(struct store *s, int64_t campaign_id, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, campaign_id);
-    return store_run(s, QUERY(API_PARTITION_ATTACH), &p, NULL, err);
+    return store_run(s, QUERY(API_PARTITION_ATTACH), &p, NULL, err) &&
+           still_takes(s, campaign_id, err);
 }
 
 void apidb_load_freep(struct apidb_load **l)

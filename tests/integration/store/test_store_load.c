@@ -194,6 +194,60 @@ static void test_load__all_stages_of_a_submit_are_attached_at_once(void **state)
     store_close(s);
 }
 
+/* A campaign ends while parts of it are loaded: none of them is there then, few or many. */
+static void test_load__parts_that_come_with_the_end_are_refused(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *sql, *said;
+    } ends[] = {{"UPDATE campaign SET wanted = 'cancel' WHERE id = (SELECT max(id) FROM campaign)",
+                 "is being cancelled"},
+                {"UPDATE campaign_run SET state = 'failed' WHERE campaign_id = (SELECT max(id) "
+                 "FROM campaign)",
+                 "has ended (failed)"}};
+    struct store *s = pg_open(w->db, STORE_API);
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        for (int64_t n = 5; n <= MANY; n += MANY - 5) {
+            struct err err = ERR_INIT;
+            struct pg_campaign c = make(w);
+            pg_good(begin_bulk(s, &err) && load(s, &c, c.stage_id, n, &err), &err);
+            pg_sql(w->db, "%s", ends[i].sql);
+            assert_false(apidb_load_publish(s, c.campaign_id, &err));
+            assert_int_equal(err.code, ERR_CONFLICT);
+            assert_non_null(strstr(err.message, ends[i].said));
+            tx_rollback(s);
+        }
+    }
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM task"), PARTS);
+    assert_int_equal(
+        pg_i64(w->db, "SELECT count(*) FROM pg_class WHERE relname ~ '^task(_run)?_c[0-9]'"), 0);
+    store_close(s);
+}
+
+/* What ends it comes after them, so that the leader sees them. */
+static void test_load__the_end_waits_for_parts_that_are_published(void **state)
+{
+    struct world *w = *state;
+    static const char *const ends[] = {
+        "SET lock_timeout = '50ms'; UPDATE campaign SET wanted = 'cancel' WHERE id = (SELECT "
+        "max(id) FROM campaign)",
+        "SET lock_timeout = '50ms'; UPDATE campaign_run SET state = 'failed' WHERE campaign_id = "
+        "(SELECT max(id) FROM campaign)"};
+    struct store *s = pg_open(w->db, STORE_API), *admin = pg_open(w->db, STORE_ADMIN);
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct err err = ERR_INIT;
+        struct pg_campaign c = make(w);
+        pg_good(begin_bulk(s, &err) && load(s, &c, c.stage_id, 5, &err) &&
+                    apidb_load_publish(s, c.campaign_id, &err),
+                &err);
+        assert_false(store_plain(admin, ends[i], &err));
+        assert_int_equal(err.code, ERR_TIMEOUT);
+        pg_good(tx_commit(s, &err) && store_plain(admin, ends[i], &err), &err);
+    }
+    store_close(admin);
+    store_close(s);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_load__##name, set_up, tear_down)
@@ -201,6 +255,8 @@ int main(void)
         TEST(the_leader_goes_on_while_tables_wait_for_a_reader),
         TEST(two_at_once_do_not_wait_for_each_other),
         TEST(all_stages_of_a_submit_are_attached_at_once),
+        TEST(parts_that_come_with_the_end_are_refused),
+        TEST(the_end_waits_for_parts_that_are_published),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("store load", tests, NULL, NULL);
