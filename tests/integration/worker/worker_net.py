@@ -107,9 +107,19 @@ def test_names(d, server):
                    "127.0.0.1:%d" % quiet.getsockname()[1])
     tap.ok(set(got.values()) == {"<urlopen error [Errno -3] Temporary failure in name resolution>"},
            "DNS that does not answer costs the deadline", got)
-    se = statuses(d, ["http://slow%d.test/" % i for i in range(60)], "--timeout", 1, "--dns",
-                  "127.0.0.1:%d" % quiet.getsockname()[1], expect=75)
-    tap.ok("not one of the first 50" in se, "no network at all is cause network, not a shard of failures", se)
+    # What ends before a connection is no sign of a network: the resolver of a VPC without a way out answers, too.
+    absent = Dns({})
+    absent.mute = "slow"
+    for untried in ([], [None], ["http://10.0.0.1/"], ["http://never.test/"]):
+        se = statuses(d, ["http://slow%d.test/" % i for i in range(60)] + untried, "--timeout", 1, "--dns", absent.net, expect=75)
+        tap.ok("not one of the first 50" in se, "no network at all is cause network, not a shard of failures %s" % untried, se)
+    tap.ok(absent.asked["never.test", 1] > 0, "one of them had an answer: there is no such name")
+    shut = socket.socket()
+    shut.bind(("127.0.0.1", 0))
+    got = statuses(d, ["http://slow%d.test/" % i for i in range(60)] + ["http://127.0.0.1:%d/" % shut.getsockname()[1]],
+                   "--timeout", 1, "--dns", absent.net, allow=["127.0.0.1:%d" % shut.getsockname()[1]])
+    tap.eq(len(got), 61, "a port that refuses is one")
+    shut.close()
 
 
 def test_locales(d, server):

@@ -145,12 +145,12 @@ def slowly(pieces, pause=0, length=None, sent=None):
 
 class Dns:
     """Answers A queries over UDP from names: name -> [ip] (NXDOMAIN when absent, [] no data), or
-    Dns.SERVFAIL.
+    Dns.SERVFAIL; silent about names that begin with mute.
     """
     SERVFAIL = ("servfail",)
 
     def __init__(self, names):
-        self.names = names
+        self.names, self.mute = names, None
         self.asked = collections.Counter()
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sock.bind(("127.0.0.1", 0))
@@ -167,6 +167,8 @@ class Dns:
             name = ".".join(labels).lower()
             qtype = struct.unpack(">H", q[i + 1: i + 3])[0]
             self.asked[name, qtype] += 1
+            if self.mute is not None and name.startswith(self.mute):
+                continue
             found = self.names.get(name)
             broken = found is self.SERVFAIL
             ips = [ip for ip in (found or []) if (":" in ip) == (qtype == 28) and not broken]

@@ -108,8 +108,8 @@ void fetch_free(struct fetch *f)
 
 static void fail(struct fetch *f, struct transfer *t, enum verdict_kind kind, const char *text)
 {
-    struct verdict v = {
-        .kind = kind, .unreached = kind == VERDICT_TRANSIENT, .silent = kind == VERDICT_TRANSIENT};
+    bool silent = kind == VERDICT_TRANSIENT;
+    struct verdict v = {.kind = kind, .reach = silent ? REACH_NO : REACH_UNTRIED, .silent = silent};
     t->status = 0;
     t->retry_after_us = 0;
     (void)snprintf(v.text, sizeof v.text, "%s", text);
@@ -307,7 +307,7 @@ static void time_out(struct fetch *f, struct transfer *t)
 /* The body dripped. */
 static void give_up_slow(struct fetch *f, struct transfer *t)
 {
-    struct verdict v = {.kind = VERDICT_TRANSIENT, .unreached = true, .drips = true};
+    struct verdict v = {.kind = VERDICT_TRANSIENT, .reach = REACH_YES, .drips = true};
     cancel(f, t);
     (void)snprintf(v.text, sizeof v.text, "timed out: less than 1 kB a second");
     act(f, t, &v);

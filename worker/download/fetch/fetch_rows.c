@@ -73,12 +73,9 @@ static void end_ok(struct fetch *f, struct transfer *t)
 }
 
 /* Nothing has answered and enough was tried: stop instead of writing shards of failures. */
-static void judge_network(struct fetch *f, bool unreached)
+static void judge_network(struct fetch *f)
 {
     struct fetch_shared *s = f->shared;
-    if (!unreached) {
-        s->reached = true;
-    }
     if (!s->reached && ++s->unreached_n == FETCH_NETWORK_TRIED) {
         struct err err = ERR_INIT;
         (void)err_set(&err, ERR_NETWORK,
@@ -141,7 +138,9 @@ static void act_on_failure(struct fetch *f, struct transfer *t, const struct ver
         wait_until(f, t, now + wait_us);
         return;
     }
-    judge_network(f, v->unreached);
+    if (v->reach == REACH_NO) {
+        judge_network(f);
+    }
     (void)snprintf(s->error, sizeof s->error, "%s", v->text);
     int64_t judged_us = MIN(f->run->o->timeout_s * USEC_PER_SEC / 2, HOST_NETWORK_QUIET_MAX);
     if (v->silent && now - t->hop_us < judged_us && hosts_is_still(f->hosts, now)) {
@@ -173,6 +172,9 @@ bool fetch_rows_act(struct fetch *f, struct transfer *t, const struct verdict *v
 {
     int64_t now = clock_mono_us();
     struct sample *s = t->sample;
+    if (v->reach == REACH_YES) {
+        f->shared->reached = true;
+    }
     if (t->host != NULL && t->retry_after_us > 0) {
         hosts_pause(f->hosts, t->host, now, t->retry_after_us);
     }
@@ -183,7 +185,6 @@ bool fetch_rows_act(struct fetch *f, struct transfer *t, const struct verdict *v
     leave_host(f, t, t->status > 0 && !v->silent && !v->drips);
     switch (v->kind) {
     case VERDICT_OK:
-        judge_network(f, false);
         end_ok(f, t);
         return false;
     case VERDICT_REDIRECT:

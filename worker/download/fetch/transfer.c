@@ -161,9 +161,12 @@ static void judge_error(struct transfer *t, CURLcode rc, struct verdict *v)
         (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
     }
     v->kind = VERDICT_TRANSIENT;
-    v->unreached = connected == 0 && os != ECONNREFUSED &&
-                   (rc == CURLE_OPERATION_TIMEDOUT || rc == CURLE_COULDNT_CONNECT);
     v->silent = rc == CURLE_OPERATION_TIMEDOUT || rc == CURLE_COULDNT_CONNECT;
+    if (connected != 0 || os == ECONNREFUSED) {
+        v->reach = REACH_YES;
+    } else if (v->silent && v->reach != REACH_YES) {
+        v->reach = REACH_NO;
+    }
     /* All other errors of curl keep curl's text. */
     if (rc == CURLE_OPERATION_TIMEDOUT) {
         SAY(v, "%s", connected > 0 ? "timed out" : "<urlopen error timed out>");
@@ -190,7 +193,7 @@ static void judge_error(struct transfer *t, CURLcode rc, struct verdict *v)
 
 void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret)
 {
-    struct verdict v = {.kind = VERDICT_FAILED};
+    struct verdict v = {.kind = VERDICT_FAILED, .reach = t->status > 0 ? REACH_YES : REACH_UNTRIED};
     char *location = NULL;
     if (t->blocked) {
         SAY(&v, "%s", TRANSFER_BLOCKED_TEXT);

@@ -41,9 +41,15 @@ struct transfer {
 };
 
 enum verdict_kind { VERDICT_OK, VERDICT_REDIRECT, VERDICT_TRANSIENT, VERDICT_FAILED };
+/* What an end says about our own network. */
+enum verdict_reach {
+    REACH_UNTRIED, /* nothing: it ended before a connection was tried (URL, name, address rules) */
+    REACH_NO,      /* no answer: DNS, route or connection failed */
+    REACH_YES,     /* a connection, a status, or a port that refuses */
+};
 struct verdict {
     enum verdict_kind kind;
-    bool unreached;       /* no answer at all: DNS, route or connection failed */
+    enum verdict_reach reach;
     bool silent;          /* the host did not answer in time */
     bool drips;           /* the answer was useless */
     const char *location; /* VERDICT_REDIRECT: borrowed from curl until the handle is used again */
