@@ -6,6 +6,8 @@
 #include "wait.h"
 #include <stdio.h>
 
+#define NUMBER_MAX INT64_C(1000000000000000) /* what the API takes for an epoch */
+
 const struct command *command_find(const struct commands *all, const char *verb)
 {
     for (size_t i = 0; i < all->n; i++) {
@@ -118,7 +120,8 @@ static bool option_set(struct cli *cli, const struct option *o, const char *valu
         memcpy(at, &value, sizeof value);
         return choice_check(o, value);
     case OPTION_NUM:
-        if (!parse_i64(str_of(value), 0, 1000000, &n, &err)) {
+    case OPTION_COUNT:
+        if (!parse_i64(str_of(value), o->kind == OPTION_NUM, NUMBER_MAX, &n, &err)) {
             AUTO_FREE char *next = xasprintf("write a number: --%s 5", o->name);
             (void)fail(EXIT_USAGE, next, "--%s: %s", o->name, err.message);
             return false;
@@ -287,8 +290,22 @@ static bool verb_find(const struct commands *all, struct cli *cli, const char *v
     return cli->command != NULL;
 }
 
+/* A count of 0 is a value, so that none is -1. */
+static void counts_clear(struct cli *cli)
+{
+    const int64_t none = -1;
+    size_t n;
+    const struct option *all = options_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].kind == OPTION_COUNT) {
+            memcpy((char *)&cli->opt + all[i].offset, &none, sizeof none);
+        }
+    }
+}
+
 bool args_parse(const struct commands *all, struct cli *cli, int argc, char **argv)
 {
+    counts_clear(cli);
     int verb = verb_at(argc, argv);
     if (verb == 0) {
         (void)fail(EXIT_USAGE, "drover help lists the verbs", "write what to do, like drover ls");

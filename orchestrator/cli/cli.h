@@ -10,6 +10,7 @@ enum cli_output { OUT_TABLE, OUT_JSON, OUT_JSONL, OUT_NAME };
 struct cli_options {
 #define CLI_TYPE_STR                                       const char *
 #define CLI_TYPE_NUM                                       int64_t
+#define CLI_TYPE_COUNT                                     int64_t
 #define CLI_TYPE_BOOL                                      bool
 #define X(name, letter, kind, field, value, choices, help) CLI_TYPE_##kind field;
 #include "options.def"

@@ -91,7 +91,7 @@ int cmd_scaling(struct cli *cli)
     query_add(&query, "metric", cli->opt.metric != NULL ? cli->opt.metric : "");
     query_add(&query, "deadline", cli->opt.deadline != NULL ? cli->opt.deadline : "");
     query_add(&query, "epoch", cli->opt.epoch > 0 ? number(cli->opt.epoch, text) : "");
-    query_add(&query, "warm_up", cli->opt.warm_up > 0 ? number(cli->opt.warm_up, text) : "");
+    query_add(&query, "warm_up", cli->opt.warm_up >= 0 ? number(cli->opt.warm_up, text) : "");
     if (!client_get(cli, &r, &status, "/v1/campaigns/%s/scaling%s", ref.campaign,
                     buf_cstr(&query))) {
         return status;
@@ -298,7 +298,7 @@ int cmd_compare(struct cli *cli)
     }
     place(&query, "a", &a);
     place(&query, "b", &b);
-    query_add(&query, "warm_up", cli->opt.warm_up > 0 ? number(cli->opt.warm_up, text) : "");
+    query_add(&query, "warm_up", cli->opt.warm_up >= 0 ? number(cli->opt.warm_up, text) : "");
     if (!client_get(cli, &r, &status, "/v1/campaigns/%s/compare%s", a.campaign, buf_cstr(&query))) {
         return status;
     }

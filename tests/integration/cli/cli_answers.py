@@ -333,6 +333,21 @@ def check_smoke(t, s):
     t.ok(r.returncode == 2 and "no role is named" in r.stderr and sent()[1] == ["PUT", "DELETE"], "one that is refused leaves nothing", (r, sent()))
 
 
+def check_numbers(t, s):
+    """A number that is given is sent as it is, also 0; one that cannot be is refused, never taken for none."""
+    asked = lambda: [x[2] for x in s.seen]  # noqa: E731
+    answer = lambda *args: (200, {"metric": "loss", "rows": [], "settings": [], "metrics": [], "a": {}, "b": {}, "pace": None})  # noqa: E731
+    for verb, *words in (("scaling", "c-7", "--metric", "loss"), ("compare", "c-7/a", "c-7/b")):
+        for n in ("0", "7", None):
+            r = s.drover(verb, *words, *(["--warm-up", n] if n else []), answer=answer)
+            t.ok(r.returncode == 0 and [x.get("warm_up") for x in asked()] == [n], f"{verb} --warm-up {n}: asked for as it is", (r, asked()))
+    r = s.drover("scaling", "c-7", "--metric", "loss", "--epoch", "1281167")
+    t.eq([x.get("epoch") for x in asked()], ["1281167"], "an epoch of more than a million")
+    for words in (("retry", "c-7", "--volume", "0", "-y"), ("scaling", "c-7", "--epoch", "0"), ("ls", "-n", "0"), ("logs", "c-7/a/1", "--attempt", "0"), ("quotas", "request", "ml.g5.xlarge", "--value", "0", "-y"), ("scaling", "c-7", "--warm-up", "-1")):
+        r = s.drover(*words)
+        t.ok(r.returncode == 2 and "  next: write a number: --" in r.stderr and not s.seen, f"drover {' '.join(words)}: usage, and nothing is asked", (r, s.seen))
+
+
 def check_alone(t, s):
     """validate without a server, or without a token for it."""
     good, bad = (f"{TOP}/deploy/examples/{x}.yaml" for x in ("everything", "broken"))
@@ -346,7 +361,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_wait, check_until, check_drawn, check_long, check_stream, check_doctor, check_once, check_smoke, check_alone):
+    for check in (check_far, check_same, check_which, check_wait, check_until, check_drawn, check_long, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
