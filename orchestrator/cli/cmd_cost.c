@@ -65,9 +65,18 @@ static const struct list_column phase_columns[] = {
     {"USD", COLUMN_USD, .path = "micro_usd"},
     {"OF THE BILL", COLUMN_RATIO, .path = "share", .text = share_text},
 };
+static const struct list_column type_columns[] = {
+    {"TYPE", COLUMN_TEXT, .path = "instance_type"},
+    {"MARKET", COLUMN_TEXT, .path = "market"},
+    {"TRIES", COLUMN_NUMBER, .path = "attempts"},
+    {"SECONDS", COLUMN_NUMBER, .path = "seconds"},
+    {"USD", COLUMN_USD, .path = "micro_usd"},
+    {"WARM USD", COLUMN_USD, .path = "idle_micro_usd"}, /* of idle pools, in addition */
+};
 static const struct api_list by_stage = LIST(stage_columns, "stage");
 static const struct api_list by_cause = LIST(cause_columns, "cause");
 static const struct api_list by_phase = LIST(phase_columns, "phase");
+static const struct api_list by_type = LIST(type_columns, "instance_type");
 
 static int64_t sum_of(const json_t *phases, const char *key)
 {
@@ -185,9 +194,13 @@ static void phases_print(const struct cli *cli, const json_t *cost)
 static bool cost_machine(const struct cli *cli, const json_t *answer, const char *by, int *ret_exit)
 {
     bool phase = strcmp(by, "phase") == 0, cause = strcmp(by, "cause") == 0;
-    const struct api_list *l = phase ? &by_phase : cause ? &by_cause : &by_stage;
+    bool type = strcmp(by, "type") == 0;
+    const struct api_list *l = phase ? &by_phase : cause ? &by_cause : type ? &by_type : &by_stage;
     AUTO_JSON json_t *phases = phase_rows(json_object_get(answer, "by_phase"));
-    const json_t *rows = phase ? phases : json_object_get(answer, cause ? "by_cause" : "by_stage");
+    const json_t *rows = phase ? phases
+                               : json_object_get(answer, cause  ? "by_cause"
+                                                         : type ? "by_type"
+                                                                : "by_stage");
     if (print_machine(cli, answer, NULL) || list_machine(cli, l, answer, rows, ret_exit)) {
         return true;
     }
@@ -232,6 +245,10 @@ int cmd_cost(struct cli *cli)
                                                   : money(jint(r.json, "limit_micro_usd"), limit));
     if (strcmp(by, "phase") == 0) {
         phases_print(cli, r.json);
+        return EXIT_OK;
+    }
+    if (strcmp(by, "type") == 0) {
+        list_table(cli, &by_type, json_object_get(r.json, "by_type"));
         return EXIT_OK;
     }
     if (strcmp(by, "cause") != 0) {

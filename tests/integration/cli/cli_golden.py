@@ -20,7 +20,7 @@ from kit.terminal import on_terminal
 GOLDEN = f"{TOP}/tests/vectors/cli.txt"
 VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/commands.def").read(), re.M)
 SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", "c-1"), ("parts", "c-1", "--state", "failed"), ("failures", "c-1"), ("failures", "c-2"),
-         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("cost", "c-1", "--by", "phase"), ("bill", "2099-01"), ("bill", "2099-01", "--tag", "team"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("scaling", "c-6", "--group", "train"),
+         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("cost", "c-1", "--by", "phase"), ("cost", "c-1", "--by", "type"), ("bill", "2099-01"), ("bill", "2099-01", "--tag", "team"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("scaling", "c-6", "--group", "train"),
          ("scaling", "c-6/train", "--metric", "images_per_second", "--epoch", "50000", "--deadline", "400s"), ("compare", "c-6/train-1", "c-6/train-4"), ("compare", "c-6/train-2/0/1", "c-6/train-2"),
          ("compare", "c-6/odd-a", "c-6/odd-b"), ("compare", "c-6", "c-6/train-1"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
          ("retry", "c-1", "--cause", "disk_full", "--instance-type", "ml.c5.xlarge", "--max-runtime", "4h", "--dry-run"), ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),

@@ -142,6 +142,7 @@ def lists():
             (("cost", "c-1"), "/v1/campaigns/c-1/cost", "by_stage", {"stage": x, "seconds": 7, "micro_usd": 12_000_001}),
             (("cost", "c-1", "--by", "cause"), "/v1/campaigns/c-1/cost", "by_cause", {"cause": x, "seconds": 7, "micro_usd": 1}),
             (("cost", "c-1", "--by", "phase"), "/v1/campaigns/c-1/cost", "by_phase", {"phase": x, "elapsed_seconds": 90.5, "seconds": 7, "micro_usd": 1}),
+            (("cost", "c-1", "--by", "type"), "/v1/campaigns/c-1/cost", "by_type", {"instance_type": x, "market": x, "attempts": 2, "seconds": 7, "micro_usd": 1, "idle_micro_usd": 12_000_001}),
             (("bill",), "/v1/bill", "groups", {"name": x, "micro_usd": 12, "seconds": 7, "campaigns_total": 3, "campaigns": [{"campaign": x, "name": x, "project": x, "micro_usd": 5, "seconds": 7}]}),
             (("metrics", "c-1"), "/v1/campaigns/c-1/metrics", "series", {"stage": x, "name": x, "seq": 3, "last": 0.1, "min": -1e-7, "final": None, "note": None}),
             (("metrics", "c-1/s/0"), "/v1/campaigns/c-1/parts/0/metrics", "series", {"name": x, "points": 1, "chart": [{"step": 1, "seconds": 2.5, "mean": -0.5, "min": 0, "max": 1}]}),
@@ -400,6 +401,8 @@ def check_complete(t, s):
     table = re.findall(r'^X\("([a-z]+)", cmd_[a-z]+, "([^"]*)",\s+"([^"]*)"', open(f"{CLI}/commands.def").read(), re.M)
     choices = dict(re.findall(r'^X\("([a-z-]+)", \S+ \w+, \w+, "[^"]*", "([^"]+)"', open(f"{CLI}/options.def").read(), re.M))
     causes = re.findall(r'^X\([A-Z_]+, "([a-z_]+)"', open(f"{TOP}/orchestrator/core/failure/cause.def").read(), re.M)[1:]
+    words = dict(re.findall(r'^P\(\w+, "(\w+)", \w+, WORD, [^"]*"([a-z_ ]+)"', open(f"{TOP}/orchestrator/api/server/parameters.def").read(), re.M))
+    t.ok("by" in words and all(choices[name] == words[name] for name in set(choices) & set(words)), "the words of an option are those of the API's parameter", (words, choices))
     states = re.findall(r'^X\([A-Z_]+, "([a-z_]+)"', open(f"{TOP}/orchestrator/core/states/task_state.def").read(), re.M)
     sample = f"{TOP}/deploy/examples/laion-download.yaml"
     of_file = re.findall(r"^ +- name: (\S+)", open(sample).read(), re.M)
