@@ -117,5 +117,7 @@ bool aws_client_compares(const struct aws_client *c);
 /* AWS' clock minus ours, as measured from the Date of its answers; 0 while they agree to 4 minutes
  * or nothing has been answered yet. */
 int64_t aws_client_skew_us(const struct aws_client *c);
+/* How many answers have come: each has told AWS' clock. */
+uint64_t aws_client_answers(const struct aws_client *c);
 /* Signed requests handed to curl since start; for metrics and tests. */
 uint64_t aws_client_signed_n(const struct aws_client *c);

@@ -56,7 +56,7 @@ struct aws_client {
     char *user_agent;
     struct keyring *keys; /* NULL: anonymous */
     bool refused;         /* the last answer refused the credentials */
-    bool answered;        /* at least once: AWS' clock is known */
+    uint64_t answers;     /* with the first AWS' clock is known */
     bool closing;         /* aws_client_free is running */
     bool checksums;       /* S3 requests state them */
     bool compares;        /* what S3 sends is compared with them */
@@ -94,7 +94,7 @@ static bool start(struct aws_req *r, const struct aws_call *call, struct err *er
  * signature the caller counts, nor long bodies. */
 static bool may_sign_again(const struct aws_client *c, const struct aws_call *call)
 {
-    return !c->answered && c->keys != NULL && !call->fresh_connection && aws_kept_fits(call);
+    return c->answers == 0 && c->keys != NULL && !call->fresh_connection && aws_kept_fits(call);
 }
 
 /* True: it is under way again, with the skew that its refusal has taught. */
@@ -108,14 +108,7 @@ static bool sent_again(struct aws_req *r)
 static void learn_skew(struct aws_client *c, const struct http_reply *r, bool refused_for_skew)
 {
     usec_t date;
-    char text[40];
-    struct str header = http_reply_header(r, "Date");
-    if (c->keys == NULL || header.n == 0 || header.n >= sizeof text) {
-        return;
-    }
-    memcpy(text, header.p, header.n);
-    text[header.n] = '\0';
-    if (!clock_parse_http(text, &date, NULL)) {
+    if (c->keys == NULL || !aws_error_date(r, &date)) {
         return;
     }
     int64_t offset_us = date - clock_wall_us();
@@ -198,7 +191,7 @@ static void on_reply(void *ctx, const struct http_reply *h)
     }
     bool skewed = aws_error_is_skew(r->text.code, r->text.message);
     learn_skew(r->c, h, skewed);
-    r->c->answered = true;
+    r->c->answers++;
     if (skewed && sent_again(r)) {
         return;
     }
@@ -579,6 +572,11 @@ void aws_client_await_creds(struct aws_client *c)
 int64_t aws_client_skew_us(const struct aws_client *c)
 {
     return c->keys != NULL ? keyring_skew_us(c->keys) : 0;
+}
+
+uint64_t aws_client_answers(const struct aws_client *c)
+{
+    return c->answers;
 }
 
 uint64_t aws_client_signed_n(const struct aws_client *c)

@@ -2,6 +2,7 @@
  * documents. Decoding accepts unknown codes; an error is classified as refused only when the call
  * certainly did nothing. */
 #include "aws_error.h"
+#include "common/clock.h"
 #include "common/json.h"
 #include "common/xml.h"
 #include <ctype.h>
@@ -65,6 +66,18 @@ static bool is_one_of(const char *code, const char *const *list, size_t n)
     return false;
 }
 #define IS_ONE_OF(code, list) is_one_of((code), (list), ARRAY_LEN(list))
+
+bool aws_error_date(const struct http_reply *r, usec_t *ret)
+{
+    char text[40];
+    struct str header = http_reply_header(r, "Date");
+    if (header.n == 0 || header.n >= sizeof text) {
+        return false;
+    }
+    memcpy(text, header.p, header.n);
+    text[header.n] = '\0';
+    return clock_parse_http(text, ret, NULL);
+}
 
 bool aws_error_is_skew(const char *code, const char *message)
 {

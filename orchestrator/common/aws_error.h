@@ -18,6 +18,8 @@ void aws_error_decode(const struct http_reply *r, bool head, struct aws_error *r
 void aws_error_request_id(const struct http_reply *r, struct aws_error *ret);
 /* x-amz-retry-after (milliseconds) or Retry-After (seconds); 0 when absent or unreadable. */
 int64_t aws_error_retry_after_us(const struct http_reply *r);
+/* When AWS answered, by its clock. False: the answer does not say. */
+bool aws_error_date(const struct http_reply *r, usec_t *ret);
 /* True when the refusal means that our clock differs from AWS'. */
 bool aws_error_is_skew(const char *code, const char *message);
 /* True when the text is one well-formed XML document. */

@@ -72,7 +72,7 @@ bool endpoints_read(struct controller *c, struct err *err)
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        rows_endpoint_times(&rows[i], leader_now(c));
+        rows_endpoint_times(&rows[i], leader_aws_now(c));
     }
     int64_t lease_end_us = lease_others_end_us(c);
     if (leader_take_endpoints(&c->state, rows, n, lease_end_us)) {
@@ -207,7 +207,7 @@ static void take_answer(struct controller *c, struct live_endpoint *e)
 {
     struct endpoint_writes w;
     e->io->answered = false;
-    leader_plan_endpoint_fact(e, &e->io->fact, leader_now(c), clock_boot_us(), &w);
+    leader_plan_endpoint_fact(e, &e->io->fact, leader_aws_now(c), clock_boot_us(), &w);
     if (w.error.code != ERR_NONE && log_allow("endpoint_not_booked")) {
         log_event(LOG_ERROR, "endpoint_not_booked", LF_S("endpoint", e->row.name.s),
                   LF_ERR(&w.error));
@@ -356,7 +356,7 @@ static void act(struct controller *c, struct live_endpoint *e, int64_t *wake_us)
         extend(c, e);
     }
     if (c->leading && leader_endpoint_end_due(e, clock_boot_us())) {
-        leader_plan_endpoint_end(&c->state, e, leader_now(c), &w);
+        leader_plan_endpoint_end(&c->state, e, leader_aws_now(c), &w);
         carry(c, e, &w);
     }
     if (!c->leading) {
@@ -364,7 +364,7 @@ static void act(struct controller *c, struct live_endpoint *e, int64_t *wake_us)
     }
     endpoint_use_ask(e->io->use, e, wake_us);
     struct endpoint_call what =
-        leader_endpoint_next(&c->state, e, leader_now(c), clock_boot_us(), poll_us, wake_us);
+        leader_endpoint_next(&c->state, e, leader_aws_now(c), clock_boot_us(), poll_us, wake_us);
     if (what.act != ENDPOINT_ACT_NONE) {
         call(c, e, what);
     }

@@ -61,7 +61,7 @@ void endpoint_use_ask(struct endpoint_use *u, struct live_endpoint *e, int64_t *
 {
     struct controller *c = u->c;
     const struct endpoint_idle_terms t = terms_of(u);
-    usec_t aws_us = leader_now(c) + aws_client_skew_us(c->aws);
+    usec_t aws_us = leader_aws_now(c);
     if (u->call != NULL || u->answered ||
         !leader_endpoint_idle_due(e, aws_us, clock_boot_us(), &t, &u->question, wake_us)) {
         return;
@@ -80,7 +80,7 @@ bool endpoint_use_take(struct endpoint_use *u, const struct live_endpoint *e,
         return false;
     }
     u->answered = false;
-    leader_plan_endpoint_idle(e, &u->question, u->known ? u->report : NULL, &t, leader_now(u->c),
-                              ret);
+    leader_plan_endpoint_idle(e, &u->question, u->known ? u->report : NULL, &t,
+                              leader_aws_now(u->c), ret);
     return true;
 }

@@ -104,6 +104,6 @@ bool filesystem_intents_tick(struct controller *c)
         }
     }
     leader_filesystems_forget(&c->state);
-    leader_filesystems_mark(&c->state, leader_now(c));
+    leader_filesystems_mark(&c->state, leader_aws_now(c));
     return c->leading;
 }

@@ -68,7 +68,7 @@ bool filesystems_read(struct controller *c, struct err *err)
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        rows_filesystem_times(&rows[i], leader_now(c));
+        rows_filesystem_times(&rows[i], leader_aws_now(c));
     }
     int64_t lease_end_us = lease_others_end_us(c);
     if (leader_take_filesystems(&c->state, rows, n, lease_end_us)) {
@@ -237,8 +237,8 @@ static void take_answer(struct controller *c, struct live_filesystem *f)
     struct filesystem_writes w;
     const struct filesystem_description *seen = f->io->fact.seen;
     f->io->answered = false;
-    leader_filesystem_created(f, seen != NULL ? seen->created : 0, leader_now(c));
-    leader_plan_filesystem_fact(f, &f->io->fact, leader_now(c), clock_boot_us(), &w);
+    leader_filesystem_created(f, seen != NULL ? seen->created : 0, leader_aws_now(c));
+    leader_plan_filesystem_fact(f, &f->io->fact, leader_aws_now(c), clock_boot_us(), &w);
     if (w.error.code != ERR_NONE && log_allow("filesystem_not_booked")) {
         log_event(LOG_ERROR, "filesystem_not_booked", LF_S("filesystem", f->row.token.s),
                   LF_ERR(&w.error));
@@ -340,14 +340,14 @@ static void act(struct controller *c, struct live_filesystem *f, int64_t *wake_u
     struct filesystem_writes w;
     int64_t poll_us = resource_pace_poll_us(c->cfg.observe_interval_us);
     if (leader_filesystem_end_due(f, clock_boot_us())) {
-        leader_plan_filesystem_end(&c->state, f, leader_now(c), &w);
+        leader_plan_filesystem_end(&c->state, f, leader_aws_now(c), &w);
         carry(c, f, &w);
     }
     if (!c->leading) {
         return;
     }
     enum filesystem_act what =
-        leader_filesystem_next(&c->state, f, leader_now(c), clock_boot_us(), poll_us, wake_us);
+        leader_filesystem_next(&c->state, f, leader_aws_now(c), clock_boot_us(), poll_us, wake_us);
     if (what != FILESYSTEM_ACT_NONE) {
         call(c, f, what);
     }

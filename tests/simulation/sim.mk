@@ -19,7 +19,7 @@ sim-mutants: simulator ## planted bugs that the campaign simulator must find
 DEEP_OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard tests/simulation/deep/deep*.c))
 DEEP_WRAP := clock_wall_us clock_boot_us clock_mono_us rng_secret store_open store_close store_fd store_notified \
   store_exec store_exec_while store_run store_plain store_pipeline lease_check_durability \
-  aws_client_new aws_client_free aws_client_set_gate aws_client_skew_us aws_client_region s3_get s3_head s3_list s3_list_level s3_list_page
+  aws_client_new aws_client_free aws_client_set_gate aws_client_skew_us aws_client_answers aws_client_region s3_get s3_head s3_list s3_list_level s3_list_page
 DEEP_ALSO := $(patsubst %,$(O)/orchestrator/%.o,bridge metrics api/handlers/listings api/handlers/listed_parts)
 DEEP_LIBS := $(call lib,orchestrator/controller) $(LIB_STORE) $(LIB_CORE) $(LIB_COMMON)
 $(O)/tests/simulation/deep/deep: $(DEEP_OBJS) $(DEEP_ALSO) $(GEN_OBJS) $(DEEP_LIBS)

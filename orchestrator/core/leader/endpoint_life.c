@@ -151,7 +151,8 @@ struct endpoint_call leader_endpoint_next(const struct leader_state *s,
         due_us = MAX(due_us, e->described_us + (serves ? LOOK_US : poll_us));
     }
     if (e->row.in_service_us > 0 && e->row.state != ENDPOINT_DELETING) { /* its time may be over */
-        int64_t left_us = MAX(0, leader_endpoint_until(&e->row) - now_us);
+        int64_t left_us =
+            MAX(s->clock.unsure ? USEC_PER_SEC : 0, leader_endpoint_until(&e->row) - now_us);
         *wake_us = MIN(*wake_us, MAX(boot_us + left_us, e->write_us));
     }
     if (boot_us < due_us) {
@@ -541,7 +542,8 @@ void leader_plan_endpoint_end(const struct leader_state *s, const struct live_en
         why = "a person asked for it";
     } else if (lc != NULL && lc->row.wanted == WANTED_CANCEL) {
         why = "its campaign was cancelled";
-    } else if (e->row.in_service_us > 0 && now_us >= leader_endpoint_until(&e->row)) {
+    } else if (e->row.in_service_us > 0 && !s->clock.unsure &&
+               now_us >= leader_endpoint_until(&e->row)) {
         why = "its ttl is over";
     }
     if (why != NULL && endpoint_edge(e->row.state, ENDPOINT_DELETING)) {

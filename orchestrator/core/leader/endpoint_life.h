@@ -2,7 +2,7 @@
  * proof that all three are gone. All three have one name, made from the identity of the try, so a
  * call whose answer was lost is resolved by Describe of that name and never makes a second one. It
  * is deleted when its time is over, when a person or the end of its campaign asks for it, and when
- * it fails. Pure: the wall clock is now_us, CLOCK_BOOTTIME is boot_us.
+ * it fails. Pure: now_us is the wall clock as AWS has it, CLOCK_BOOTTIME is boot_us.
  * Source: Amazon SageMaker API reference, CreateEndpoint, DeleteEndpoint, DescribeEndpoint. */
 #pragma once
 #include "common/aws_outcome.h"

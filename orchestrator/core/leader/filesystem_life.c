@@ -134,9 +134,8 @@ enum filesystem_act leader_filesystem_next(const struct leader_state *s,
     }
     if (f->row.state != FILESYSTEM_DELETING && f->row.state != FILESYSTEM_INTENDED) {
         /* its time may be over */
-        usec_t end = f->row.state == FILESYSTEM_EXPORTING ? leader_filesystem_deadline(&f->row)
-                                                          : leader_filesystem_until(&f->row);
-        *wake_us = MIN(*wake_us, MAX(boot_us + MAX(0, end - now_us), f->write_us));
+        int64_t left_us = leader_filesystem_left_us(s, &f->row, now_us);
+        *wake_us = MIN(*wake_us, MAX(boot_us + left_us, f->write_us));
     }
     if (boot_us < due_us) {
         *wake_us = MIN(*wake_us, due_us);
@@ -517,7 +516,7 @@ static const char *end_of(const struct leader_state *s, const struct live_campai
     if (r->delete_asked) {
         return "a person asked for it";
     }
-    if (r->state != FILESYSTEM_INTENDED && now_us >= leader_filesystem_until(r)) {
+    if (r->state != FILESYSTEM_INTENDED && leader_filesystem_left_us(s, r, now_us) == 0) {
         return "its ttl is over";
     }
     if (lc != NULL && lc->row.wanted == WANTED_CANCEL) {
@@ -537,7 +536,7 @@ void leader_plan_filesystem_end(const struct leader_state *s, const struct live_
     *ret =
         (struct filesystem_writes){.news = FILESYSTEM_AS_BEFORE, .row = f->row, .error = ERR_INIT};
     if (r->state == FILESYSTEM_EXPORTING) {
-        if (now_us >= leader_filesystem_deadline(r)) {
+        if (leader_filesystem_left_us(s, r, now_us) == 0) {
             fail(r, CAUSE_TIMEOUT, now_us, "its time is over, and its export did not succeed");
             ret->news = FILESYSTEM_MOVED;
         }

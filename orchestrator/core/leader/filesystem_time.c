@@ -13,6 +13,14 @@ usec_t leader_filesystem_deadline(const struct filesystem_row *r)
     return MAX(leader_filesystem_until(r), r->ending_us) + FILESYSTEM_EXPORT_MAX_US;
 }
 
+int64_t leader_filesystem_left_us(const struct leader_state *s, const struct filesystem_row *r,
+                                  usec_t now_us)
+{
+    usec_t end = r->state == FILESYSTEM_EXPORTING ? leader_filesystem_deadline(r)
+                                                  : leader_filesystem_until(r);
+    return MAX(s->clock.unsure ? USEC_PER_SEC : 0, end - now_us);
+}
+
 usec_t leader_filesystem_made_us(const struct filesystem_row *r)
 {
     return MAX(r->created_us, r->intended_us);

@@ -10,6 +10,10 @@
 usec_t leader_filesystem_until(const struct filesystem_row *r);
 /* When it is deleted although its export has not succeeded. */
 usec_t leader_filesystem_deadline(const struct filesystem_row *r);
+/* How long it still has, EXPORTING for that; 0: its time is over. While AWS' clock is not known for
+ * sure it is not: what is deleted does not come back. */
+int64_t leader_filesystem_left_us(const struct leader_state *s, const struct filesystem_row *r,
+                                  usec_t now_us);
 /* Since when it is there, at the latest: by AWS' clock or by ours; before, its intent. */
 usec_t leader_filesystem_made_us(const struct filesystem_row *r);
 /* AWS says since when it is billed; 0: not said. What its row says counts, unless that lies before

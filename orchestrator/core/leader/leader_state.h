@@ -269,6 +269,8 @@ struct leader_clock {
     int64_t ahead_us;     /* of CLOCK_BOOTTIME, when it was last looked at */
     int64_t aws_ahead_us; /* AWS's clock of this one */
     int64_t told_us;      /* as AWS told it last */
+    uint64_t answers;     /* of AWS, when it was last looked at */
+    bool unsure;          /* none came since this leader began or the clock stepped */
 };
 
 struct leader_state {

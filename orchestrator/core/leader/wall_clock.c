@@ -64,7 +64,8 @@ static void move_all(struct leader_state *s, int64_t by_us)
     move(&s->watch_from_us, by_us);
 }
 
-int64_t leader_wall_clock(struct leader_state *s, usec_t wall_us, int64_t boot_us, int64_t told_us)
+int64_t leader_wall_clock(struct leader_state *s, usec_t wall_us, int64_t boot_us, int64_t told_us,
+                          uint64_t answers)
 {
     struct leader_clock *k = &s->clock;
     int64_t by_us = k->known ? wall_us - boot_us - k->ahead_us : 0;
@@ -76,9 +77,12 @@ int64_t leader_wall_clock(struct leader_state *s, usec_t wall_us, int64_t boot_u
         move_all(s, by_us);
         k->aws_ahead_us -= by_us;
     }
-    if (!k->known || told_us != k->told_us) {
+    bool news = k->known && answers != k->answers;
+    if (!k->known || told_us != k->told_us || (news && !stepped)) { /* else it may be of before */
         k->told_us = k->aws_ahead_us = told_us;
     }
+    k->unsure = !k->known || stepped || (k->unsure && !news);
+    k->answers = answers;
     k->known = true;
     return stepped ? by_us : 0;
 }
@@ -87,4 +91,10 @@ usec_t leader_wall_of_aws(const struct leader_state *s, usec_t t)
 {
     usec_t ours;
     return add_i64(t, -s->clock.aws_ahead_us, &ours) ? ours : t;
+}
+
+usec_t leader_wall_to_aws(const struct leader_state *s, usec_t now_us)
+{
+    usec_t theirs;
+    return add_i64(now_us, s->clock.aws_ahead_us, &theirs) ? theirs : now_us;
 }

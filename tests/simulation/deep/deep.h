@@ -585,6 +585,7 @@ bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct 
 void __wrap_aws_client_free(struct aws_client *c);
 void __wrap_aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx);
 int64_t __wrap_aws_client_skew_us(const struct aws_client *c);
+uint64_t __wrap_aws_client_answers(const struct aws_client *c);
 const char *__wrap_aws_client_region(const struct aws_client *c);
 void __wrap_s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
                    int64_t range_to_incl, size_t max_bytes, s3_cb cb, void *ctx);

@@ -26,6 +26,7 @@ struct aws_client {
     void *ctx;
     struct sagemaker_call *open;
     int64_t skew_us; /* as learned */
+    uint64_t answers;
 };
 struct sagemaker_call {
     enum call_kind kind;

@@ -15,7 +15,7 @@ int64_t ctl_boot(const struct world *w, const struct ctl *c)
 usec_t ctl_wall(const struct world *w, struct ctl *c)
 {
     usec_t wall_us = SIM_EPOCH_US + w->now_us + c->wall_ahead_us;
-    (void)leader_wall_clock(&c->state, wall_us, ctl_boot(w, c), c->aws_told_us);
+    (void)leader_wall_clock(&c->state, wall_us, ctl_boot(w, c), c->aws_told_us, 0);
     return wall_us;
 }
 

@@ -89,6 +89,24 @@ static void test_endpoint_life__a_new_leader_looks_before_it_makes(void **state)
     }
 }
 
+/* Its clock may be days ahead: until AWS has told its own, no ttl is over; and it does not spin. */
+static void test_endpoint_life__no_ttl_is_over_before_aws_tells_the_time(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, SERVES);
+    l.now_us += 24 * 3600 * SEC;
+    l.w.s.clock.unsure = true;
+    assert_false(ends(&l));
+    int64_t wake_us = INT64_MAX;
+    (void)leader_endpoint_next(&l.w.s, l.e, l.now_us, l.boot_us, POLL, &wake_us);
+    assert_int_equal(wake_us, l.boot_us + SEC);
+    l.w.s.clock.unsure = false;
+    assert_true(ends(&l));
+    leader_world_done(&l.w);
+}
+
 static void test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first(void **state)
 {
     (void)state;
@@ -557,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_life__of_a_campaign_that_is_gone_frees_its_project),
         cmocka_unit_test(test_endpoint_life__a_lost_answer_is_resolved_by_describe),
         cmocka_unit_test(test_endpoint_life__a_new_leader_looks_before_it_makes),
+        cmocka_unit_test(test_endpoint_life__no_ttl_is_over_before_aws_tells_the_time),
         cmocka_unit_test(test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first),
         cmocka_unit_test(test_endpoint_life__absence_is_proven_after_the_signature_window),
         cmocka_unit_test(test_endpoint_life__absence_of_a_model_just_made_is_no_proof),

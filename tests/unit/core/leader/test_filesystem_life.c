@@ -132,6 +132,31 @@ static void test_filesystem_life__a_new_leader_looks_before_it_makes(void **stat
     }
 }
 
+/* Its clock may be days ahead: before AWS has told its own, nothing is deleted for its age, and a
+ * droverd that waits for that does not spin. */
+static void test_filesystem_life__no_time_is_over_before_aws_tells_it(void **state)
+{
+    (void)state;
+    for (int exports = 0; exports < 2; exports++) {
+        struct life l;
+        life_init(&l);
+        PLAY(&l, MADE, FILLED);
+        if (exports) {
+            l.f->row.delete_asked = true;
+            assert_true(ends(&l));
+        }
+        pass(&l, 24 * 3600 * SEC);
+        l.w.s.clock.unsure = true;
+        assert_false(ends(&l));
+        int64_t wake_us = INT64_MAX;
+        (void)leader_filesystem_next(&l.w.s, l.f, l.now_us, l.boot_us, POLL, &wake_us);
+        assert_int_equal(wake_us, l.boot_us + SEC);
+        l.w.s.clock.unsure = false;
+        assert_true(ends(&l));
+        leader_world_done(&l.w);
+    }
+}
+
 static void test_filesystem_life__ttl_over_while_nobody_led_ends_first(void **state)
 {
     (void)state;
@@ -510,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_filesystem_life__a_lost_answer_is_resolved_by_a_listing),
         cmocka_unit_test(test_filesystem_life__what_was_just_made_may_not_be_readable),
         cmocka_unit_test(test_filesystem_life__a_new_leader_looks_before_it_makes),
+        cmocka_unit_test(test_filesystem_life__no_time_is_over_before_aws_tells_it),
         cmocka_unit_test(test_filesystem_life__ttl_over_while_nobody_led_ends_first),
         cmocka_unit_test(test_filesystem_life__is_due_once_its_earlier_tries_are_known),
         cmocka_unit_test(test_filesystem_life__an_ended_one_is_known_to_an_unread_campaign),

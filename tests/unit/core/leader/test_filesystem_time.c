@@ -14,6 +14,14 @@ static void test_filesystem_time__counts_from_its_creation(void **state UNUSED)
     assert_int_equal(leader_filesystem_deadline(&r), WALL + 9600 * SEC + FILESYSTEM_EXPORT_MAX_US);
     r.ending_us = WALL + 9700 * SEC;
     assert_int_equal(leader_filesystem_deadline(&r), WALL + 9700 * SEC + FILESYSTEM_EXPORT_MAX_US);
+    struct leader_state st = {.epoch = 1};
+    assert_int_equal(leader_filesystem_left_us(&st, &r, WALL + 9500 * SEC), 100 * SEC);
+    assert_int_equal(leader_filesystem_left_us(&st, &r, WALL + 9600 * SEC), 0);
+    st.clock.unsure = true; /* then nothing is over */
+    assert_int_equal(leader_filesystem_left_us(&st, &r, WALL + 9600 * SEC), SEC);
+    r.state = FILESYSTEM_EXPORTING;
+    assert_int_equal(leader_filesystem_left_us(&st, &r, WALL + 9700 * SEC),
+                     FILESYSTEM_EXPORT_MAX_US);
     r.created_us = WALL - 5 * SEC; /* AWS' clock is behind ours */
     assert_int_equal(leader_filesystem_made_us(&r), WALL);
 }

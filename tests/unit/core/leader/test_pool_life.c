@@ -186,15 +186,15 @@ static void test_pool_life__a_pool_of_the_rows_ends_by_the_clock_of_aws(void **s
         p->row.price_musd_per_hour = 0;
         p->row.available_us = WALL - 24 * (3600 * SEC); /* of another clock */
         usec_t now_us = WALL + 60 * SEC + steps[i];
-        (void)leader_wall_clock(&w.s, WALL, BOOT, 0);
-        (void)leader_wall_clock(&w.s, now_us, BOOT + 60 * SEC, 0);
+        (void)leader_wall_clock(&w.s, WALL, BOOT, 0, 1);
+        (void)leader_wall_clock(&w.s, now_us, BOOT + 60 * SEC, 0, 1);
         assert_int_equal(w.s.clock.aws_ahead_us, -steps[i]); /* before AWS tells so */
         leader_apply_pool_seen(&w.s, p, POOL_FATE_THERE, now_us, BOOT + 60 * SEC);
         assert_int_equal(p->row.expires_us, now_us + 540 * SEC);
         assert_int_equal(p->row.available_us, now_us - 60 * SEC);
         leader_apply_pool_seen(&w.s, p, POOL_FATE_THERE, now_us, BOOT + 60 * SEC); /* once */
         assert_int_equal(p->row.expires_us, now_us + 540 * SEC);
-        (void)leader_wall_clock(&w.s, now_us, BOOT + 60 * SEC, -steps[i]);
+        (void)leader_wall_clock(&w.s, now_us, BOOT + 60 * SEC, -steps[i], 1);
         assert_int_equal(w.s.clock.aws_ahead_us, -steps[i]);
         leader_world_done(&w);
     }
@@ -207,7 +207,7 @@ static void test_pool_life__no_pool_lasts_longer_than_its_keep_alive(void **stat
     struct leader_world w;
     leader_world_init(&w);
     struct live_pool *p = leader_world_pool(&w, 1, POOL_AVAILABLE, NULL);
-    (void)leader_wall_clock(&w.s, WALL - 2 * (3600 * SEC), BOOT, 0);
+    (void)leader_wall_clock(&w.s, WALL - 2 * (3600 * SEC), BOOT, 0, 1);
     leader_apply_pool_seen(&w.s, p, POOL_FATE_THERE, WALL - 2 * (3600 * SEC), BOOT);
     assert_int_equal(p->row.expires_us, WALL - 2 * (3600 * SEC) + 600 * SEC);
     struct live_pool *untold = leader_world_pool(&w, 2, POOL_AVAILABLE, NULL);

@@ -16,7 +16,7 @@ static const int64_t steps[] = {2 * HOUR, -2 * HOUR, 24 * HOUR, -7 * SEC};
 static usec_t at(struct leader_world *w, int64_t s, int64_t ahead_us)
 {
     usec_t now_us = WALL + s * SEC + ahead_us;
-    (void)leader_wall_clock(&w->s, now_us, BOOT + s * SEC, w->s.clock.told_us);
+    (void)leader_wall_clock(&w->s, now_us, BOOT + s * SEC, w->s.clock.told_us, 1);
     return now_us;
 }
 
@@ -135,14 +135,14 @@ static void test_wall_clock__small_ones_add_up(void **state)
     (void)state;
     struct leader_world w;
     leader_world_init(&w);
-    assert_int_equal(leader_wall_clock(&w.s, WALL, BOOT, 0), 0);
+    assert_int_equal(leader_wall_clock(&w.s, WALL, BOOT, 0, 1), 0);
     w.ls->check_again_us = WALL + 300 * SEC;
-    assert_int_equal(leader_wall_clock(&w.s, WALL + 9 * SEC, BOOT + 9 * SEC, 0), 0);
-    assert_int_equal(leader_wall_clock(&w.s, WALL + SEC * 6 / 10, BOOT, 0), 0);
+    assert_int_equal(leader_wall_clock(&w.s, WALL + 9 * SEC, BOOT + 9 * SEC, 0, 1), 0);
+    assert_int_equal(leader_wall_clock(&w.s, WALL + SEC * 6 / 10, BOOT, 0, 1), 0);
     assert_int_equal(w.ls->check_again_us, WALL + 300 * SEC);
-    assert_int_equal(leader_wall_clock(&w.s, WALL + SEC * 12 / 10, BOOT, 0), SEC * 12 / 10);
+    assert_int_equal(leader_wall_clock(&w.s, WALL + SEC * 12 / 10, BOOT, 0, 1), SEC * 12 / 10);
     assert_int_equal(w.ls->check_again_us, WALL + 300 * SEC + SEC * 12 / 10);
-    assert_int_equal(leader_wall_clock(&w.s, WALL, BOOT, 0), -SEC * 12 / 10);
+    assert_int_equal(leader_wall_clock(&w.s, WALL, BOOT, 0, 1), -SEC * 12 / 10);
     assert_int_equal(w.ls->check_again_us, WALL + 300 * SEC);
     leader_world_done(&w);
 }
@@ -152,14 +152,54 @@ static void test_wall_clock__what_aws_tells_stands(void **state)
     (void)state;
     struct leader_world w;
     leader_world_init(&w);
-    (void)leader_wall_clock(&w.s, WALL, BOOT, 100 * SEC);
+    (void)leader_wall_clock(&w.s, WALL, BOOT, 100 * SEC, 1);
     assert_int_equal(leader_wall_of_aws(&w.s, WALL), WALL - 100 * SEC);
-    (void)leader_wall_clock(&w.s, WALL + HOUR, BOOT, 100 * SEC); /* told before the step */
+    (void)leader_wall_clock(&w.s, WALL + HOUR, BOOT, 100 * SEC, 1); /* told before the step */
     assert_int_equal(w.s.clock.aws_ahead_us, 100 * SEC - HOUR);
     assert_int_equal(leader_wall_of_aws(&w.s, WALL), WALL + HOUR - 100 * SEC);
-    (void)leader_wall_clock(&w.s, WALL + 2 * HOUR, BOOT, -7300 * SEC); /* told after it */
+    (void)leader_wall_clock(&w.s, WALL + 2 * HOUR, BOOT, -7300 * SEC, 1); /* told after it */
     assert_int_equal(leader_wall_of_aws(&w.s, WALL), WALL + 7300 * SEC);
     assert_int_equal(leader_wall_of_aws(&w.s, INT64_MAX), INT64_MAX);
+    leader_world_done(&w);
+}
+
+/* By AWS's clock no time passes with a step, before AWS has told of it and after. */
+static void test_wall_clock__time_at_aws_goes_on_as_it_did(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        struct leader_world w;
+        leader_world_init(&w);
+        struct leader_clock *k = &w.s.clock;
+        (void)leader_wall_clock(&w.s, WALL, BOOT, 0, 0);
+        assert_true(k->unsure); /* nothing was told yet */
+        (void)leader_wall_clock(&w.s, WALL, BOOT, 0, 1);
+        assert_false(k->unsure);
+        usec_t now_us = WALL + steps[i] + 5 * SEC;
+        (void)leader_wall_clock(&w.s, now_us, BOOT + 5 * SEC, 0, 2); /* told before the step? */
+        assert_true(k->unsure);
+        assert_int_equal(leader_wall_to_aws(&w.s, now_us), WALL + 5 * SEC);
+        (void)leader_wall_clock(&w.s, now_us, BOOT + 5 * SEC, 0, 2);
+        assert_true(k->unsure);
+        (void)leader_wall_clock(&w.s, now_us, BOOT + 5 * SEC, -steps[i], 3);
+        assert_false(k->unsure);
+        assert_int_equal(leader_wall_to_aws(&w.s, now_us), WALL + 5 * SEC);
+        leader_world_done(&w);
+    }
+}
+
+/* It was wrong and nobody had told; set right it is believed again with the next answer. */
+static void test_wall_clock__an_answer_confirms_what_was_set_right(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    (void)leader_wall_clock(&w.s, WALL - HOUR, BOOT, 0, 0);
+    (void)leader_wall_clock(&w.s, WALL, BOOT, 0, 0);
+    assert_int_equal(leader_wall_to_aws(&w.s, WALL), WALL - HOUR);
+    (void)leader_wall_clock(&w.s, WALL, BOOT, 0, 1);
+    assert_int_equal(leader_wall_to_aws(&w.s, WALL), WALL);
+    assert_int_equal(leader_wall_to_aws(&w.s, INT64_MAX), INT64_MAX);
     leader_world_done(&w);
 }
 
@@ -172,6 +212,8 @@ int main(void)
         cmocka_unit_test(test_wall_clock__records_under_way_move),
         cmocka_unit_test(test_wall_clock__small_ones_add_up),
         cmocka_unit_test(test_wall_clock__what_aws_tells_stands),
+        cmocka_unit_test(test_wall_clock__time_at_aws_goes_on_as_it_did),
+        cmocka_unit_test(test_wall_clock__an_answer_confirms_what_was_set_right),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
