@@ -169,14 +169,16 @@ static void on_page(void *ctx, const json_t *o, const struct aws_failure *f)
     json_array_foreach(json_object_get(o, "Quotas"), i, row)
     {
         const char *name = json_string_value(json_object_get(row, "QuotaName"));
-        if (name != NULL) {
-            keep(&call->reading, name, json_number_value(json_object_get(row, "Value")));
+        const json_t *value = json_object_get(row, "Value");
+        if (name != NULL && json_is_number(value)) { /* one that AWS could not tell is no 0 */
+            keep(&call->reading, name, json_number_value(value));
         }
     }
     if (next_page(call, json_string_value(json_object_get(o, "NextToken")))) {
         send_page(call);
         return;
     }
+    call->reading.whole = f == NULL;
     call->cb(call->ctx, &call->reading, NULL);
     call_free(call);
 }
