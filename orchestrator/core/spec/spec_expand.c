@@ -59,7 +59,31 @@ bool spec_is_task_variable(struct str name)
     return builtin_of(name) != B_NONE;
 }
 
-bool spec_names_the_task(const char *template)
+/* True when no two files that the stage's pattern finds have one name, or one stem. Parts that are
+ * sent to droverd may have any file. */
+static bool tells_files_apart(const struct spec_stage *s, bool stem)
+{
+    const char *star = s->fan_out == FAN_OUT_S3 ? strchr(s->fan_out_from, '*') : NULL;
+    if (star == NULL) {
+        return true;
+    }
+    bool one_folder = strstr(star, "**") == NULL && strchr(star, '/') == NULL;
+    return one_folder && (!stem || strchr(strrchr(star, '*'), '.') != NULL);
+}
+
+static bool tells_tasks_apart(const struct spec_stage *s, struct str name)
+{
+    static const char *const shared[] = {"campaign", "stage", "attempt", "size"};
+    for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
+        if (str_eq_cstr(name, shared[i])) {
+            return false;
+        }
+    }
+    bool stem = str_eq_cstr(name, "stem");
+    return (!stem && !str_eq_cstr(name, "file_name")) || tells_files_apart(s, stem);
+}
+
+bool spec_names_the_task(const struct spec_stage *s, const char *template)
 {
     const char *t = template;
     while (*t != '\0') {
@@ -69,8 +93,7 @@ bool spec_names_the_task(const char *template)
         if (!spec_next_piece(&t, &literal, &has_field, &f, NULL)) {
             return false;
         }
-        if (has_field && !str_eq_cstr(f.name, "campaign") && !str_eq_cstr(f.name, "stage") &&
-            !str_eq_cstr(f.name, "attempt") && !str_eq_cstr(f.name, "size")) {
+        if (has_field && tells_tasks_apart(s, f.name)) {
             return true;
         }
     }

@@ -99,10 +99,7 @@ static bool read_target(struct spec_reader *r, const struct spec_node *p, const 
 static void check_proof(struct spec_reader *r, const struct spec_node *p,
                         const struct spec_stage *s, const char *place)
 {
-    if (s->fan_out != FAN_OUT_NONE && !spec_names_the_task(place)) {
-        spec_fault(r, p, "conflict", "add {part:05d}",
-                   "the same place would be looked at for every part");
-    }
+    (void)spec_part_place(r, p, s, place, "be proved by the same place");
 }
 
 /* {exists: "s3://..."} or {count: 12, prefix: "s3://.../"} */
@@ -184,10 +181,8 @@ static void read_done_if(struct spec_reader *r, const struct spec_node *p, struc
         spec_fault(r, p, found == 0 ? "required" : "conflict",
                    "{manifest: \"s3://bucket/img/{part:05d}/\"} or {exists: KEY}",
                    "one of manifest, img2dataset and exists is needed");
-    } else if (s->done_if != NULL && s->fan_out != FAN_OUT_NONE &&
-               !spec_names_the_task(s->done_if)) {
-        spec_fault(r, p, "conflict", "add {part:05d}",
-                   "the same place would prove every part done");
+    } else if (s->done_if != NULL) {
+        check_proof(r, p, s, s->done_if);
     }
 }
 

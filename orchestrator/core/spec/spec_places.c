@@ -1,6 +1,24 @@
-/* Checks of places in S3 between the stages of a campaign, after all of them and their needs were
- * read: what two stages write, or are proved by, must not be the same. */
+/* Checks of places in S3: what two parts of a stage write, or are proved by, must not be the same,
+ * nor what two stages do, which is looked at when all of them and their needs were read. */
 #include "spec_read.h"
+
+bool spec_part_place(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
+                     const char *place, const char *what)
+{
+    const struct spec_stage any = {.fan_out = FAN_OUT_API};
+    if (s->fan_out == FAN_OUT_NONE || spec_names_the_task(s, place)) {
+        return true;
+    }
+    if (spec_names_the_task(&any, place)) {
+        spec_fault(r, p, "conflict",
+                   "add {part:05d}, or find files of one folder and ending: "
+                   "s3://bucket/meta/*.parquet",
+                   "parts whose files are called alike would %s", what);
+    } else {
+        spec_fault(r, p, "conflict", "add {part:05d}", "every part would %s", what);
+    }
+    return false;
+}
 
 struct two_stages {
     struct spec_reader *r;

@@ -138,7 +138,11 @@ int spec_rows(struct spec_reader *r, const struct spec_node *stages, const struc
               int max, struct spec_row rows[static SPEC_STAGES_MAX], bool *ret_matrix);
 /* After the row was read: a fault for every value of its that changes nothing. */
 void spec_rows_check(struct spec_reader *r, const struct spec_node *p, const struct spec_row *row);
-/* spec_places.c: faults of places that two stages share, after all stages and their needs.
+/* spec_places.c: a fault at p, and false, when parts of the stage have one place: they would do what
+ * `what` says. */
+bool spec_part_place(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
+                     const char *place, const char *what);
+/* Faults of places that two stages share, after all stages and their needs.
  * !ordered: those are wrong, only rows of one matrix are compared. */
 void spec_places(struct spec_reader *r, const struct read_stage *all, int n, bool ordered);
 /* spec_stage.c: reads one stage into *s even when it has faults. A kind of a later version is one
@@ -253,5 +257,5 @@ struct spec_field {
 bool spec_next_piece(const char **t, struct str *literal, bool *ret_field, struct spec_field *field,
                      struct err *err);
 bool spec_is_task_variable(struct str name);
-/* True when the template's value differs from task to task. */
-bool spec_names_the_task(const char *template);
+/* True when the template's value differs from task to task of the stage. */
+bool spec_names_the_task(const struct spec_stage *s, const char *template);

@@ -260,9 +260,8 @@ static void check_place(struct spec_reader *r, const struct spec_node *p,
     if (!spec_s3(r, p, place)) {
         return;
     }
-    if (s->fan_out != FAN_OUT_NONE && !spec_names_the_task(place)) {
-        spec_fault(r, p, "conflict", "add {part:05d}", "every part would use the same checkpoints");
-    } else if ((strstr(place, "{attempt}") != NULL || strstr(place, "{attempt:") != NULL)) {
+    if (spec_part_place(r, p, s, place, "use the same checkpoints") &&
+        (strstr(place, "{attempt}") != NULL || strstr(place, "{attempt:") != NULL)) {
         spec_fault(r, p, "conflict", "leave {attempt} out",
                    "a retry must find the checkpoints of the attempt before it");
     }

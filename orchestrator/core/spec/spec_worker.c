@@ -49,10 +49,7 @@ static void check_place(struct spec_reader *r, const struct spec_node *at,
     if (!spec_s3(r, at, s->output)) {
         return;
     }
-    if (s->fan_out != FAN_OUT_NONE && !spec_names_the_task(s->output)) {
-        spec_fault(r, at, "conflict", "add {part:05d}: s3://bucket/img/{part:05d}/",
-                   "every part would write to the same place");
-    }
+    (void)spec_part_place(r, at, s, s->output, "write to the same place");
     if (strstr(s->output, "{attempt}") != NULL || strstr(s->output, "{attempt:") != NULL) {
         spec_fault(r, at, "conflict", "leave {attempt} out",
                    "a retry must find what the attempt before it finished");
@@ -247,12 +244,11 @@ static void read_copy_to(struct spec_reader *r, const struct spec_node *p, struc
         return;
     }
     pass(r, &at, s, "to", arena_strndup(r->a, buf_cstr(&t.text), t.text.n));
-    if (s->fan_out != FAN_OUT_NONE && !t.of_file && !spec_names_the_task(buf_cstr(&t.text))) {
-        spec_fault(r, &at, "conflict", "s3://bucket/meta/{file_name}",
-                   "every part would write to the same place");
+    if (!t.of_file || yaml_get(p->node, "from") == NULL) { /* files of `from` have other names */
+        (void)spec_part_place(r, &at, s, to, "write to the same place");
     }
     s->output = arena_strndup(r->a, buf_cstr(&t.text), t.folder_n);
-    if (s->fan_out != FAN_OUT_NONE && !spec_names_the_task(s->output)) {
+    if (s->fan_out != FAN_OUT_NONE && !spec_names_the_task(s, s->output)) {
         s->output = arena_printf(r->a, "%s_copy/{part:05d}/", s->output);
     }
 }

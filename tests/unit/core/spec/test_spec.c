@@ -146,12 +146,12 @@ static void test_spec__json_is_read_as_well(void **state)
     (void)state;
     struct parsed *p =
         parse("{\"version\":1,\"name\":\"c1\",\"stages\":[{\"name\":\"d\",\"worker\":\"download\","
-              "\"fan_out\":{\"from\":\"{bucket}/m/*\"},\"instance_type\":\"ml.m5.large\","
+              "\"fan_out\":{\"from\":\"{bucket}/m/*.csv\"},\"instance_type\":\"ml.m5.large\","
               "\"network_isolation\":false,\"hyperparameters\":{\"url_list\":\"{uri}\","
               "\"output_folder\":\"{bucket}/o/{stem}/\"}}]}");
     show(&p->faults);
     assert_true(p->good);
-    assert_string_equal(p->spec->stages[0]->fan_out_from, "s3://acme/m/*");
+    assert_string_equal(p->spec->stages[0]->fan_out_from, "s3://acme/m/*.csv");
     assert_string_equal(p->spec->stages[0]->output, "s3://acme/o/{stem}/");
     assert_string_equal(p->spec->stages[0]->image, "registry/drover-worker:1");
     assert_int_equal(p->spec->stages[0]->max_runtime_s, 86400);

@@ -7,7 +7,7 @@
     "vars: {bucket: \"s3://acme-laion\"}\n"                                                        \
     "stages:\n"                                                                                    \
     "  - name: download\n"                                                                         \
-    "    WHAT\n"                                                                                   \
+    "    worker: download\n"                                                                       \
     "    fan_out: {from: \"{bucket}/meta/*.parquet\"}\n"                                           \
     "    instance_type: ml.c5.18xlarge\n"                                                          \
     "    hyperparameters: {url_list: \"{uri}\", output_folder: \"{bucket}/img/{part:05d}/\"}\n"
@@ -20,22 +20,44 @@ static const struct row {
     int line;
     const char *word;
 } rows[] = {
-    {"WHAT", WORKER "verify: {exists: \"s3://bkt/_SUCCESS\"}", "conflict", 6, "for every part"},
-    {"WHAT", WORKER "verify: {count: 3, prefix: \"{bucket}/{stage}/\"}", "conflict", 6,
-     "for every part"},
-    {"WHAT", WORKER "verify: {count: 3, prefix: \"{bucket}/{stem}/\"}", NULL, 0, ""},
-    {"WHAT", IMAGE "output: \"{bucket}/o/\"\n    verify: img2dataset", "conflict", 6,
-     "for every part"},
-    {"WHAT", IMAGE "verify: manifest\n    output: \"{bucket}/o/{attempt}/\"", "conflict", 7,
-     "for every part"},
-    {"WHAT", IMAGE "output: \"file:///o/\"\n    verify: manifest", "pattern", 6, "place in S3"},
-    {"WHAT", IMAGE "output: \"{bucket}/o/\"", NULL, 0, ""},
-    {"WHAT", IMAGE "output: \"{bucket}/o/{part}/\"\n    verify: img2dataset", NULL, 0, ""},
-    {"WHAT", IMAGE "verify: manifest", NULL, 0, ""},
-    {"WHAT\n    fan_out: {from: \"{bucket}/meta/*.parquet\"}",
+    {"worker: download", WORKER "verify: {exists: \"s3://bkt/_SUCCESS\"}", "conflict", 6,
+     "every part"},
+    {"worker: download", WORKER "verify: {count: 3, prefix: \"{bucket}/{stage}/\"}", "conflict", 6,
+     "every part"},
+    {"worker: download", WORKER "verify: {count: 3, prefix: \"{bucket}/{stem}/\"}", NULL, 0, ""},
+    {"worker: download", IMAGE "output: \"{bucket}/o/\"\n    verify: img2dataset", "conflict", 6,
+     "every part"},
+    {"worker: download", IMAGE "verify: manifest\n    output: \"{bucket}/o/{attempt}/\"",
+     "conflict", 7, "every part"},
+    {"worker: download", IMAGE "output: \"file:///o/\"\n    verify: manifest", "pattern", 6,
+     "place in S3"},
+    {"/*.parquet", "/**.parquet", NULL, 0, ""},
+    {"meta/*.parquet\"}", "meta/**.parquet\"}\n    done_if: {manifest: \"s3://bkt/{stem}/\"}",
+     "conflict", 7, "called alike"},
+    {"meta/*.parquet\"}", "m*/a.parquet\"}\n    done_if: {manifest: \"s3://bkt/{file_name}/\"}",
+     "conflict", 7, "called alike"},
+    {"meta/*.parquet\"}", "*/*/*.parquet\"}\n    done_if: {exists: \"s3://bkt/{file_name}\"}",
+     "conflict", 7, "called alike"},
+    {"meta/*.parquet\"}", "meta/part-*\"}\n    done_if: {manifest: \"s3://bkt/{stem}/\"}",
+     "conflict", 7, "called alike"},
+    {"meta/*.parquet\"}", "meta/a.*\"}\n    done_if: {manifest: \"s3://bkt/{stem}/\"}", "conflict",
+     7, "called alike"},
+    {"meta/*.parquet\"}", "meta/part-*\"}\n    done_if: {manifest: \"s3://bkt/{file_name}/\"}",
+     NULL, 0, ""},
+    {"meta/*.parquet\"}", "me/p-*.snappy.parquet\"}\n    done_if: {exists: \"s3://bkt/{stem}\"}",
+     NULL, 0, ""},
+    {"meta/*.parquet\"}", "meta/**\"}\n    done_if: {exists: \"s3://bkt/{stem}-{part}\"}", NULL, 0,
+     ""},
+    {"fan_out: {from: \"{bucket}/meta/*.parquet\"}",
+     "fan_out: api\n    done_if: {exists: \"s3://bkt/{stem}\"}", NULL, 0, ""},
+    {"worker: download", IMAGE "output: \"{bucket}/o/\"", NULL, 0, ""},
+    {"worker: download", IMAGE "output: \"{bucket}/o/{part}/\"\n    verify: img2dataset", NULL, 0,
+     ""},
+    {"worker: download", IMAGE "verify: manifest", NULL, 0, ""},
+    {"worker: download\n    fan_out: {from: \"{bucket}/meta/*.parquet\"}",
      IMAGE "output: \"{bucket}/o/\"\n    verify: {exists: \"{bucket}/o/done\"}\n    fan_out: api",
-     "conflict", 7, "for every part"},
-    {"    WHAT\n    fan_out: {from: \"{bucket}/meta/*.parquet\"}",
+     "conflict", 7, "every part"},
+    {"    worker: download\n    fan_out: {from: \"{bucket}/meta/*.parquet\"}",
      "    image: r/x:1\n    output: \"{bucket}/o/\"\n    verify: manifest", NULL, 0, ""},
 };
 

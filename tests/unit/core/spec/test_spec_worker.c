@@ -286,6 +286,11 @@ static void test_spec_worker__one_mistake_one_fault(void **state)
         {COPY, "max_runtime: 2h", "path_prefix: /x", "conflict", 8, "path_prefix"},
         {COPY, "max_runtime: 2h", "fan_out: {count: 2}\n    hyperparameters: {to: x}", "conflict",
          6, "twice"},
+        {COPY,
+         "    from: \"https://host/part-[000-127].parquet\"\n"
+         "    to: \"{bucket}/meta/{part:05d}.parquet\"\n",
+         "    fan_out: {from: \"{bucket}/in/**.parquet\"}\n    to: \"{bucket}/meta/{file_name}\"\n",
+         "conflict", 6, "called alike would write to the same place"},
         {COPY, "{part:05d}.parquet\"", "all\"\n    fan_out: {count: 2}", "conflict", 6,
          "same place"},
         {INDEX, "max_runtime: 2h", "to: \"{bucket}/x\"", "conflict", 8, "does not read 'to'"},
