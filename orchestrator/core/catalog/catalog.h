@@ -14,7 +14,10 @@ bool catalog_family_known(const char *instance_type);
 bool catalog_family_hosts(const char *instance_type);
 /* True when the type has local disks in place of a volume; training and hosting types. */
 bool catalog_has_disks(const char *instance_type);
-/* True when AWS's framework images run on a type that serves models: not on Arm or Inferentia. */
+/* GPUs of the type, or of another of its family when it is not in the table; -1: neither is, as of
+ * a family that is newer. */
+int catalog_family_gpus(const char *instance_type);
+/* False where AWS's framework images do not run: on Arm, Inferentia and Trainium. */
 bool catalog_runs_frameworks(const char *instance_type);
 /* The known type that is nearest to one that is not known; NULL when nothing is near. */
 const char *catalog_type_guess(const char *instance_type);

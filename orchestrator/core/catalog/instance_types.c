@@ -51,16 +51,22 @@ static bool size_ok(const char *size)
            (digits == 0 && (strcmp(size, "large") == 0 || strcmp(size, "medium") == 0));
 }
 
-bool catalog_family_known(const char *instance_type)
+/* A type of the same family; NULL: there is none, or the size is not one that EC2 uses. */
+static const struct instance_type *relative(const char *instance_type)
 {
     const char *dot = strrchr(instance_type, '.');
     size_t n = dot == NULL ? 0 : (size_t)(dot + 1 - instance_type);
     for (size_t i = 0; n > 0 && size_ok(dot + 1) && i < ARRAY_LEN(types); i++) {
         if (strncmp(types[i].name, instance_type, n) == 0) {
-            return true;
+            return &types[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+bool catalog_family_known(const char *instance_type)
+{
+    return relative(instance_type) != NULL;
 }
 
 /* The row of hosting_families of a type; -1: it has none, or a size that EC2 does not use. */
@@ -88,10 +94,22 @@ bool catalog_has_disks(const char *instance_type)
     return catalog_disk_gb(instance_type) > 0 || (i >= 0 && hosting_families[i].disks);
 }
 
+/* No family of the second table has GPUs. */
+int catalog_family_gpus(const char *instance_type)
+{
+    const struct instance_type *t = find(instance_type);
+    t = t != NULL ? t : relative(instance_type);
+    return t != NULL ? t->gpus : hosting_family(instance_type) >= 0 ? 0 : -1;
+}
+
+/* Images for Neuron cores have names of their own, whatever the generation. */
 bool catalog_runs_frameworks(const char *instance_type)
 {
     int i = hosting_family(instance_type);
-    return i < 0 || hosting_families[i].frameworks;
+    bool neuron =
+        strncmp(instance_type, "ml.trn", 6) == 0 || strncmp(instance_type, "ml.inf", 6) == 0;
+    neuron = neuron && strchr(instance_type + 6, '.') != NULL;
+    return !neuron && (i < 0 || hosting_families[i].frameworks);
 }
 
 static size_t common_start(const char *a, const char *b)

@@ -80,14 +80,9 @@ static void take_framework(struct spec_reader *r, const struct spec_node *p,
     if (s->instance_type_n == 0) {
         return;
     }
-    if (!catalog_runs_frameworks(type)) {
-        spec_fault(r, p, "conflict", "image: URI of one that is built for it",
-                   "AWS's images of frameworks do not run on %.40s", type);
-        return;
-    }
     w.inference = true;
-    w.gpu = catalog_gpus(type) > 0;
-    e->framework = spec_framework_image(r, p, &w, &s->image);
+    e->framework =
+        spec_framework_gpu(r, p, type, &w.gpu) && spec_framework_image(r, p, &w, &s->image);
 }
 
 static void read_image(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,

@@ -189,6 +189,10 @@ void spec_training_read(struct spec_reader *r, const struct spec_node *p, struct
 /* The words of `framework` at p; a fault gives false. */
 struct image_wish;
 bool spec_framework_words(struct spec_reader *r, const struct spec_node *p, struct image_wish *w);
+/* Whether AWS's image for the type is one with GPUs, as *ret; a fault at p when there is none, or when
+ * that is not known. */
+bool spec_framework_gpu(struct spec_reader *r, const struct spec_node *p, const char *type,
+                        bool *ret);
 /* AWS's image of w in the region, as *ret; a fault at p gives false. */
 bool spec_framework_image(struct spec_reader *r, const struct spec_node *p,
                           const struct image_wish *w, const char **ret);

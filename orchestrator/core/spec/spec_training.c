@@ -82,6 +82,27 @@ bool spec_framework_image(struct spec_reader *r, const struct spec_node *p,
     return true;
 }
 
+bool spec_framework_gpu(struct spec_reader *r, const struct spec_node *p, const char *type,
+                        bool *ret)
+{
+    int gpus = catalog_family_gpus(type);
+    *ret = gpus > 0;
+    if (!catalog_runs_frameworks(type)) {
+        spec_fault(r, p, "conflict", "image: URI of one that is built for it",
+                   "AWS's images of frameworks do not run on %.40s", type);
+        return false;
+    }
+    for (int i = 0; i < r->named_types_n && gpus < 0; i++) { /* others are a fault themselves */
+        if (strcmp(r->named_types[i], type) == 0) {
+            spec_fault(r, p, "conflict", "image: URI in place of framework",
+                       "%.40s is newer than this drover: whether its image is one with GPUs is "
+                       "not known",
+                       type);
+        }
+    }
+    return gpus >= 0;
+}
+
 /* 1.3 is where the SDK begins to ask for a time series; huggingface always does. */
 static bool has_series(const struct image_wish *w)
 {
@@ -112,9 +133,13 @@ static void read_framework(struct spec_reader *r, const struct spec_node *p, str
         return;
     }
     t->metrics_series = has_series(&w);
-    w.gpu = catalog_gpus(s->instance_type[0]) > 0;
-    for (int i = 1; i < s->instance_type_n; i++) {
-        if ((catalog_gpus(s->instance_type[i]) > 0) != w.gpu) {
+    for (int i = 0; i < s->instance_type_n; i++) {
+        bool gpu;
+        if (!spec_framework_gpu(r, &at, s->instance_type[i], &gpu)) {
+            return;
+        }
+        w.gpu = i == 0 ? gpu : w.gpu;
+        if (gpu != w.gpu) {
             spec_fault(r, &at, "conflict", "types with GPUs only, or without only",
                        "one image cannot serve both %.40s and %.40s", s->instance_type[0],
                        s->instance_type[i]);

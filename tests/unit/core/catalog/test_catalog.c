@@ -150,11 +150,17 @@ static void test_catalog__types_that_serve_models(void **state)
         const char *type;
         bool hosts, trains, disks, frameworks;
     } rows[] = {
-        {"ml.g4dn.xlarge", true, true, true, true},  {"ml.m5.large", true, true, false, true},
-        {"ml.t2.medium", true, false, false, true},  {"ml.m5d.large", true, false, true, true},
-        {"ml.c6g.large", true, false, false, false}, {"ml.inf1.xlarge", true, false, false, false},
-        {"ml.c6gd.tiny", false, false, false, true}, {"ml.c6.large", false, false, false, true},
+        {"ml.g4dn.xlarge", true, true, true, true},
+        {"ml.m5.large", true, true, false, true},
+        {"ml.t2.medium", true, false, false, true},
+        {"ml.m5d.large", true, false, true, true},
+        {"ml.c6g.large", true, false, false, false},
+        {"ml.inf1.xlarge", true, false, false, false},
+        {"ml.c6gd.tiny", false, false, false, true},
+        {"ml.c6.large", false, false, false, true},
         {"ml.inf1", false, false, false, true},
+        {"ml.trn1.2xlarge", true, true, true, false},
+        {"ml.inf9.xlarge", false, false, false, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *type = rows[i].type;
@@ -165,6 +171,10 @@ static void test_catalog__types_that_serve_models(void **state)
             fail_msg("%s", type);
         }
     }
+    assert_int_equal(catalog_family_gpus("ml.p3.16xlarge"), 8);
+    assert_true(catalog_family_gpus("ml.p3.32xlarge") > 0); /* as others of its family have */
+    assert_int_equal(catalog_family_gpus("ml.c5d.large"), 0);
+    assert_int_equal(catalog_family_gpus("ml.p9.48xlarge"), -1);
 }
 
 static void test_catalog__versions_are_listed(void **state)

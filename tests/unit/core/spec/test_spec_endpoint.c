@@ -78,6 +78,7 @@ static const struct mistake {
     {TYPE("ml.quantum.large"), "value", 15, "limits"},
     {TYPE("ml.c6g.large"), "conflict", 14, "image: URI"},
     {TYPE("ml.inf1.xlarge"), "conflict", 14, "do not run on ml.inf1.xlarge"},
+    {TYPE("ml.trn1.2xlarge"), "conflict", 14, "do not run on ml.trn1.2xlarge"},
     {END("instance_count: 0"), "range", 17, "0"},
     {END("volume_gb: 513"), "range", 17, "512"},
     {TYPE("ml.g4dn.xlarge\n    volume_gb: 20"), "conflict", 16, "local disks"},

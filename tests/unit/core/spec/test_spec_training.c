@@ -49,6 +49,9 @@ static const struct mistake mistakes[] = {
     {"pytorch 1.12.0", "1", "type", 5, "quotes"},
     {"framework: pytorch 1.12.0", "framework: pytorch 1.12.0\n    image: r/x:1", "conflict", 5,
      "one image"},
+    {"ml.p3.16xlarge\n    volume_gb: 100\n    distribution: {smdistributed: {dataparallel: "
+     "{enabled: true}}}",
+     "ml.trn1.2xlarge", "conflict", 5, "do not run on ml.trn1.2xlarge"},
     {"framework: pytorch 1.12.0", "framework: pytorch 1.12.0\n    instance_groups: []",
      "unsupported", 6, "instance_groups"},
     /* script */
@@ -352,6 +355,17 @@ static void test_spec_training__a_type_named_in_the_limits_is_taken(void **state
     p = parse_with(not_named, &in_region);
     assert_int_equal(p->faults.n, 1);
     assert_non_null(strstr(p->faults.at[0].hint, "limits: {instances: {ml.p9.48xlarge: 1}}"));
+    parsed_free(p);
+    /* nobody knows whether AWS's image for it is the one with GPUs */
+    p = parse_with("name: c1\nlimits: {instances: {ml.p9.48xlarge: 4}}\nstages:\n  - name: a\n"
+                   "    framework: pytorch 1.12\n    source_dir: \"s3://acme/x.tar.gz\"\n"
+                   "    entry_point: x.py\n    instance_type: ml.p9.48xlarge\n"
+                   "    output: \"s3://acme/o/\"\n",
+                   &in_region);
+    show(&p->faults);
+    assert_int_equal(p->faults.n, 1);
+    assert_int_equal(p->faults.at[0].pos.line, 5);
+    assert_non_null(strstr(p->faults.at[0].hint, "image: URI"));
     parsed_free(p);
 }
 
