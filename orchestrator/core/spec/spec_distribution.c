@@ -206,26 +206,39 @@ static void read_kind(struct distribution_reader *d, const struct spec_node *p)
     }
 }
 
+/* smdistributed on one of the types. Of what the catalog does not know nothing is said. */
+static void check_gpus(struct distribution_reader *d, const struct spec_node *p, const char *type)
+{
+    bool mp = is_on(d->t->distribution[DISTRIBUTION_MODEL_PARALLEL]);
+    int gpus = catalog_gpus(type);
+    if (gpus == 0) {
+        spec_fault(d->r, p, "conflict", "an instance type with GPUs, like ml.p4d.24xlarge",
+                   "smdistributed needs GPUs, and %.40s has none", type);
+    } else if (mp && gpus > 0 && d->t->mpi_processes > gpus) {
+        spec_fault(d->r, p, "range", "processes_per_host: at most the GPUs of an instance",
+                   "%d processes a host, and %.40s has %d GPUs", d->t->mpi_processes, type, gpus);
+    }
+}
+
 /* What cannot be together, or not on these instances. */
 static void check_distribution(struct distribution_reader *d, const struct spec_node *p)
 {
     const char *const *on = d->t->distribution;
-    int gpus = d->stage->instance_type_n > 0 ? catalog_gpus(d->stage->instance_type[0]) : -1;
     bool dp = is_on(on[DISTRIBUTION_DATA_PARALLEL]);
     bool mp = is_on(on[DISTRIBUTION_MODEL_PARALLEL]);
     if (dp && mp) {
         spec_fault(d->r, p, "conflict", "one of data_parallel and model_parallel",
                    "smdistributed does either, not both at once");
-    } else if (mp && !is_on(on[DISTRIBUTION_MPI]) && !is_on(on[DISTRIBUTION_TORCH])) {
+        return;
+    }
+    if (mp && !is_on(on[DISTRIBUTION_MPI]) && !is_on(on[DISTRIBUTION_TORCH])) {
         spec_fault(d->r, p, "required", "mpi: {enabled: true, processes_per_host: 8}",
                    "model parallel runs under mpi or torch_distributed");
-    } else if ((dp || mp) && gpus == 0) {
-        spec_fault(d->r, p, "conflict", "an instance type with GPUs, like ml.p4d.24xlarge",
-                   "smdistributed needs GPUs, and %.40s has none", d->stage->instance_type[0]);
-    } else if (mp && gpus > 0 && d->t->mpi_processes > gpus) {
-        spec_fault(d->r, p, "range", "processes_per_host: at most the GPUs of an instance",
-                   "%d processes a host, and %.40s has %d GPUs", d->t->mpi_processes,
-                   d->stage->instance_type[0], gpus);
+        return;
+    }
+    int before = d->r->faults->n;
+    for (int i = 0; (dp || mp) && i < d->stage->instance_type_n && d->r->faults->n == before; i++) {
+        check_gpus(d, p, d->stage->instance_type[i]);
     }
 }
 
@@ -238,6 +251,17 @@ static bool compiler_family(const char *type)
         }
     }
     return false;
+}
+
+/* The first of the stage's types that the Training Compiler does not work on; NULL: none. */
+static const char *without_compiler(const struct spec_stage *s)
+{
+    for (int i = 0; i < s->instance_type_n; i++) {
+        if (!compiler_family(s->instance_type[i])) {
+            return s->instance_type[i];
+        }
+    }
+    return NULL;
 }
 
 /* off, on, or {debug: on} */
@@ -269,9 +293,9 @@ static void read_compiler(struct distribution_reader *d, const struct spec_node 
                is_on(t->distribution[DISTRIBUTION_MODEL_PARALLEL])) {
         spec_fault(d->r, p, "conflict", "distribution: {kind: pytorchxla}",
                    "the Training Compiler does not work with smdistributed");
-    } else if (d->stage->instance_type_n > 0 && !compiler_family(d->stage->instance_type[0])) {
+    } else if (without_compiler(d->stage) != NULL) {
         spec_fault(d->r, p, "conflict", "a type of ml.p3, ml.p3dn, ml.g4dn, ml.p4d or ml.g5",
-                   "the Training Compiler does not work on %.40s", d->stage->instance_type[0]);
+                   "the Training Compiler does not work on %.40s", without_compiler(d->stage));
     } else if (d->stage->instance_count > 1 && !is_on(t->distribution[DISTRIBUTION_XLA])) {
         spec_fault(d->r, p, "required", "distribution: {kind: pytorchxla}",
                    "on several instances the Training Compiler needs pytorchxla");

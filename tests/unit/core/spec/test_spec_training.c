@@ -77,7 +77,9 @@ static const struct mistake mistakes[] = {
     {"ml.p3.16xlarge", "ml.zz9.plural", "value", 8, "limits"},
     {"ml.p3.16xlarge", "ml.p9.48xlarge", "value", 8, "ml.p5.48xlarge"},
     {"ml.p3.16xlarge", "p3.16xlarge", "pattern", 8, "no instance type"},
-    {"ml.p3.16xlarge", "[ml.p3.16xlarge, ml.c5.xlarge]", "conflict", 5, "GPUs"},
+    {"ml.p3.16xlarge\n    volume_gb: 100\n    distribution: {smdistributed: {dataparallel: "
+     "{enabled: true}}}",
+     "[ml.p3.16xlarge, ml.c5.xlarge]", "conflict", 5, "GPUs"},
     {"ml.p3.16xlarge\n    volume_gb: 100", "ml.p3dn.24xlarge\n    volume_gb: 1900", "range", 9,
      "1800"},
     /* distribution */
@@ -109,8 +111,21 @@ static const struct mistake mistakes[] = {
     {"{smdistributed: {dataparallel: {enabled: true}}}", "{instance_groups: []}", "unsupported", 10,
      "instance_groups"},
     {"ml.p3.16xlarge", "ml.c5.18xlarge", "conflict", 10, "GPUs"},
+    {"framework: pytorch 1.12.0\n    source_dir: \"s3://acme/code/sourcedir.tar.gz\"\n"
+     "    entry_point: train.py\n    instance_type: ml.p3.16xlarge",
+     "image: r/x:1\n    instance_type: [ml.p3.16xlarge, ml.c5.18xlarge]", "conflict", 8,
+     "ml.c5.18xlarge has none"},
+    {"ml.p3.16xlarge\n    volume_gb: 100\n    distribution: {smdistributed: {dataparallel: "
+     "{enabled: true}}}",
+     "[ml.p3.16xlarge, ml.p3.2xlarge]\n    distribution: {smdistributed: {modelparallel: {}}, "
+     "mpi: {processes_per_host: 8}}",
+     "range", 9, "ml.p3.2xlarge has 1 GPUs"},
     /* compiler */
     {"train.py", "train.py\n    compiler: on", "conflict", 8, "smdistributed"},
+    {"ml.p3.16xlarge\n    volume_gb: 100\n    distribution: {smdistributed: {dataparallel: "
+     "{enabled: true}}}",
+     "[ml.p3.16xlarge, ml.p5.48xlarge]\n    compiler: on", "conflict", 9,
+     "does not work on ml.p5.48xlarge"},
     {"train.py", "train.py\n    compiler: [x]", "type", 8, "boolean"},
     {"train.py", "train.py\n    compiler: {debugg: on, enabled: off}", "unknown_key", 8, "debug"},
     {"    distribution: {smdistributed: {dataparallel: {enabled: true}}}\n",
