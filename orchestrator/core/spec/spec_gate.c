@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define BOUND_MAX 1e100
+/* jsonb writes a large number with all its digits, and no reader of JSON takes an integer beyond 64
+ * bits: the stored campaign could not be read. */
+#define BOUND_MAX 1e15
 
 static const char *text_of(const struct yaml_node *n)
 {
@@ -47,9 +49,13 @@ static bool read_bound(struct spec_reader *r, const struct spec_node *p, const c
     }
     bool number = at.node->kind == YAML_INT || at.node->kind == YAML_FLOAT;
     *ret = number ? strtod(at.node->text, NULL) : NAN;
-    if (!number || !(fabs(*ret) <= BOUND_MAX)) {
-        spec_fault(r, &at, "type", key[0] == 'b' ? "below: 3.0" : "above: 0.75",
-                   "a number is needed here");
+    const char *hint = key[0] == 'b' ? "below: 3.0" : "above: 0.75";
+    if (!number || isnan(*ret)) {
+        spec_fault(r, &at, "type", hint, "a number is needed here");
+        return false;
+    }
+    if (fabs(*ret) > BOUND_MAX) {
+        spec_fault(r, &at, "range", hint, "%.40s is not within -1e15 and 1e15", at.node->text);
         return false;
     }
     return true;

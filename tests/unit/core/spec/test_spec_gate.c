@@ -54,6 +54,35 @@ static void test_spec_gate__it_is_stored_and_reads_back(void **state)
     }
 }
 
+/* The largest bound, as jsonb writes it: all digits, with a fraction or without. */
+static void test_spec_gate__the_largest_bound_comes_back_from_jsonb(void **state)
+{
+    (void)state;
+    static const char *const written[] = {"1000000000000000", "1000000000000000.0"};
+    struct parsed *p = parse_gate("    gate: {metric: loss, below: 1e15}\n");
+    show(&p->faults);
+    assert_true(p->good);
+    AUTO_JSON json_t *v = spec_to_json(p->spec);
+    AUTO_FREE char *text = json_dumps(v, JSON_REAL_PRECISION(17));
+    char *number = strstr(text, "\"below\": ");
+    assert_non_null(number);
+    number += strlen("\"below\": ");
+    for (size_t i = 0; i < ARRAY_LEN(written); i++) {
+        AUTO_FREE char *stored = xasprintf("%.*s%s%s", (int)(number - text), text, written[i],
+                                           number + strcspn(number, ",}"));
+        struct arena a;
+        struct spec *back;
+        struct err err = ERR_INIT;
+        AUTO_JSON json_t *read = json_loads(stored, 0, NULL);
+        assert_non_null(read);
+        arena_init(&a, SPEC_ARENA_BYTES);
+        assert_true(spec_from_json(read, &a, &back, &err));
+        assert_true(back->stages[0]->gate.below == 1e15);
+        arena_done(&a);
+    }
+    parsed_free(p);
+}
+
 /* "train-1 train-8!": those with a gate have a mark. */
 static void assert_gates(const char *tail, const char *want)
 {
@@ -102,7 +131,9 @@ static void test_spec_gate__one_mistake_one_fault(void **state)
         {"{metric: step, below: 3}", "unknown_metric", 20, "one of: loss"},
         {"{metric: loss, below: low}", "type", 33, "number"},
         {"{metric: loss, below: .nan}", "range", 33, "not-a-number"},
-        {"{metric: loss, below: 1e200}", "type", 33, "number"},
+        {"{metric: loss, below: 1e200}", "range", 33, "1e15"},
+        {"{metric: loss, above: -1.1e15}", "range", 33, "-1.1e15 is not within"},
+        {"{metric: loss, below: 1e30}", "range", 33, "1e15"},
         {"{metric: loss, above: [1]}", "type", 33, "above: 0.75"},
         {"{metric: loss, above: 3, below: 3}", "range", 33, "at once"},
         {"{metric: loss, below: 3, else: fail}", "value", 42, "hold"},
@@ -139,6 +170,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spec_gate__it_is_stored_and_reads_back),
+        cmocka_unit_test(test_spec_gate__the_largest_bound_comes_back_from_jsonb),
         cmocka_unit_test(test_spec_gate__of_names_rows_of_the_matrix),
         cmocka_unit_test(test_spec_gate__one_mistake_one_fault),
     };
