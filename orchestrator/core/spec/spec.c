@@ -517,12 +517,7 @@ static void read_campaign(struct spec_reader *r, const struct spec_node *top,
     if (spec_child(r, top, "retry", false, &at)) {
         spec_read_retry(r, &at, r->retry);
     }
-    for (int i = 0; i < r->vars_n; i++) {
-        if (strcmp(r->vars[i].key, "bucket") == 0 && strpbrk(r->vars[i].value, "{}") == NULL) {
-            r->default_output =
-                arena_printf(r->a, "%s/drover/{campaign}/{stage}/{part:05d}/", r->vars[i].value);
-        }
-    }
+    spec_default_output(r);
     if (spec_child(r, top, "stages", true, &at)) {
         read_stages(r, &at, c);
     }

@@ -186,6 +186,20 @@ static void read_done_if(struct spec_reader *r, const struct spec_node *p, struc
     }
 }
 
+void spec_default_output(struct spec_reader *r)
+{
+    for (int i = 0; i < r->vars_n; i++) {
+        const char *bucket = r->vars[i].value;
+        size_t n = strlen(bucket);
+        if (strcmp(r->vars[i].key, "bucket") == 0 && n > 0 && strpbrk(bucket, "{}") == NULL) {
+            n -= bucket[n - 1] == '/';
+            r->default_output =
+                arena_printf(r->a, "%s%.*s/drover/{campaign}/{stage}/{part:05d}/",
+                             strstr(bucket, "://") == NULL ? "s3://" : "", (int)n, bucket);
+        }
+    }
+}
+
 /* The output of a user's image: where SageMaker puts model.tar.gz, and where `manifest` and
  * `img2dataset` look. */
 static bool read_image_output(struct spec_reader *r, const struct spec_node *p,
@@ -201,7 +215,7 @@ static bool read_image_output(struct spec_reader *r, const struct spec_node *p,
         return false;
     }
     s->output = r->default_output;
-    return true;
+    return spec_s3(r, p, s->output);
 }
 
 void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)

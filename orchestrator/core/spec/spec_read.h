@@ -164,7 +164,9 @@ void spec_filesystem_link(struct spec_reader *r, const struct read_stage *all, i
 const struct read_stage *spec_stage_called(const struct read_stage *all, int n, const char *name);
 bool spec_stage_is_after(const struct read_stage *all, int n, const struct spec_stage *stage,
                          const char *from);
-/* spec_output.c: fan_out, hyperparameters' places, verify, done_if. */
+/* spec_output.c: sets r->default_output by the variable {bucket}. */
+void spec_default_output(struct spec_reader *r);
+/* fan_out, hyperparameters' places, verify, done_if. */
 void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* spec_worker.c: the keys and hyperparameters that drover-worker reads. Sets the output of a stage

@@ -89,11 +89,43 @@ static void test_spec_output__one_place_proves_one_part(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* Where SageMaker puts the model of an image that names no output. */
+static void test_spec_output__the_bucket_is_the_default_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bucket, *output; /* NULL: a fault */
+    } of[] = {
+        {"acme", "s3://acme/drover/{campaign}/{stage}/{part:05d}/"},
+        {"s3://acme", "s3://acme/drover/{campaign}/{stage}/{part:05d}/"},
+        {"s3://acme/", "s3://acme/drover/{campaign}/{stage}/{part:05d}/"},
+        {"acme/jobs/", "s3://acme/jobs/drover/{campaign}/{stage}/{part:05d}/"},
+        {"Acme_1", NULL},
+        {"file:///acme", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+        AUTO_FREE char *text = xasprintf("name: c\nvars: {bucket: \"%s\"}\nstages:\n"
+                                         "  - {name: t, image: r/x, instance_type: ml.m5.large}\n",
+                                         of[i].bucket);
+        struct parsed *p = parse(text);
+        show(&p->faults);
+        if (of[i].output != NULL) {
+            assert_true(p->good);
+            assert_string_equal(p->spec->stages[0]->output, of[i].output);
+        } else {
+            assert_int_equal(p->faults.n, 1);
+            assert_non_null(strstr(p->faults.at[0].message, "not a place in S3"));
+        }
+        parsed_free(p);
+    }
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spec_output__one_place_proves_one_part),
+        cmocka_unit_test(test_spec_output__the_bucket_is_the_default_place),
     };
     return cmocka_run_group_tests_name("spec_output", tests, NULL, NULL);
 }
