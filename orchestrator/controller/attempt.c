@@ -44,7 +44,7 @@ static void take_over(struct controller *c, struct attempt_row *row, struct live
                                        .lease_end_us = lease_others_end_us(c),
                                        .again = again};
     struct live_attempt *a = leader_take_over_attempt(&c->state, row, lc, &t, &e);
-    row->uri = row->vars_json = NULL; /* the live attempt's now */
+    row->uri = row->vars_json = row->artifacts = row->reason = NULL; /* the live attempt's now */
     attempt_attach_io(c, a);
     if (leader_attempt_records(&e)) {
         record_push(a, &e);

@@ -223,6 +223,31 @@ static void look_at_output(struct live_attempt *a)
     }
 }
 
+static void on_place(void *ctx, const struct job_description *job, bool not_found,
+                     const struct aws_failure *f)
+{
+    struct attempt_io *io = ctx;
+    struct live_attempt *a = leader_state_attempt(&io->c->state, io->attempt_id);
+    struct fact fact;
+    io->describe = NULL;
+    if (f != NULL) {
+        count_failure(f);
+    }
+    if (leader_place_answer(a, job, not_found, f != NULL, leader_now(io->c), clock_boot_us(),
+                            &fact)) {
+        look_at_output(a);
+    } else {
+        attempt_fact(a, &fact);
+    }
+}
+
+static void ask_place(struct live_attempt *a)
+{
+    metric_add(METRIC_AWS_REQUESTS, 1);
+    a->io->describe =
+        sagemaker_describe(a->io->c->aws, lease_gate(a->io->c), a->row.name.s, on_place, a->io);
+}
+
 static void do_verify(struct live_attempt *a)
 {
     struct fact fact;
@@ -232,6 +257,9 @@ static void do_verify(struct live_attempt *a)
         break;
     case VERIFY_STEP_LOOK:
         look_at_output(a);
+        break;
+    case VERIFY_STEP_PLACE:
+        ask_place(a);
         break;
     case VERIFY_STEP_LATER:
         fact_of(a, FACT_VERIFY_FAILED, CAUSE_NONE);

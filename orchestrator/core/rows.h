@@ -93,6 +93,8 @@ struct attempt_row {
     char *uri;         /* of the task; caller frees */
     int64_t size;
     char *vars_json; /* NULL when none; caller frees */
+    char *artifacts; /* where SageMaker put its output; NULL: not told; caller frees */
+    char *reason;    /* of failed_as; NULL none; caller frees */
 };
 
 struct campaign_version {
@@ -173,6 +175,7 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     enum cause cause;
     const char *reason;                      /* <= 1024; NULL keeps */
     const char *arn;                         /* NULL keeps */
+    const char *artifacts;                   /* NULL keeps, until it ends */
     usec_t created_us, started_us, ended_us; /* 0 keeps */
     bool release; /* slots back, and money by the entries below; each once, however often asked. An
                      attempt that ends is always released, and its money must be settled by then. */

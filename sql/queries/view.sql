@@ -84,7 +84,8 @@ SELECT a.id, a.campaign_id, a.stage_id, a.task_id, coalesce(r.seq, t.seq, 0), a.
     coalesce(r.attempts, 0), t.uri, coalesce(t.size, 0), t.vars::text, c.project_id, a.unwanted, a.market, a.keep_alive_s,
     a.instance_type_i, a.subnet_i, coalesce(a.pool_id, 0), a.open_musd,
     least(9223372036854775807, a.cost_musd::numeric + a.warm_musd)::bigint, a.settled,
-    a.stop_cause, a.created_at, a.failed_as, r.id IS NULL OR t.id IS NULL
+    a.stop_cause, a.created_at, a.failed_as, r.id IS NULL OR t.id IS NULL,
+    a.artifacts, CASE WHEN a.failed_as <> 0 THEN a.reason END
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
 LEFT JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
 LEFT JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id

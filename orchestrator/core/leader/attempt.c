@@ -2,6 +2,7 @@
 #include "attempt.h"
 #include "filesystem_use.h"
 #include "parking.h"
+#include <stdio.h>
 
 #define DESCRIBE_STALE_US (600 * USEC_PER_SEC)
 #define RESEND_BASE_US    (500 * USEC_PER_MSEC)
@@ -30,6 +31,15 @@ static void find_pools(struct leader_state *s, struct live_attempt *a)
     }
 }
 
+/* What earlier leaders have seen of its end. */
+static void know_end(struct live_attempt *a)
+{
+    const char *place = a->row.artifacts, *why = a->row.reason;
+    a->placed = place != NULL;
+    (void)snprintf(a->artifacts, sizeof a->artifacts, "%s", a->placed ? place : "");
+    (void)snprintf(a->reason, sizeof a->reason, "%s", why != NULL ? why : "");
+}
+
 struct live_attempt *leader_take_over_attempt(struct leader_state *s, const struct attempt_row *row,
                                               struct live_campaign *lc,
                                               const struct attempt_takeover *t,
@@ -44,6 +54,7 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
     a->stopped_by_us = row->unwanted;
     a->created_us = row->created_us;
     a->running_us = row->state == ATTEMPT_RUNNING ? t->now_us : 0;
+    know_end(a);
     find_pools(s, a);
     if (!t->again) {
         breaker_started(&a->stage->breaker, row->id);
@@ -130,7 +141,8 @@ enum verify_step leader_verify_step(const struct live_attempt *a)
         return VERIFY_STEP_LEAVE;
     }
     if (a->stage->spec != NULL && !a->row.part_lost) {
-        return VERIFY_STEP_LOOK;
+        bool unplaced = a->stage->spec->verify == VERIFY_ARTIFACTS && !a->placed;
+        return unplaced ? VERIFY_STEP_PLACE : VERIFY_STEP_LOOK;
     }
     return a->p.wanted ? VERIFY_STEP_LATER : VERIFY_STEP_LEAVE;
 }

@@ -50,6 +50,8 @@ struct fact leader_create_fact(struct str request, bool rate_allows, bool lease_
 enum verify_step {
     VERIFY_STEP_EXAMINE, /* it failed and says nothing: its log is read */
     VERIFY_STEP_LOOK,
+    VERIFY_STEP_PLACE, /* an older droverd saw its end and did not write where its output is: a
+                          Describe tells */
     VERIFY_STEP_LATER, /* without a readable spec or its part's input nobody knows where it is */
     VERIFY_STEP_LEAVE, /* nor does anybody want it: it ends unseen. So does one of a campaign that
                           is cancelled once a look has failed; a pause waits for the next look,

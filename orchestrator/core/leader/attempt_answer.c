@@ -170,6 +170,12 @@ static void explain_end(struct live_attempt *a, enum cause cause)
     }
 }
 
+static void keep_place(struct live_attempt *a, const struct job_description *job)
+{
+    (void)memccpy(a->artifacts, job->artifacts, '\0', sizeof a->artifacts);
+    a->placed = leader_job_over(job);
+}
+
 static void keep_description(struct live_attempt *a, const struct job_description *job)
 {
     static_assert(sizeof a->arn == sizeof job->arn &&
@@ -178,7 +184,7 @@ static void keep_description(struct live_attempt *a, const struct job_descriptio
                   "texts of one length");
     (void)memccpy(a->arn, job->arn, '\0', sizeof a->arn);
     (void)memccpy(a->reason, job->failure_reason, '\0', sizeof a->reason);
-    (void)memccpy(a->artifacts, job->artifacts, '\0', sizeof a->artifacts);
+    keep_place(a, job);
     a->created_us = job->created;
     a->row.started_us = job->started;
     a->row.ended_us = leader_job_ended(job);
@@ -304,6 +310,26 @@ struct fact leader_verify_unseen(struct live_attempt *a, int64_t boot_us)
     (void)snprintf(a->reason, sizeof a->reason, "its output was not looked at%s%.900s",
                    why[0] != '\0' ? ": " : "", why);
     return (struct fact){.kind = FACT_VERIFIED, .at_us = boot_us, .cause = CAUSE_UNKNOWN};
+}
+
+bool leader_place_answer(struct live_attempt *a, const struct job_description *job, bool not_found,
+                         bool failed, usec_t now_us, int64_t boot_us, struct fact *ret)
+{
+    *ret = (struct fact){.kind = FACT_VERIFY_FAILED, .at_us = boot_us};
+    if (failed) {
+        return false;
+    }
+    if (not_found) {
+        if (absence_proven(&a->unfound_us, a->row.ended_us, now_us, boot_us)) {
+            *ret = leader_verify_unseen(a, boot_us);
+        }
+        return false;
+    }
+    a->unfound_us = 0;
+    if (job->request_hash[0] == '\0' || strcmp(job->request_hash, a->row.identity_hash) == 0) {
+        keep_place(a, job);
+    }
+    return a->placed;
 }
 
 struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us)

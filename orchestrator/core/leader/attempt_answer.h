@@ -47,5 +47,10 @@ struct fact leader_log_answer(struct live_attempt *a, const struct log_tail_evid
 struct fact leader_log_unread(struct live_attempt *a, const struct aws_failure *f, int64_t boot_us);
 /* Nobody wants its output and nobody knows where it is: it ends unseen. */
 struct fact leader_verify_unseen(struct live_attempt *a, int64_t boot_us);
+/* A job that has ended is described only to learn where its output is: nothing else of it is kept.
+ * job is read unless failed or not_found. True: the place is known now. Else *ret is the fact: it
+ * is asked again, or of one that is gone (absence.h) the output is not looked at. now_us: wall. */
+bool leader_place_answer(struct live_attempt *a, const struct job_description *job, bool not_found,
+                         bool failed, usec_t now_us, int64_t boot_us, struct fact *ret);
 /* Takes v->manifest. */
 struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us);

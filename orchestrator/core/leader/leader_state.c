@@ -385,6 +385,8 @@ void leader_state_remove_attempt(struct leader_state *s, struct live_attempt *a)
     free(a->evidence);
     free(a->row.uri);
     free(a->row.vars_json);
+    free(a->row.artifacts);
+    free(a->row.reason);
     free(a);
 }
 

@@ -152,6 +152,7 @@ struct live_attempt {
     int facts_n;
     bool reread; /* memory is ahead of its row, which is read first */
     bool stopped_by_us;
+    bool placed; /* a Describe of its end, or its row, has told where its output is */
     /* what is known of the job */
     usec_t created_us;
     int64_t billable_s; /* per instance, as reported */
@@ -164,7 +165,7 @@ struct live_attempt {
     struct fact facts[ATTEMPT_FACTS_MAX];
     char arn[257];
     char reason[1025];
-    char artifacts[1025];
+    char artifacts[1025]; /* when placed */
 };
 struct live_slots {                   /* one instance type and market (quota_learning.c) */
     struct quota_ledger s;            /* held, warm_idle and what was learned; not warm_held */
@@ -176,7 +177,8 @@ struct live_slots {                   /* one instance type and market (quota_lea
 /* One transition waiting for the record transaction; strings owned. */
 struct pending_record {
     struct attempt_record r; /* names its attempt by id */
-    char arn[257], reason[1025], signature[SIGNATURE_MAX + 1];
+    char arn[257], reason[1025], artifacts[1025], signature[SIGNATURE_MAX + 1];
+    bool placed;
     char *manifest, *evidence;
     struct task_change_row change;
     struct ledger_account_of_attempt account; /* when it is written */

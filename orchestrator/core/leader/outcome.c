@@ -333,6 +333,8 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
     ret->alert = e->alert;
     (void)snprintf(ret->arn, sizeof ret->arn, "%s", a->arn);
     (void)snprintf(ret->reason, sizeof ret->reason, "%s", a->reason);
+    (void)snprintf(ret->artifacts, sizeof ret->artifacts, "%s", a->artifacts);
+    ret->placed = a->placed;
     if (e->release_slot) {
         if (e->settle) {
             cost_of_job(s, a, &ret->r, ret_notes);
@@ -357,6 +359,7 @@ struct attempt_record leader_record_row(const struct pending_record *p)
     struct attempt_record row = p->r;
     row.reason = p->reason[0] != '\0' ? p->reason : NULL;
     row.arn = p->arn[0] != '\0' ? p->arn : NULL;
+    row.artifacts = p->placed ? p->artifacts : NULL;
     row.signature = p->signature;
     row.manifest_json = p->manifest;
     row.evidence_json = p->evidence;

@@ -223,6 +223,7 @@ static void record_money_params(const struct attempt_record *r, struct params *p
     param_i32(PARAM(p, RECORD, CHANGE_SAME), r->change == NULL ? 0 : r->change->same);
     param_i64(PARAM(p, RECORD, FREED_POOL), r->frees_pool_id);
     param_i16(PARAM(p, RECORD, FAILED_AS), (int16_t)r->failed_as);
+    param_outside_text(PARAM(p, RECORD, ARTIFACTS), r->artifacts, REASON_CHARS_MAX);
     param_json(PARAM(p, RECORD, EVIDENCE), r->evidence_json);
     param_i64_array(PARAM(p, RECORD, PHASES), r->phases, r->has_phases ? PHASE_FIGURES_N : 0);
 }

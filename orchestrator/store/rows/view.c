@@ -182,6 +182,8 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->created_us = row_time(r, i, 35);
     a->failed_as = (enum cause)row_int(r, i, 36);
     a->part_lost = row_bool(r, i, 37);
+    a->artifacts = row_text_dup(r, i, 38);
+    a->reason = row_text_dup(r, i, 39);
 }
 
 bool view_attempts(struct store *s, int64_t campaign_id, int64_t attempt_id,
@@ -210,6 +212,8 @@ void attempt_rows_free(struct attempt_row *rows, size_t n)
     for (size_t i = 0; rows != NULL && i < n; i++) {
         free(rows[i].uri);
         free(rows[i].vars_json);
+        free(rows[i].artifacts);
+        free(rows[i].reason);
     }
     free(rows);
 }

@@ -538,6 +538,34 @@ static void test_attempts__the_view_gives_back_what_was_written(void **state)
     free(slots);
 }
 
+/* For the leader after this one. */
+static void test_attempts__what_an_end_told_is_kept_until_it_is_judged(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct intent in[2] = {pg_intent(w->s, &w->c, 4, 1), pg_intent(w->s, &w->c, 5, 1)};
+    struct attempt_row *rows = NULL;
+    size_t n = 0;
+    intend(w, in, 2);
+    for (int i = 0; i < 2; i++) {
+        struct attempt_record r = pg_record(&in[i], ATTEMPT_INTENDED, ATTEMPT_SUBMITTED);
+        record(w, &r);
+        r = pg_record(&in[i], ATTEMPT_SUBMITTED, ATTEMPT_VERIFYING);
+        r.release = r.settle = true;
+        r.artifacts = i == 0 ? "s3://b/model.tar.gz" : NULL;
+        r.reason = "ExitCode 1";
+        r.failed_as = i == 0 ? CAUSE_NONE : CAUSE_USER_CODE;
+        record(w, &r);
+    }
+    pg_good(view_attempts(w->s, 0, 0, &rows, &n, &err), &err);
+    assert_int_equal(n, 2);
+    assert_string_equal(rows[0].artifacts, "s3://b/model.tar.gz");
+    assert_null(rows[0].reason);
+    assert_null(rows[1].artifacts);
+    assert_string_equal(rows[1].reason, "ExitCode 1");
+    attempt_rows_free(rows, n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -557,6 +585,7 @@ int main(void)
         T(test_attempts__an_end_without_release_releases_all_the_same),
         T(test_attempts__a_record_of_another_state_is_a_conflict_and_writes_nothing),
         T(test_attempts__failures_stand_until_done_and_changes_are_kept),
+        T(test_attempts__what_an_end_told_is_kept_until_it_is_judged),
         T(test_attempts__the_view_gives_back_what_was_written),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

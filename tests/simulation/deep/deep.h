@@ -142,6 +142,7 @@ struct job {
     char reused_by[64];
     uint32_t gen, pool_gen;
     bool written;    /* its output is in S3 */
+    bool late;       /* it is only some time after the end */
     bool our_stop;   /* a stop of ours has ended it */
     bool lost;       /* its campaign is lost */
     bool let_end;    /* people have stopped it as a stray */
@@ -498,6 +499,7 @@ bool outputs_asked(const char *key);                /* a key of what was there b
 bool outputs_refuse(const char *key);               /* S3 does not say */
 bool outputs_there(int64_t campaign_id, const char *stage, int64_t part);
 void outputs_judge_job(const struct campaign *c, const struct job *j); /* it is made */
+void outputs_judge_again(const struct job *j, const struct job *o);    /* j is made, o was before */
 void outputs_end(void);
 /* aws_create, whose answer may be a refusal although the job was made. */
 bool lies_create(struct str body, usec_t signed_us, char ret_arn[static 257],

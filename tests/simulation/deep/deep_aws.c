@@ -312,8 +312,8 @@ void aws_describe(const struct job *j, bool stale, struct job_description *ret)
             secrets_in_reason(ret->failure_reason, sizeof ret->failure_reason);
         }
         (void)snprintf(ret->artifacts, sizeof ret->artifacts,
-                       "s3://b/out/%lld/%s/%lld/model.tar.gz", (long long)j->campaign_id, j->stage,
-                       (long long)j->part);
+                       "s3://bbb/out/%lld/%s/%lld/model.tar.gz", (long long)j->campaign_id,
+                       j->stage, (long long)j->part);
     }
     pool_report(j, &ret->pool);
 }

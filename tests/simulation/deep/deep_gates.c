@@ -68,7 +68,7 @@ void judge_model(const struct hosted *h)
     judge_needs(c, h->stage, h->name);
     for (int i = 0; i < c->told_n && h->kind == HOSTING_MODEL; i++) {
         char data[160];
-        (void)snprintf(data, sizeof data, "s3://b/out/%lld/%s/0/model.tar.gz", (long long)c->id,
+        (void)snprintf(data, sizeof data, "s3://bbb/out/%lld/%s/0/model.tar.gz", (long long)c->id,
                        c->told[i].model_of);
         if (strcmp(c->told[i].name, h->stage) == 0 && c->told[i].model_of[0] != '\0' &&
             strcmp(data, h->data) != 0) {

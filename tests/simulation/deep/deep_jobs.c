@@ -243,6 +243,7 @@ static void step(void *ctx, int64_t gen)
         return;
     case LIFE_UPLOADING:
         if (!j->short_output && fault(FAULT_S3_LATE)) {
+            j->late = true;
             event_at(deep->now_us + between(&deep->rng_aws, 1, 60) * SEC, write_output, j, 0);
         } else {
             j->written = true;

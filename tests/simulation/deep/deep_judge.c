@@ -197,6 +197,7 @@ static void check_others(const struct job *j)
             wrong("I1", "%s is started for a part that is done", j->name);
         }
         judge_paid_twice(j, o);
+        outputs_judge_again(j, o);
     }
     if (deep->holds && task_state(j) == TASK_HELD) {
         wrong("I1", "%s is started for a part that people hold", j->name);

@@ -2,6 +2,7 @@
  * somebody else left of half of their parts, and S3 answers it, is broken, or refuses to say. What
  * must hold (I9): no job of such a part is ever made, whatever S3 answered in between, and no part
  * is skipped whose output is not there. */
+#include "core/failure/cause.h"
 #include "deep.h"
 #include <stdio.h>
 
@@ -63,6 +64,23 @@ void outputs_judge_job(const struct campaign *c, const struct job *j)
     const struct told_stage *t = told_of(c, j->stage);
     if (t != NULL && t->asks_before && outputs_there(c->id, j->stage, j->part)) {
         wrong("I9", "%s is started for a part whose output was there", j->name);
+    }
+}
+
+/* I17: an output that was whole when its job ended is called short by nobody. */
+void outputs_judge_again(const struct job *j, const struct job *o)
+{
+    bool whole = o->over && strcmp(o->status, "Completed") == 0 && o->written && !o->late &&
+                 !o->short_output;
+    if (!whole || o->campaign_id != j->campaign_id) {
+        return;
+    }
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, o->name);
+    param_i64(&p, CAUSE_SHORT_OUTPUT);
+    if (sql_asked_i64("outputs_short",
+                      "SELECT count(*) FROM attempt WHERE name = $1 AND cause = $2", &p) > 0) {
+        wrong("I17", "%s is started, and %s had written the part's output", j->name, o->name);
     }
 }
 

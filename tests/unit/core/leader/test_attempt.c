@@ -4,6 +4,8 @@
 #include "core/leader/attempt.h"
 #include "core/leader/attempt_answer.h"
 #include "core/leader/filesystem_life.h"
+#include "core/leader/outcome.h"
+#include "core/leader/output_plan.h"
 #include "core/leader/parking.h"
 #include "life_world.h"
 
@@ -382,6 +384,60 @@ static void test_attempt__an_output_without_a_spec(void **state)
     leader_world_done(&w);
 }
 
+/* A leader that takes over while S3 is away looks where the last one would have. A row that does
+ * not say where is of an older droverd: SageMaker is asked, and no verdict comes before. */
+static void test_attempt__the_output_of_a_job_that_another_leader_saw_end(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct protocol_effect e;
+    struct output_plan p;
+    struct err err = ERR_INIT;
+    leader_world_init(&w);
+    w.spec.verify = VERIFY_ARTIFACTS;
+    struct attempt_row row = row_in(ATTEMPT_VERIFYING);
+    struct live_attempt *a = take_over(&w, &row, &e);
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_PLACE);
+    w.spec.verify = VERIFY_COUNT; /* its file says where */
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LOOK);
+    row = row_in(ATTEMPT_VERIFYING);
+    row.id = 2;
+    row.artifacts = xstrdup("s3://out/j/output/model.tar.gz");
+    w.spec.verify = VERIFY_ARTIFACTS;
+    a = take_over(&w, &row, &e);
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LOOK);
+    output_plan_attempt(a, &p, &err);
+    assert_true(p.told);
+    assert_string_equal(p.place, "s3://out/j/output/model.tar.gz");
+    row = row_in(ATTEMPT_VERIFYING);
+    row.id = 3;
+    row.failed_as = CAUSE_USER_CODE;
+    row.reason = xstrdup("ExitCode 1"); /* by which failures are alike, when its log is silent */
+    a = take_over(&w, &row, &e);
+    assert_string_equal(a->reason, "ExitCode 1");
+    leader_world_done(&w);
+}
+
+/* It is written with the end, and by nobody who does not know it. */
+static void test_attempt__the_place_of_its_output_is_recorded(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct pending_record p;
+    struct outcome_notes notes;
+    const struct protocol_effect e = {.alert = true, .from = ATTEMPT_VERIFYING};
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    a->p.state = ATTEMPT_VERIFYING;
+    leader_plan_record(&w.s, a, &e, WALL, &p, &notes);
+    assert_null(leader_record_row(&p).artifacts);
+    a->placed = true;
+    (void)snprintf(a->artifacts, sizeof a->artifacts, "s3://out/m");
+    leader_plan_record(&w.s, a, &e, WALL, &p, &notes);
+    assert_string_equal(leader_record_row(&p).artifacts, "s3://out/m");
+    leader_world_done(&w);
+}
+
 /* S3 refuses or is away: a pause keeps what is paid, a cancel ends. */
 static void test_attempt__an_output_that_cannot_be_read(void **state)
 {
@@ -514,6 +570,8 @@ int main(void)
         cmocka_unit_test(test_attempt__no_create_of_what_was_adopted),
         cmocka_unit_test(test_attempt__what_is_parked_neither_acts_nor_hears),
         cmocka_unit_test(test_attempt__an_output_without_a_spec),
+        cmocka_unit_test(test_attempt__the_output_of_a_job_that_another_leader_saw_end),
+        cmocka_unit_test(test_attempt__the_place_of_its_output_is_recorded),
         cmocka_unit_test(test_attempt__an_output_that_cannot_be_read),
         cmocka_unit_test(test_attempt__a_part_that_is_lost),
         cmocka_unit_test(test_attempt__nobody_wants_it_any_more),

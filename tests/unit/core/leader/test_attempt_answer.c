@@ -540,6 +540,33 @@ static void test_attempt_answer__an_output_that_nobody_knows(void **state)
     leader_world_done(&w);
 }
 
+/* Its end is in its row, the place of its output is not. */
+static void test_attempt_answer__where_the_output_of_an_ended_job_is(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct fact f;
+    struct live_attempt *a = ours(&w);
+    a->row.ended_us = WALL;
+    struct job_description job = {.status = "InProgress"}; /* of before its end */
+    assert_false(leader_place_answer(a, &job, false, false, WALL, BOOT, &f));
+    assert_int_equal(f.kind, FACT_VERIFY_FAILED);
+    job = (struct job_description){
+        .status = "Completed", .artifacts = "s3://out/m", .request_hash = "another"};
+    assert_false(leader_place_answer(a, &job, false, false, WALL, BOOT, &f));
+    assert_false(leader_place_answer(a, NULL, false, true, WALL, BOOT, &f));
+    assert_false(leader_place_answer(a, NULL, true, false, WALL + 1, BOOT, &f)); /* behind? */
+    assert_int_equal(f.kind, FACT_VERIFY_FAILED);
+    (void)snprintf(job.request_hash, sizeof job.request_hash, "%s", a->row.identity_hash);
+    assert_true(leader_place_answer(a, &job, false, false, WALL, BOOT, &f));
+    assert_true(a->placed && strcmp(a->artifacts, "s3://out/m") == 0 && a->unfound_us == 0);
+    a->unfound_us = BOOT;
+    (void)leader_place_answer(a, NULL, true, false, WALL + 1, BOOT + 901 * SEC, &f);
+    assert_int_equal(f.kind, FACT_VERIFIED); /* deleted at AWS */
+    assert_string_equal(a->reason, "its output was not looked at");
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -560,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_attempt_answer__a_checked_output),
         cmocka_unit_test(test_attempt_answer__a_log_that_cannot_be_read),
         cmocka_unit_test(test_attempt_answer__an_output_that_nobody_knows),
+        cmocka_unit_test(test_attempt_answer__where_the_output_of_an_ended_job_is),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
