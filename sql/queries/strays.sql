@@ -129,18 +129,25 @@ SELECT id FROM back
 -- name: attempt_recast
 -- The job under the name of a live attempt is ours, of an intent that was lost: the attempt is that job.
 -- What is reserved stays; a dearer job is booked with an overrun. The bytes of its own intent are never sent any more.
+-- The pool that it was intended on, which may be of another type, stands alone again.
 -- Returns how many. The row of slots exists.
 -- $1 attempt bigint, $2 identity hash text, $3 instance type text, $4 market text, $5 instances integer,
 -- $6 volume_gb integer, $7 max_runtime_s bigint, $8 keep_alive_s bigint, $9 price bigint
 WITH old AS MATERIALIZED (
-    SELECT id, campaign_id, stage_id, instance_type, market, instances FROM attempt
+    SELECT id, campaign_id, stage_id, instance_type, market, instances, pool_id FROM attempt
     WHERE id = $1::bigint AND state BETWEEN 0 AND 6 AND holds FOR UPDATE),
+not_taken AS (
+    UPDATE pool p SET taken_by = NULL FROM old, attempt a
+    WHERE p.id = old.pool_id AND p.taken_by = old.id AND p.state = 'available' AND a.id = p.attempt_id
+    RETURNING a.instance_type, a.market, a.instances),
 moves AS MATERIALIZED (
-    SELECT instance_type, market, sum(n)::bigint AS n
-    FROM (SELECT instance_type, market, -instances AS n FROM old
-          UNION ALL SELECT $3::text, $4::text, $5::int FROM old) x GROUP BY 1, 2),
+    SELECT instance_type, market, sum(held)::bigint AS held, sum(idle)::bigint AS idle
+    FROM (SELECT instance_type, market, -instances AS held, 0 AS idle FROM old
+          UNION ALL SELECT $3::text, $4::text, $5::int, 0 FROM old
+          UNION ALL SELECT instance_type, market, 0, instances FROM not_taken) x GROUP BY 1, 2),
 new_slots AS (
-    UPDATE slots s SET held = s.held + m.n FROM moves m WHERE s.instance_type = m.instance_type AND s.market = m.market),
+    UPDATE slots s SET held = s.held + m.held, warm_idle = s.warm_idle + m.idle
+    FROM moves m WHERE s.instance_type = m.instance_type AND s.market = m.market),
 new_pool AS (
     INSERT INTO pool (attempt_id, campaign_id, stage_id, fingerprint, instance_type, instances, keep_alive_s)
     SELECT id, campaign_id, stage_id, 0, $3::text, $5::int, $8::bigint FROM old WHERE $8::bigint > 0
@@ -149,7 +156,7 @@ new_pool AS (
 new_attempt AS (
     UPDATE attempt a SET request = '{}', identity_hash = $2::text, instance_type = $3::text, market = $4::text, instances = $5::int,
         volume_gb = $6::int, max_runtime_s = $7::bigint, keep_alive_s = $8::bigint, price_musd_per_hour = $9::bigint,
-        reason = 'found at AWS under its name, from a row that was lost'
+        pool_id = NULL, reason = 'found at AWS under its name, from a row that was lost'
     FROM old WHERE a.id = old.id RETURNING a.id)
 SELECT count(*) FROM new_attempt
 

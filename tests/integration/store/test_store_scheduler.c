@@ -3,6 +3,7 @@
  * as people set them, a job without a row is held like any attempt. Method: a fresh database a test
  * in a real cluster; the store functions act, SQL reads what they left, and after every step all
  * kept sums equal a recount. */
+#include "store/leader/strays.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -247,6 +248,39 @@ static void test_scheduler__a_pool_that_was_not_taken_stands_alone_again(void **
     struct intent c = intend(w, 2, a.own_pool_id);
     assert_true(c.taken);
     assert_int_equal(slots(w, "held"), 2);
+}
+
+/* Intended on a pool, and the job found under its name is of another type, of a lost intent. */
+static void test_scheduler__a_recast_attempt_leaves_its_pool(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct intent a = intend(w, 0, 0);
+    struct attempt_record r = ends(&a);
+    record(w, &r);
+    struct intent b = intend(w, 1, a.own_pool_id);
+    assert_int_equal(slots(w, "warm_idle"), 0);
+    struct intent as = b;
+    (void)snprintf(as.instance_type, sizeof as.instance_type, "ml.m5.xlarge");
+    as.instances = 3;
+    begin(w);
+    pg_good(store_attempt_recast(w->s, b.attempt_id, &as, &err), &err);
+    commit(w);
+    assert_int_equal(slots(w, "held"), 0);
+    assert_int_equal(slots(w, "warm_idle"), 2);
+    assert_int_equal(pg_i64(w->db, "SELECT held FROM slots WHERE instance_type = 'ml.m5.xlarge'"),
+                     3);
+    struct attempt_record v = pg_record(&b, ATTEMPT_INTENDED, ATTEMPT_VOID);
+    v.release = v.task_moves = v.pool_moves = true;
+    v.task_to = TASK_WAITING;
+    v.pool_to = POOL_TERMINATED;
+    pg_book(&v);
+    record(w, &v);
+    assert_int_equal(v.idle_again, 0);
+    struct pool_end e = pool_over(a.own_pool_id, POOL_TERMINATED);
+    end_pool(w, &e);
+    assert_int_equal(slots(w, "warm_idle"), 0);
+    assert_int_equal(pg_i64(w->db, "SELECT sum(held + warm_idle)::bigint FROM slots"), 0);
 }
 
 static void test_scheduler__a_pool_of_another_kind_or_state_is_refused(void **state)
@@ -541,6 +575,7 @@ int main(void)
         T(test_scheduler__a_pool_begins_with_its_attempt_and_keeps_its_slots_and_money),
         T(test_scheduler__slots_of_a_pool_move_to_the_attempt_that_takes_it),
         T(test_scheduler__a_pool_that_was_not_taken_stands_alone_again),
+        T(test_scheduler__a_recast_attempt_leaves_its_pool),
         T(test_scheduler__a_pool_of_another_kind_or_state_is_refused),
         T(test_scheduler__slots_follow_the_job_whatever_the_row_of_its_pool_says),
         T(test_scheduler__limits_and_weights_are_read_as_they_were_set),
