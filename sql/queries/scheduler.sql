@@ -129,6 +129,8 @@ new_money AS (
 new_task AS (
     UPDATE task_run r SET state = 1, cause = 0, names = :n::int, not_before_us = 0, updated_us = :now::bigint
     FROM free_task f WHERE r.campaign_id = :campaign::bigint AND r.id = f.id),
+starts AS (
+    DELETE FROM task_retried x USING free_task f WHERE x.task_id = f.id),
 new_slots AS (
     INSERT INTO slots AS s (instance_type, market, held) SELECT :instance_type::text, :market::text, :instances::int FROM free_task
     ON CONFLICT (instance_type, market) DO UPDATE SET held = s.held + excluded.held),

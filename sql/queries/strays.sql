@@ -99,6 +99,8 @@ new_money AS (
 new_task AS (
     UPDATE task_run r SET state = 1, cause = 0, not_before_us = 0, updated_us = $5::bigint
     FROM back b WHERE r.campaign_id = b.campaign_id AND r.id = b.task_id),
+starts AS (
+    DELETE FROM task_retried x USING back b WHERE x.task_id = b.task_id),
 new_slots AS (
     UPDATE slots s SET held = s.held + b.instances FROM back b
     WHERE s.instance_type = b.instance_type AND s.market = b.market),

@@ -1,6 +1,7 @@
 /* Aim: an undone retry leaves its parts as they had failed before, to the last column; what has
  * started since is left alone. Method: a fresh database a test in a real cluster; the store
  * functions act, SQL reads and compares all rows. */
+#include "store/leader/strays.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,6 +158,66 @@ static void test_undo__held_parts_fail_again(void **state)
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM task_retried"), 0);
 }
 
+static void record(struct world *w, struct attempt_record *r)
+{
+    struct err err = ERR_INIT;
+    begin(w);
+    pg_good(store_record(w->s, r, 1, &err), &err);
+    commit(w);
+}
+
+/* It was given up as void, failed, was retried, and its job turns out to live: it has started. So
+ * has one whose job is found without a row. */
+static void test_undo__one_whose_job_came_back_is_left_alone(void **state)
+{
+    const struct task_changes to = {.instance_type_i = -1, .operation_id = 5};
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    size_t moved = 0;
+    int64_t task = 0;
+    bool revived = false;
+    const int64_t ids[] = {w->c.first_task, w->c.first_task + 1, w->c.first_task + 2};
+    struct intent in = pg_intent(w->s, &w->c, 0, 1);
+    begin(w);
+    pg_good(store_intend(w->s, w->epoch, &in, 1, &err), &err);
+    commit(w);
+    struct attempt_record r = pg_record(&in, ATTEMPT_INTENDED, ATTEMPT_VOID);
+    r.release = r.task_moves = true;
+    r.task_to = TASK_WAITING;
+    pg_book(&r);
+    record(w, &r);
+    pg_sql(w->db, "UPDATE task_run SET state = 4, names = 1, cause = 7 WHERE seq < 3;"
+                  "UPDATE stage_run SET waiting = 97, failed = 3;"
+                  "INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, cause, final, "
+                  "signature, message) SELECT id, campaign_id, stage_id, seq, 7, true, '', '' "
+                  "FROM task_run WHERE state = 4");
+    begin(w);
+    pg_good(
+        store_tasks_retry(w->s, w->c.campaign_id, w->c.stage_id, ids, 3, &to, &moved, NULL, &err),
+        &err);
+    pg_good(store_attempt_revive(w->s, w->epoch, in.name.s, "", 1000000, &revived, &err), &err);
+    struct adoption a = {.intent = pg_intent(w->s, &w->c, 1, 2), .created_us = 7 * USEC_PER_SEC};
+    pg_good(store_adopt(w->s, w->epoch, &a, &task, &err), &err);
+    commit(w);
+    assert_true(moved == 3 && revived && task == ids[1]);
+    assert_int_equal(pg_i64(w->db, "SELECT task_id FROM task_retried"), ids[2]);
+    r = pg_record(&in, ATTEMPT_UNKNOWN, ATTEMPT_FAILED); /* and fails again: it backs off */
+    r.release = r.task_moves = true;
+    r.cause = CAUSE_INTERNAL;
+    r.task_to = TASK_WAITING;
+    pg_book(&r);
+    record(w, &r);
+    pg_sql(
+        w->db,
+        "INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, cause, final, signature, "
+        "message) SELECT id, campaign_id, stage_id, seq, 7, false, '', '' FROM task_run "
+        "WHERE seq = 0 ON CONFLICT DO NOTHING");
+    assert_int_equal(undo(w, 5, ids, 3), 1);
+    assert_int_equal(pg_i64(w->db, "SELECT state FROM task_run WHERE seq = 0"), TASK_WAITING);
+    assert_int_equal(pg_i64(w->db, "SELECT state FROM task_run WHERE seq = 1"), TASK_ACTIVE);
+    assert_int_equal(pg_i64(w->db, "SELECT state FROM task_run WHERE seq = 2"), TASK_FAILED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +225,7 @@ int main(void)
         T(test_undo__an_undone_retry_leaves_what_was),
         T(test_undo__what_has_started_is_left_alone),
         T(test_undo__held_parts_fail_again),
+        T(test_undo__one_whose_job_came_back_is_left_alone),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("store undo", tests, NULL, NULL);
