@@ -1,4 +1,4 @@
--- additive: functions alone; an older droverd calls these two as before.
+-- additive: functions alone; an older droverd calls the first two as before.
 -- Attaching locks the default partitions for itself, and whoever waits for that holds up all who come after it: the
 -- leader, too. So nothing is read or built meanwhile, and a try waits a moment, gives everything back, and comes again.
 
@@ -63,4 +63,19 @@ BEGIN
         END;
         PERFORM pg_sleep(0.4);                       -- the others go on
     END LOOP;
+END $$;
+
+-- A day of events gets its partition, in a statement of its own: what else of the maintenance fails does not undo it. A day
+-- whose first events already lie in the default partition stays there.
+CREATE FUNCTION event_day_make(ahead integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+    part text := 'event_' || to_char(today + ahead, 'YYYYMMDD');
+    from_at timestamptz := (today + ahead)::timestamp AT TIME ZONE 'UTC';
+BEGIN
+    IF to_regclass(part) IS NULL AND NOT EXISTS (
+        SELECT FROM event_default WHERE at >= from_at AND at < from_at + interval '24 hours') THEN
+        EXECUTE format('CREATE TABLE %I PARTITION OF event FOR VALUES FROM (%L) TO (%L)',
+                       part, from_at, from_at + interval '24 hours');
+    END IF;
 END $$;

@@ -47,5 +47,9 @@ WHERE stage_id = :stage::bigint
 INSERT INTO event (campaign_id, kind, detail)
 VALUES ($1::bigint, 'alert', jsonb_build_object('campaign', $1::bigint, 'text', $2::text))
 
+-- name: event_day_make
+-- $1 days ahead integer
+SELECT true FROM (SELECT event_day_make($1::integer)) AS done
+
 -- name: events_maintain
 SELECT true FROM (SELECT events_maintain()) AS done

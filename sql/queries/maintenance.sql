@@ -1,5 +1,13 @@
 -- What the maintenance connection of the leader does now and then.
 
+-- name: events_expire
+-- The first ones of the default partition, as far as they are old: ids follow time, and no index is by time alone.
+-- $1 how many bigint
+WITH page AS MATERIALIZED (
+    SELECT ctid AS place, at FROM event_default ORDER BY id LIMIT $1::bigint)
+DELETE FROM event_default
+WHERE ctid = ANY (ARRAY(SELECT place FROM page WHERE at < clock_timestamp() - interval '14 days'))
+
 -- name: keys_expire
 -- The oldest idempotency keys that have expired. Index idempotency_key_age. $1 how many bigint
 DELETE FROM idempotency_key WHERE ctid = ANY (ARRAY(

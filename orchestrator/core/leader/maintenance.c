@@ -17,6 +17,7 @@ int64_t leader_maintenance_again_us(const struct maintenance_done *done)
     if (done == NULL) {
         return EVERY_US;
     }
-    bool more = done->keys == MAINTENANCE_KEYS || done->archives == MAINTENANCE_ARCHIVES;
+    bool more = done->events == MAINTENANCE_EVENTS || done->keys == MAINTENANCE_KEYS ||
+                done->archives == MAINTENANCE_ARCHIVES;
     return !done->ok ? MAINTENANCE_AGAIN_US : more ? SOON_US : EVERY_US;
 }

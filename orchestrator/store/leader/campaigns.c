@@ -5,6 +5,7 @@
 #include "store/pg/tx.h"
 
 #define ALERT_CHARS_MAX 1024
+#define EVENT_DAYS      3 /* today and the next two */
 
 bool store_campaign_state(struct store *s, int64_t id, enum campaign_state from,
                           enum campaign_state to, const char *reason, int64_t taken_version,
@@ -93,5 +94,12 @@ bool store_alert(struct store *s, int64_t campaign_id, const char *text, struct 
 
 bool store_events_maintain(struct store *s, struct err *err)
 {
+    for (int ahead = 0; ahead < EVENT_DAYS; ahead++) {
+        AUTO_PARAMS struct params p = PARAMS_INIT;
+        param_i32(&p, ahead);
+        if (!store_run(s, QUERY(EVENT_DAY_MAKE), &p, NULL, err)) {
+            return false;
+        }
+    }
     return store_run(s, QUERY(EVENTS_MAINTAIN), NULL, NULL, err);
 }

@@ -123,7 +123,8 @@ bool store_alert(struct store *s, int64_t campaign_id, const char *text,
                  struct err *err) MUST_CHECK; /* an event of kind alert */
 /* Daily partitions of the events: made two days ahead, dropped after 14. Once an hour, on a
  * connection of its own (STORE_MAINTENANCE): it needs locks that a reader of the events denies it,
- * and while it waits for them everybody else waits for it. */
+ * and while it waits for them everybody else waits for it. Reads all of the default partition: call
+ * store_events_expire first. */
 bool store_events_maintain(struct store *s, struct err *err) MUST_CHECK;
 
 bool view_parked(struct store *s, struct parked_row **ret, size_t *ret_n,

@@ -4,6 +4,13 @@
 #include "store/pg/query.h"
 #include "store/pg/tx.h"
 
+bool store_events_expire(struct store *s, int64_t n, int64_t *ret_n, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, n);
+    return store_run(s, QUERY(EVENTS_EXPIRE), &p, ret_n, err);
+}
+
 bool store_keys_expire(struct store *s, int64_t n, int64_t *ret_n, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;

@@ -3,6 +3,9 @@
 #pragma once
 #include "store/pg/connection.h"
 
+/* Delete at most n events that are older than 14 days and have no partition of their day. *ret_n:
+ * how many; fewer than n: none, or some that are younger than others behind them. */
+bool store_events_expire(struct store *s, int64_t n, int64_t *ret_n, struct err *err) MUST_CHECK;
 /* Delete at most n idempotency keys that have expired, the oldest first. *ret_n: how many. */
 bool store_keys_expire(struct store *s, int64_t n, int64_t *ret_n, struct err *err) MUST_CHECK;
 /* Ask for the archiving of at most n campaigns that ended before then and that nothing hinders, as

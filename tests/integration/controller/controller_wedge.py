@@ -330,9 +330,11 @@ def case_a_reader_over_midnight(s):
     psql(s, "DO $$ DECLARE p text; BEGIN FOR p IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'event'::regclass"
             " AND c.relname > 'event_' || to_char((clock_timestamp() AT TIME ZONE 'UTC')::date, 'YYYYMMDD') AND c.relname ~ '^event_[0-9]{8}$' LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$")
     person = Session(s, "SELECT count(*) FROM event;")
+    psql(s, "INSERT INTO idempotency_key (token_id, key, body_hash, status, answer, created_at) VALUES ('t', 'old', sha256(''), 201, '', now() - interval '8 days')")
     s.kill("droverd0")
     s.start_droverd(0)
     wait_for(lambda: '"event":"maintenance_failed"' in open(s.dir + "/droverd0.log").read(), 20, "the warning")
+    tap.eq(psql(s, "SELECT count(*) FROM idempotency_key WHERE key = 'old'"), "0", f"{s.what}what else is done now and then is done")
     before = epoch(s)
     ends(s, s.submit(name="midnight", source=ONE))
     still_leads(s, before)

@@ -37,6 +37,38 @@ static void test_retention__expired_keys_go_in_batches(void **state)
     store_close(s);
 }
 
+#define OLD_EVENTS 400000
+
+/* Days without a table (a leader that could not make them) leave more events than one statement
+ * deletes; tables of days and the rest of the maintenance come all the same. */
+static void test_retention__many_old_events_go_in_batches(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct store *s = pg_open(w->db, STORE_MAINTENANCE);
+    pg_sql(w->db,
+           "INSERT INTO event (at, campaign_id, kind, detail) SELECT now() - interval '20 days' + "
+           "interval '1 ms' * g, 1, 'x', '{}' FROM generate_series(1, %d) g;"
+           "INSERT INTO event (campaign_id, kind, detail) VALUES (1, 'x', '{}')",
+           OLD_EVENTS);
+    pg_good(store_plain(s, "SET statement_timeout = '100ms'", &err), &err);
+    bool over = false;
+    int64_t n = 0, all = 0;
+    for (int i = 0; i < 1000 && !over; i++) { /* what fails is tried again */
+        bool ok = store_events_expire(s, 5000, &n, &err);
+        all += ok ? n : 0;
+        over = ok && n < 5000 && store_events_maintain(s, &err);
+    }
+    pg_good(over, &err);
+    assert_int_equal(all, OLD_EVENTS);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM event WHERE campaign_id = 1"), 1);
+    assert_int_equal(/* today's first event lies in the default partition */
+                     pg_i64(w->db,
+                            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'event'::regclass"),
+                     3);
+    store_close(s);
+}
+
 static void test_retention__an_archived_campaign_keeps_its_ledger_and_its_costs(void **state)
 {
     struct world *w = *state;
@@ -169,6 +201,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_retention__##name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(expired_keys_go_in_batches),
+        TEST(many_old_events_go_in_batches),
         TEST(an_archived_campaign_keeps_its_ledger_and_its_costs),
         TEST(a_void_attempt_is_looked_for_an_hour),
         TEST(jobs_of_an_archived_campaign_are_no_strays),

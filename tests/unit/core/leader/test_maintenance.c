@@ -22,7 +22,8 @@ static void test_maintenance__when_it_comes_again(void **state)
         int64_t again_s;
     } rows[] = {
         {{.ok = true}, 3600},
-        {{.ok = true, .keys = 499, .archives = 99}, 3600},
+        {{.ok = true, .events = 4999, .keys = 499, .archives = 99}, 3600},
+        {{.ok = true, .events = 5000}, 1},
         {{.ok = true, .keys = 500}, 1},
         {{.ok = true, .archives = 100}, 1},
         {{.ok = false}, 60},
@@ -32,6 +33,7 @@ static void test_maintenance__when_it_comes_again(void **state)
         assert_int_equal(leader_maintenance_again_us(&rows[i].done), rows[i].again_s * SEC);
     }
     assert_int_equal(leader_maintenance_again_us(NULL), 3600 * SEC);
+    assert_int_equal(MAINTENANCE_EVENTS, 5000);
     assert_int_equal(MAINTENANCE_KEYS, 500);
     assert_int_equal(MAINTENANCE_ARCHIVES, 100);
 }
