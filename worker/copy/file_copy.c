@@ -53,11 +53,12 @@ static bool begin(struct run *r, struct err *err)
     return sink_stream_begin(r->sink, r->f->name, TYPE, &r->stream, err);
 }
 
+/* Bytes that were taken before it failed are in the stream, and count: it may be saved. */
 static bool add(struct run *r, struct str data, struct err *err)
 {
-    if (!sink_stream_add(r->stream, data, err)) {
-        return false;
-    }
+    bool ok = sink_stream_add(r->stream, data, err);
+    int64_t took = ok ? (int64_t)data.n : sink_stream_size(r->stream) - r->offset;
+    data.n = (size_t)MAX(MIN(took, (int64_t)data.n), (int64_t)0);
     sum_add(&r->sum, data.p, data.n);
     if (r->in_s3) {
         s3_sums_add(&r->sum.crc, data);
@@ -65,7 +66,16 @@ static bool add(struct run *r, struct str data, struct err *err)
     r->offset += (int64_t)data.n;
     r->c->progress->bytes += (int64_t)data.n;
     r->c->progress->fetched += (int64_t)data.n;
-    return true;
+    return ok;
+}
+
+/* The stream has what was summed, and nothing else. */
+static bool in_step(const struct run *r, struct err *err)
+{
+    int64_t size = sink_stream_size(r->stream);
+    return size == r->offset ||
+           err_set(err, ERR_CONFLICT, "%" PRIi64 " bytes of %" PRIi64 " are written", size,
+                   r->offset);
 }
 
 static bool save(struct run *r, struct err *err)
@@ -129,7 +139,8 @@ static bool take_state(struct run *r, const json_t *o, struct str tail, struct e
     }
     (void)snprintf(r->version, sizeof r->version, "%s", version);
     (void)snprintf(r->md5, sizeof r->md5, "%s", md5);
-    return sink_stream_restore(r->sink, r->f->name, TYPE, stream, &tail, &r->stream, err);
+    return sink_stream_restore(r->sink, r->f->name, TYPE, stream, &tail, &r->stream, err) &&
+           in_step(r, err); /* an earlier release may have saved more than it had summed */
 }
 
 /* Continue from the saved state, or begin. */
@@ -369,7 +380,7 @@ static enum file_copy_end publish(struct run *r, struct file_copied *ret, struct
 {
     ret->size = r->offset;
     (void)snprintf(ret->version, sizeof ret->version, "%s", r->version);
-    if (!sums_right(r, ret, err) || !kept_sum_right(r, err) ||
+    if (!in_step(r, err) || !sums_right(r, ret, err) || !kept_sum_right(r, err) ||
         !sink_stream_finish(TAKE(r->stream), false, err) ||
         (r->state_saved && !sink_delete(r->c->state, r->state_name, err))) {
         return FILE_COPY_FAILED;
@@ -384,7 +395,7 @@ static enum file_copy_end leave(struct run *r)
     if (r->stream == NULL || r->no_range || r->version[0] == '\0' || r->offset == 0) {
         return FILE_COPY_STOPPED;
     }
-    if (save(r, &err)) {
+    if (in_step(r, &err) && save(r, &err)) {
         sink_stream_leave(TAKE(r->stream));
     } else {
         log_event(LOG_WARN, "state_not_saved", LF_S("file", r->f->name), LF_ERR(&err));

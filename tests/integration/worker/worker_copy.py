@@ -363,6 +363,39 @@ def left_behind(tap, local, web, d):
     tap.ok(not [n for n in os.listdir(d + "/left-out") if n.startswith((".tmp-", "_copy-"))], "and the output has none", os.listdir(d + "/left-out"))
 
 
+class Torn:
+    """S3 takes no part any more in the middle of a range of two, for longer than a worker waits (two minutes: the rest goes on
+    meanwhile), while the output's bucket is there. The next run goes on where the stream is.
+    """
+
+    def __init__(self, d):
+        self.d = d + "/torn"
+        os.makedirs(self.d)
+        self.local, self.web = Local(self.d), Source()
+        self.web.files = {"/t.bin": blob(50 << 20, 7)}
+        self.args = ["--from", self.web.url + "/t.bin", "--to", "s3://data/torn/{file_name}", "--output_folder", "s3://sealed/torn/",
+                     "--range_kb", 16384, "--tries", 2]
+        self.local.faults({"operation": "UploadPart", "name_contains": "t.bin", "kind": "error_503", "after": 4, "times": 1000000})
+        self.p = start(self.local, self.d, *self.args)
+
+    def end(self, tap):
+        so, se = self.p.communicate(timeout=400)
+        saved = [n for n in names(self.local, "sealed/torn") if n.startswith("_copy-")]
+        tap.ok(self.p.returncode == 75 and len(saved) == 1 and names(self.local, "data/torn") == [], "parts that are not taken: the file is saved",
+               (self.p.returncode, saved, se[-600:]))
+        self.local.faults()
+        self.web.log = []
+        rc, so, se = copy(self.local, self.d, *self.args)
+        there = bytes_of(self.local, "data/torn", "t.bin") if rc == 0 else b""
+        tap.ok(there == self.web.files["/t.bin"], "the next run publishes its bytes, none of them twice", (rc, len(there), se[-600:]))
+        tap.ok(self.web.log and "bytes=0-" not in (self.web.log[0][1] or ""), "and went on", self.web.log)
+
+    def stop(self):
+        if self.p.poll() is None:
+            self.p.kill()
+        self.local.stop()
+
+
 def part_done(tap, local, web, d):
     """A file that failed is copied by the next run; those that are done are not asked for."""
     web.reset()
@@ -470,13 +503,18 @@ def main():
     d = tempfile.mkdtemp(prefix="copy-", dir=os.path.join(TOP, "build"))
     local, web = Local(d, public_buckets=["public"], secrets={ARN: TOKEN, PARAMETER: TOKEN}), Source()
     only = os.environ.get("ONLY", "")
+    torn = Torn(d) if only in "torn" else None
     try:
         for part in (many_files, from_s3, kept_sums, faults, resume, left_behind, gone, secrets, mistakes):
             if only in part.__name__:
                 web.reset()
                 part(tap, local, web, d)
+        if torn:
+            torn.end(tap)
     finally:
         local.stop()
+        if torn:
+            torn.stop()
         shutil.rmtree(d, ignore_errors=True)
     return tap.done()
 
