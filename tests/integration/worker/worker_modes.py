@@ -55,6 +55,11 @@ def test_overwrite(d, server):
                                            + ["_manifest.json", "_part.json", "_progress.json", "keep.txt", "notes.parquet"]),
            "what is not of a shard stays, the marker does not")
     tap.eq(load(out, "_manifest.json")["rows_in"], 12, "the manifest is the new one's")
+    rc, so, se = go(server, a, out, "--incremental_mode", "overwrite", "--oom_shard_count", 3)
+    rc2, so, se = go(server, b, out, "--incremental_mode", "overwrite", "--oom_shard_count", 5)
+    tap.eq((rc, rc2, sorted(n for n in os.listdir(out) if n[0].isdigit()), len(captions(out))),
+           (0, 0, sorted("%05d%s" % (i, x) for i in (0, 1) for x in (".tar", ".parquet", "_stats.json")), 12),
+           "shards with another count of digits go, too")
     with open(d + "/bad.parquet", "w") as f:
         f.write("no parquet at all")
     rc, so, se = go(server, d + "/bad.parquet", out, "--incremental_mode", "overwrite")

@@ -345,6 +345,12 @@ def test_modes(d, server):
     for fmt in ("webdataset", "files", "tfrecord", "files", "parquet", "dummy"):
         rc, so, se = go(server, b, out, fmt, "--incremental_mode", "overwrite", per=10)
         tap.ok(rc == 0 and layout(out) == want_layout(fmt, 2), "overwritten by %s: nothing is left" % fmt, "%s %r" % (se, layout(out)))
+    os.mkdir(out + "/20")  # somebody's
+    rc = go(server, b, out, "files", "--incremental_mode", "overwrite", per=10)[0]
+    rc2, so, se = go(server, b, out, "files", "--incremental_mode", "overwrite", "--oom_shard_count", 3, per=10)
+    tap.eq((rc, rc2, sorted(n for n in os.listdir(out) if n[0].isdigit())),
+           (0, 0, sorted(["20"] + ["%03d%s" % (i, x) for i in (0, 1) for x in ("", ".parquet", "_stats.json")])),
+           "and folders whose numbers had more digits")
     # The folder of a shard may be the output of another part.
     out = os.path.join(d, "nested")
     rc = go(server, b, out + "/00001", "webdataset", per=10)[0]

@@ -97,9 +97,10 @@ static bool remove_all(struct sink *sink, const struct shard_format *f, struct e
     int64_t n = 0;
     for (size_t k = 0; shard_suffix(k) != NULL; k++) {
         for (size_t i = 0; ok && i < l.n; i++) {
-            if (str_ends(str_of(l.objects[i].name), shard_suffix(k)) &&
-                shard_number(f, l.objects[i].name) >= 0) {
-                ok = shard_object_delete(sink, l.objects[i].name, err);
+            const char *name = l.objects[i].name;
+            if (str_ends(str_of(name), shard_suffix(k)) &&
+                (shard_number(f, name) >= 0 || shard_is_folder_of(&l, name))) {
+                ok = shard_object_delete(sink, name, err);
                 n++;
             }
         }

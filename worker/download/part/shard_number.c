@@ -14,13 +14,34 @@ int64_t shard_number(const struct shard_format *f, const char *name)
 {
     struct shard_format any = *f;
     any.first_shard = 0;
+    size_t digits = strspn(name, "0123456789");
     for (size_t k = 0; suffixes[k] != NULL; k++) {
-        int64_t n = shard_parse_name(&any, name, suffixes[k]);
-        if (n >= 0) {
+        int64_t n;
+        bool folder = strcmp(suffixes[k], "/") == 0;
+        if (folder && shard_parse_name(&any, name, suffixes[k]) >= 0) {
+            return shard_parse_name(&any, name, suffixes[k]);
+        }
+        if (!folder && digits > 0 && strcmp(name + digits, suffixes[k]) == 0 &&
+            parse_i64((struct str){name, digits}, 0, INT64_MAX / 2, &n, NULL)) {
             return n;
         }
     }
     return -1;
+}
+
+bool shard_is_folder_of(const struct sink_listing *l, const char *name)
+{
+    int n = (int)strspn(name, "0123456789");
+    char sibling[SHARD_KEY_BYTES];
+    if (n == 0 || n > 20 || strcmp(name + n, "/") != 0) {
+        return false;
+    }
+    (void)snprintf(sibling, sizeof sibling, "%.*s_stats.json", n, name);
+    if (sink_listing_find(l, sibling) != NULL) {
+        return true;
+    }
+    (void)snprintf(sibling, sizeof sibling, "%.*s.parquet", n, name);
+    return sink_listing_find(l, sibling) != NULL;
 }
 
 bool shard_object_delete(struct sink *sink, const char *name, struct err *err)
