@@ -2,7 +2,7 @@
 #pragma once
 #include "cli.h"
 
-/* A number is 1 or more, and 0 in the options where it is not given; a count is 0 or more, and -1. */
+/* A number is 1 or more, and 0 where it is not given; a count is 0 or more, and -1 there. */
 enum option_kind { OPTION_STR, OPTION_NUM, OPTION_COUNT, OPTION_BOOL };
 struct option {
     const char *name;

@@ -133,7 +133,7 @@ static void draw_forecast(struct follow *f, const json_t *c)
     if (!json_is_object(v) || !jnull(c, "ended_at") || !jnull(c, "waits_for") || stands) {
         return;
     }
-    /* The reason in the answer is of one stage, which says nothing of the others when it has ended. */
+    /* The reason in the answer is of one stage: when it has ended, none of the others. */
     bool told = jint(f->forecast, "remaining") > 0 && !jnull(f->forecast, "reason");
     bool known = json_is_true(json_object_get(v, "known"));
     AUTO_FREE char *why = text_clean(told    ? jstr(f->forecast, "reason")

@@ -22,10 +22,10 @@ void leader_stray_listed(struct leader_state *s, const char *name, const char *s
 enum stray_action { STRAY_ACT_NONE, STRAY_ACT_DESCRIBE, STRAY_ACT_STOP, STRAY_ACT_END_POOL };
 /* The next call about a stray that has none under way. *wake_us is lowered to when to ask again. */
 enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us, int64_t *wake_us);
-/* The call was answered; failed: no other before its back-off, and then a look first. True: *job is a description to be
- * looked at. A job that is not found is asked about again: it was there. Once it is gone
- * (absence.h), *job becomes one that ran, and kept its pool, for as long as it could. now_us:
- * wall. */
+/* The call was answered; failed: no other before its back-off, and then a look first. True: *job is
+ * a description to be looked at. A job that is not found is asked about again: it was there. Once
+ * it is gone (absence.h), *job becomes one that ran, and kept its pool, for as long as it could.
+ * now_us: wall. */
 bool leader_stray_answered(struct live_stray *st, enum stray_action action, bool failed,
                            bool not_found, usec_t now_us, int64_t boot_us,
                            struct job_description *job);

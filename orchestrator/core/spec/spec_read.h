@@ -138,8 +138,8 @@ int spec_rows(struct spec_reader *r, const struct spec_node *stages, const struc
               int max, struct spec_row rows[static SPEC_STAGES_MAX], bool *ret_matrix);
 /* After the row was read: a fault for every value of its that changes nothing. */
 void spec_rows_check(struct spec_reader *r, const struct spec_node *p, const struct spec_row *row);
-/* spec_places.c: a fault at p, and false, when parts of the stage have one place: they would do what
- * `what` says. */
+/* spec_places.c: a fault at p, and false, when parts of the stage have one place: they would do
+ * what `what` says. */
 bool spec_part_place(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
                      const char *place, const char *what);
 /* Faults of places that two stages share, after all stages and their needs.
@@ -191,8 +191,8 @@ void spec_training_read(struct spec_reader *r, const struct spec_node *p, struct
 /* The words of `framework` at p; a fault gives false. */
 struct image_wish;
 bool spec_framework_words(struct spec_reader *r, const struct spec_node *p, struct image_wish *w);
-/* Whether AWS's image for the type is one with GPUs, as *ret; a fault at p when there is none, or when
- * that is not known. */
+/* Whether AWS's image for the type is one with GPUs, as *ret; a fault at p when there is none, or
+ * when that is not known. */
 bool spec_framework_gpu(struct spec_reader *r, const struct spec_node *p, const char *type,
                         bool *ret);
 /* AWS's image of w in the region, as *ret; a fault at p gives false. */

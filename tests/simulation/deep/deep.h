@@ -487,8 +487,7 @@ void store_sessions_end(void); /* of all droverds, as at a failover */
 void clocks_start(void);
 usec_t aws_time(usec_t t); /* of an instant of the world, as AWS's clock shows it; 0 stays */
 bool clocks_date_refused(usec_t dated); /* AWS does not take a request of that date */
-/* What a client learns from an answer, in the loop of its droverd. */
-void clocks_learn(int64_t *skew_us, usec_t date, bool refused);
+void clocks_learn(int64_t *skew_us, usec_t date, bool refused); /* a client, from an answer */
 void silence_draw(void);
 void silence_take(struct job_description *job); /* what is left out of it */
 int64_t silence_us(void);                       /* a leader may ask so long again about a job */
