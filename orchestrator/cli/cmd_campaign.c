@@ -99,19 +99,21 @@ static int list_billable(struct cli *cli)
     char usd[TEXT_N];
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    int64_t n = cli->opt.limit > 0 ? MIN(cli->opt.limit, 200) : 200;
-    if (!client_get(cli, &r, &status, "/v1/billable?limit=%lld", (long long)n)) {
+    int64_t n;
+    if (!list_rows(cli, 200, &n, &status) ||
+        !client_get(cli, &r, &status, "/v1/billable?limit=%lld", (long long)n)) {
         return status;
     }
     const json_t *list = json_object_get(r.json, "billable");
+    if (jint(r.json, "total") > (int64_t)json_array_size(list)) {
+        say("there are %lld more, that cost less",
+            (long long)jint(r.json, "total") - (long long)json_array_size(list));
+    }
     if (list_machine(cli, &billable, r.json, list, &status)) {
         return status;
     }
     list_table(cli, &billable, list);
     (void)printf("in all %s USD an hour\n", money(jint(r.json, "micro_usd_per_hour"), usd));
-    if (jint(r.json, "total") > (int64_t)json_array_size(list)) {
-        say("there are more, that cost less");
-    }
     return EXIT_OK;
 }
 

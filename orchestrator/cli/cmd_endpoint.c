@@ -31,10 +31,13 @@ static int endpoint_list(struct cli *cli)
     int status = EXIT_OK;
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_get(cli, &r, &status, "/v1/endpoints")) {
+    int64_t n;
+    if (!list_rows(cli, 200, &n, &status) ||
+        !client_get(cli, &r, &status, "/v1/endpoints?limit=%lld", (long long)n)) {
         return status;
     }
     const json_t *list = json_object_get(r.json, "endpoints");
+    list_more(cli, list, n);
     if (!list_machine(cli, &endpoints, r.json, list, &status)) {
         list_table(cli, &endpoints, list);
     }

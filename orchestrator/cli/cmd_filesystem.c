@@ -28,10 +28,13 @@ static int filesystem_list(struct cli *cli)
     int status = EXIT_OK;
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_get(cli, &r, &status, "/v1/filesystems")) {
+    int64_t n;
+    if (!list_rows(cli, 200, &n, &status) ||
+        !client_get(cli, &r, &status, "/v1/filesystems?limit=%lld", (long long)n)) {
         return status;
     }
     const json_t *list = json_object_get(r.json, "filesystems");
+    list_more(cli, list, n);
     if (!list_machine(cli, &filesystems, r.json, list, &status)) {
         list_table(cli, &filesystems, list);
     }

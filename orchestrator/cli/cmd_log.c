@@ -2,12 +2,15 @@
 #include "cli.h"
 #include "client.h"
 #include "interrupt.h"
+#include "list.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
 #include <stdio.h>
 
-#define LOG_POLL_MS 1000
+#define LOG_POLL_MS   1000
+#define LOG_LINES     200
+#define LOG_LINES_MAX 10000
 
 /* Whether a line is asked for; *first: none was printed yet. */
 static bool wanted(const struct cli *cli, const json_t *v, bool *first)
@@ -53,7 +56,7 @@ static bool log_page(struct cli *cli, const struct ref *ref, const char *token,
 {
     int64_t attempt = cli->opt.attempt > 0 ? cli->opt.attempt : ref->attempt;
     AUTO_BUF struct buf q = BUF_INIT(8192);
-    buf_addf(&q, "?limit=%lld", (long long)(cli->opt.limit > 0 ? MIN(cli->opt.limit, 10000) : 200));
+    buf_addf(&q, "?limit=%lld", (long long)(cli->opt.limit > 0 ? cli->opt.limit : LOG_LINES));
     query_add(&q, "stage", ref_stage(cli, ref));
     if (attempt > 0) {
         buf_addf(&q, "&attempt=%lld", (long long)attempt);
@@ -73,6 +76,9 @@ int cmd_logs(struct cli *cli)
     if (ref.part < 0) {
         return fail(EXIT_USAGE, "drover parts shows them; write drover logs c-7/17",
                     "logs need a part: %s is a campaign", ref.campaign);
+    }
+    if (!list_limit_check(cli, LOG_LINES_MAX, &status)) {
+        return status;
     }
     interrupt_catch();
     bool first = true;

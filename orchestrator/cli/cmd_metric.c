@@ -7,7 +7,8 @@
 #include "table.h"
 #include <stdio.h>
 
-#define CHART_ROWS 20 /* of one metric on the screen */
+#define CHART_ROWS     20 /* of one metric on the screen */
+#define CHART_ROWS_MAX 2000
 
 static const struct list_column columns[] = {
     {"STAGE", COLUMN_TEXT, .path = "stage"},
@@ -54,12 +55,16 @@ static int of_campaign(struct cli *cli, const struct ref *ref, const char *stage
     int status;
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_get(cli, &r, &status, "/v1/campaigns/%s/metrics?page_size=%lld%s%s", ref->campaign,
-                    (long long)(cli->opt.limit > 0 ? MIN(cli->opt.limit, 1000) : 1000),
-                    stage[0] != '\0' ? "&stage=" : "", stage)) {
+    int64_t n;
+    if (!list_rows(cli, LIST_ROWS_MAX, &n, &status) ||
+        !client_get(cli, &r, &status, "/v1/campaigns/%s/metrics?page_size=%lld%s%s", ref->campaign,
+                    (long long)n, stage[0] != '\0' ? "&stage=" : "", stage)) {
         return status;
     }
     const json_t *list = json_object_get(r.json, "series");
+    if (!jnull(r.json, "next_page_token")) {
+        say("there are more: -n, --stage, or -o json with its next_page_token");
+    }
     if (list_machine(cli, &metrics, r.json, list, &status)) {
         return status;
     }
@@ -71,9 +76,6 @@ static int of_campaign(struct cli *cli, const struct ref *ref, const char *stage
     }
     list_table(cli, &metrics, list);
     notes_print(list);
-    if (!jnull(r.json, "next_page_token")) {
-        say("there are more: -n, --stage, or -o json with its next_page_token");
-    }
     return EXIT_OK;
 }
 
@@ -110,10 +112,11 @@ static int of_part(struct cli *cli, const struct ref *ref, const char *stage)
     CLEANUP(reply_done)
     struct client_reply r = {0};
     int64_t attempt = cli->opt.attempt > 0 ? cli->opt.attempt : ref->attempt;
-    if (!client_get(cli, &r, &status,
+    if (!list_limit_check(cli, CHART_ROWS_MAX, &status) ||
+        !client_get(cli, &r, &status,
                     "/v1/campaigns/%s/parts/%lld/metrics?points=%lld&attempt=%lld%s%s",
                     ref->campaign, (long long)ref->part,
-                    (long long)(cli->opt.limit > 0 ? MIN(cli->opt.limit, 2000) : CHART_ROWS),
+                    (long long)(cli->opt.limit > 0 ? cli->opt.limit : CHART_ROWS),
                     (long long)attempt, stage[0] != '\0' ? "&stage=" : "", stage)) {
         return status;
     }

@@ -44,11 +44,14 @@ int cmd_parked(struct cli *cli)
     if (cli->args_n > 0 && !ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    if (!client_get(cli, &r, &status, "/v1/parked%s%s", cli->args_n > 0 ? "?campaign=" : "",
-                    cli->args_n > 0 ? ref.campaign : "")) {
+    int64_t n;
+    if (!list_rows(cli, 200, &n, &status) ||
+        !client_get(cli, &r, &status, "/v1/parked?limit=%lld%s%s", (long long)n,
+                    cli->args_n > 0 ? "&campaign=" : "", ref.campaign)) {
         return status;
     }
     const json_t *list = json_object_get(r.json, "parked");
+    list_more(cli, list, n);
     if (list_machine(cli, &parked, r.json, list, &status)) {
         return status;
     }

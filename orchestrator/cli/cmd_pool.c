@@ -60,11 +60,13 @@ static int pool_list(struct cli *cli)
         free(of);
         of = xasprintf("&campaign=%s", ref.campaign);
     }
-    int64_t n = cli->opt.limit > 0 ? cli->opt.limit : 50;
-    if (!client_get(cli, &r, &status, "/v1/pools?limit=%lld%s", (long long)n, of)) {
+    int64_t n;
+    if (!list_rows(cli, 50, &n, &status) ||
+        !client_get(cli, &r, &status, "/v1/pools?limit=%lld%s", (long long)n, of)) {
         return status;
     }
     const json_t *list = json_object_get(r.json, "pools");
+    list_more(cli, list, n);
     if (list_machine(cli, &pools, r.json, list, &status)) {
         return status;
     }

@@ -32,10 +32,13 @@ static int stray_list(struct cli *cli)
     int status = EXIT_OK;
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_get(cli, &r, &status, "/v1/strays")) {
+    int64_t n;
+    if (!list_rows(cli, 200, &n, &status) ||
+        !client_get(cli, &r, &status, "/v1/strays?limit=%lld", (long long)n)) {
         return status;
     }
     const json_t *list = json_object_get(r.json, "strays");
+    list_more(cli, list, n);
     if (list_machine(cli, &strays, r.json, list, &status)) {
         return status;
     }

@@ -84,20 +84,21 @@ static int webhook_list(struct cli *cli)
 static int delivery_list(struct cli *cli, const char *id)
 {
     int status = EXIT_OK;
-    long long n = cli->opt.limit > 0 ? (long long)MIN(cli->opt.limit, INT64_C(1000)) : 50;
+    int64_t n;
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_get(cli, &r, &status, "/v1/webhooks/%s/deliveries?limit=%lld", id, n)) {
+    if (!list_rows(cli, 50, &n, &status) ||
+        !client_get(cli, &r, &status, "/v1/webhooks/%s/deliveries?limit=%lld", id, (long long)n)) {
         return status;
     }
     const json_t *list = json_object_get(r.json, "deliveries");
+    if ((int64_t)json_array_size(list) == n) {
+        say("there may be more; next: drover webhook deliveries %s -n %d", id, LIST_ROWS_MAX);
+    }
     if (list_machine(cli, &deliveries, r.json, list, &status)) {
         return status;
     }
     list_table(cli, &deliveries, list);
-    if ((long long)json_array_size(list) == n) {
-        say("there may be more; next: drover webhook deliveries %s -n 1000", id);
-    }
     return EXIT_OK;
 }
 

@@ -6,6 +6,36 @@
 
 #define LAST_COLUMN_MIN 12
 
+bool list_limit_check(const struct cli *cli, int64_t max, int *ret_exit)
+{
+    if (cli->opt.limit > max) {
+        AUTO_FREE char *next = xasprintf("write -n %lld or less", (long long)max);
+        *ret_exit = fail(EXIT_USAGE, next, "--limit: an answer has at most %lld, not %lld",
+                         (long long)max, (long long)cli->opt.limit);
+    }
+    return cli->opt.limit <= max;
+}
+
+bool list_rows(const struct cli *cli, int64_t screen, int64_t *ret, int *ret_exit)
+{
+    bool people = cli->out == OUT_TABLE && !cli->csv;
+    *ret = cli->opt.limit > 0 ? cli->opt.limit : people ? screen : LIST_ROWS_MAX;
+    return list_limit_check(cli, LIST_ROWS_MAX, ret_exit);
+}
+
+void list_more(const struct cli *cli, const json_t *rows, int64_t asked)
+{
+    if ((int64_t)json_array_size(rows) < asked) {
+        return;
+    }
+    if (asked < LIST_ROWS_MAX) {
+        say("there may be more; next: drover %s -o csv, which has up to %d", cli->command->verb,
+            LIST_ROWS_MAX);
+    } else {
+        say("there may be more than these %lld, which is all that an answer has", (long long)asked);
+    }
+}
+
 struct chosen {
     const struct list_column *at[TABLE_COLUMNS_MAX];
     int n;

@@ -251,6 +251,30 @@ def check_long(t, s):
     t.ok("no campaigns; next: drover submit FILE" in r.stderr and "more" not in r.stderr, "none: what to do", r)
 
 
+def check_cut(t, s):
+    """Lists without pages: what is for programs has all that an answer can have, and what may be cut says so."""
+    for words, path, key, screen in ((("pools",), "/v1/pools", "pools", 50), (("filesystems",), "/v1/filesystems", "filesystems", 200), (("endpoints",), "/v1/endpoints", "endpoints", 200),
+                                     (("strays",), "/v1/strays", "strays", 200), (("parked",), "/v1/parked", "parked", 200), (("ls", "--billable"), "/v1/billable", "billable", 200), (("webhook", "deliveries", "w-1"), "/v1/webhooks/w-1/deliveries", "deliveries", 50)):
+        for there in (0, screen - 1, screen + 10, 1010):
+            def answer(method, at, query, headers, path=path, key=key, there=there):
+                n = min(there, int(query["limit"]))
+                return (200, {key: [{x: f"x-{i}" for x in ("name", "job_name", "id", "campaign")} for i in range(n)], "sum": {}, "total": there}) if at == path else NOT_FOUND
+
+            for form, asked in (("table", screen), ("csv", 1000), ("jsonl", 1000), ("name", 1000), ("json", 1000)):
+                r = s.drover(*words, "-o", form, answer=answer)
+                rows = {"csv": r.stdout.count("\n") - 1, "json": r.stdout.count('"job_name"')}.get(form, r.stdout.count("\n"))
+                whole = rows == min(there, 1000) or form == "table"
+                t.ok(r.returncode == 0 and [x[2]["limit"] for x in s.seen] == [str(asked)] and whole and bool(re.search("there (may be|are).* more", r.stderr)) == (there > asked), f"{' '.join(words)} -o {form} of {there}", (r.returncode, rows, r.stderr, s.seen))
+    for words, most in ((("pools",), 1000), (("ls", "--billable"), 1000), (("webhook", "deliveries", "w-1"), 1000), (("metrics", "c-7"), 1000), (("metrics", "c-7/a/1"), 2000), (("logs", "c-7/a/1"), 10000)):
+        r = s.drover(*words, "-n", str(most + 1), answer=lambda *args: (200, {}))
+        t.ok(r.returncode == 2 and f"at most {most}, not {most + 1}\n  next: write -n {most} or less\n" in r.stderr and not s.seen, f"{' '.join(words)} -n {most + 1}: refused with the most there can be", r)
+        s.drover(*words, "-n", str(most))
+        t.eq([x[2].get("limit") or x[2].get("page_size") or x[2].get("points") for x in s.seen], [str(most)], "... which is asked for")
+    for form in ("table", "json", "csv"):
+        r = s.drover("metrics", "c-7", "-o", form, answer=lambda *args: (200, {"series": [{"name": "loss"}], "next_page_token": "ab"}))
+        t.ok(r.returncode == 0 and "there are more: " in r.stderr, f"metrics -o {form} says that there are more", r)
+
+
 def check_stream(t, s):
     """A stream that the server ends: as when it is started again."""
     def stream(*lines):
@@ -361,7 +385,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_wait, check_until, check_drawn, check_long, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
+    for check in (check_far, check_same, check_which, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
