@@ -51,6 +51,7 @@ static char *evidence_text(const struct cli *cli, const json_t *row)
 }
 
 static const struct list_column columns[] = {
+    {"STAGE", COLUMN_TEXT, .path = "stage"},
     {"CAUSE", COLUMN_TEXT, .path = "cause"},
     {"PARTS", COLUMN_NUMBER, .path = "parts"},
     {"FIRST", COLUMN_TIME, .path = "first_at", .text = first_text},
@@ -62,6 +63,18 @@ static const struct list_column columns[] = {
     {"REMEDY", COLUMN_TEXT, .path = "remedy", .wide = true},
 };
 static const struct api_list failures = LIST(columns, "cause");
+/* A table of one stage has more room without its name. */
+static const struct api_list failures_of_one = {columns + 1, ARRAY_LEN(columns) - 1, "cause"};
+
+static bool of_one_stage(const struct cli *cli, const json_t *groups)
+{
+    const char *first = jstr(json_array_get(groups, 0), "stage");
+    bool one = cli->opt.columns == NULL;
+    for (size_t i = 1; i < json_array_size(groups); i++) {
+        one = one && strcmp(jstr(json_array_get(groups, i), "stage"), first) == 0;
+    }
+    return one;
+}
 
 /* Each cause once, with its remedy; groups of one cause differ in their evidence. */
 static void remedies_print(const struct cli *cli, const json_t *groups)
@@ -95,6 +108,17 @@ static void rest_print(const struct ref *ref, const json_t *answer, const json_t
     }
 }
 
+/* The retry is of all stages, as the table is, unless one was asked for. */
+static void next_print(const struct cli *cli, const struct ref *ref, const json_t *g)
+{
+    const json_t *part = json_array_get(json_object_get(g, "sample"), 0);
+    const char *stage = jstr(g, "stage"), *asked = ref_stage(cli, ref);
+    (void)printf("log: drover logs %s/%s%s%lld   retry: drover retry %s%s%s --cause %s\n",
+                 ref->campaign, stage, stage[0] != '\0' ? "/" : "",
+                 (long long)json_integer_value(part), ref->campaign, asked[0] != '\0' ? "/" : "",
+                 asked, jstr(g, "cause"));
+}
+
 int cmd_failures(struct cli *cli)
 {
     int status;
@@ -118,12 +142,9 @@ int cmd_failures(struct cli *cli)
         (void)printf("%s has no failed parts\n", ref.campaign);
         return EXIT_OK;
     }
-    list_table(cli, &failures, groups);
+    list_table(cli, of_one_stage(cli, groups) ? &failures_of_one : &failures, groups);
     remedies_print(cli, groups);
     rest_print(&ref, r.json, groups);
-    const json_t *first = json_array_get(json_object_get(json_array_get(groups, 0), "sample"), 0);
-    (void)printf("log: drover logs %s/%lld   retry: drover retry %s --cause %s\n", ref.campaign,
-                 (long long)json_integer_value(first), ref.campaign,
-                 jstr(json_array_get(groups, 0), "cause"));
+    next_print(cli, &ref, json_array_get(groups, 0));
     return EXIT_OK;
 }

@@ -17,7 +17,8 @@ export function useQuery(fields) {
   const move = (change) => {
     const now = { ...at, ...change };
     const q = new URLSearchParams(fields.filter((f) => now[f]).map((f) => [f, now[f]]));
-    history.pushState(null, '', location.pathname + (q.toString() && `?${q}`));
+    const address = location.pathname + (q.toString() && `?${q}`);
+    if (address !== location.pathname + location.search) history.pushState(null, '', address);
     setAt(now);
   };
   return [at, move];

@@ -14,12 +14,12 @@ fi
 rm -rf "$out"
 mkdir -p "$out/assets"
 volume_gb_max=$(sed -n 's/^#define VOLUME_GB_MAX *\([0-9]*\).*/\1/p' "$src/../core/model.h")
-NODE_PATH=$deps "$deps/.bin/esbuild" "$src/main.js" "--define:VOLUME_GB_MAX=${volume_gb_max:?}" --bundle --format=esm --minify --target=es2020 \
+NODE_PATH=$deps "$deps/.bin/esbuild" "$src/main.js" "--define:VOLUME_GB_MAX=${volume_gb_max:?}" --bundle --format=esm --minify --target=es2020 --charset=utf8 \
     --log-level=warning --outfile="$out/app.js"
 "$deps/.bin/esbuild" "$src/style.css" --minify --log-level=warning --outfile="$out/style.css"
 # Lines within templates, which the minifier leaves as they are. htm leaves out blanks with a line end beside a tag.
 sed -i 's/^ *//' "$out/app.js"
-sed -i -z -e 's/>\n\(<\|${\)/>\1/g' -e 's/}\n</}</g' "$out/app.js"
+sed -i -z -e 's/>\n\(<\|${\)/>\1/g' -e 's/}\n</}</g' -e 's/`}\n\${/`}${/g' "$out/app.js"
 hash_of() { sha256sum "$1" | cut -c1-12; }
 js=assets/app-$(hash_of "$out/app.js").js
 css=assets/style-$(hash_of "$out/style.css").css

@@ -1,6 +1,7 @@
 // One campaign: progress and ETA, cost against budget, the heat map, one part's attempts, failures
 // with a retry.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
+import { useQuery } from './address.js';
 import { html } from './html.js';
 import { forecastOf, get, post, unlessArchived } from './api.js';
 import { useConfirm } from './dialog.js';
@@ -36,18 +37,24 @@ function Progress({ parts, stages }) {
   </section>`;
 }
 
+// When the campaign ends; while that is not known, when the stage that is shown does.
 function Eta({ forecast, campaign }) {
   const over = ENDED.includes(campaign.state) && campaign.ended_at;
   if (over) {
     const took = campaign.started_at ? duration((Date.parse(over) - Date.parse(campaign.started_at)) / 1000) : '–';
     return html`<section class="card"><h2>Took</h2><p class="big" id="eta">${took}</p><p class="muted">ended ${ago(over)}</p></section>`;
   }
-  const known = forecast?.ends_in_seconds != null && campaign.state === 'running' && !blocked(campaign);
-  return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && forecast?.stage && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
-    <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
-    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h`
-      : firstGuidance(campaign) || campaign.waits_for || forecast?.reason || ''}</p>
-    ${known && html`<${Advice} advice=${forecast.campaign?.advice}/>`}
+  const f = forecast || {};
+  const { end, reason } = f.campaign || {};
+  const name = campaign.stages.length > 1 && `stage ${f.stage}`;
+  const [mid, low, high] = end ? [end.p50_seconds, end.p10_seconds, end.p90_seconds] : [f.ends_in_seconds, f.low_seconds, f.high_seconds];
+  const stuck = f.remaining > 0 && f.ends_in_seconds == null; // the stage never ends, and the campaign not before it
+  const known = mid > 0 && !stuck && campaign.state === 'running' && !blocked(campaign);
+  return html`<section class="card"><h2>Ends in ${known && !end && html`<span class="muted">${name}</span>`}</h2>
+    <p class="big" id="eta" data-finished=${f.finished ?? 0}>${known ? duration(mid) : '–'}</p>
+    <p class="muted" id="eta-note">${known ? html`likely ${duration(low)} to ${durationOrNever(high)}${f.parts_per_hour > 0 && html`<br/>${end && name} ${rate(f.parts_per_hour)} parts/h`}${reason && html`<br/>the campaign ${reason}`}`
+      : firstGuidance(campaign) || campaign.waits_for || (!stuck && reason) || f.reason}</p>
+    ${known && html`<${Advice} advice=${f.campaign?.advice}/>`}
   </section>`;
 }
 
@@ -122,30 +129,12 @@ function Waiting({ stage }) {
 
 // The address holds what is shown: ?stage=download&parts=4096-8191&part=17 can be sent to a
 // colleague.
-function readAddress() {
-  const q = new URLSearchParams(location.search);
-  const range = /^(\d+)-(\d+)$/.exec(q.get('parts') || '');
-  return { stage: q.get('stage'), zoom: range ? [Number(range[1]), Number(range[2])] : null, part: /^\d+$/.test(q.get('part') || '') ? Number(q.get('part')) : null };
-}
+const FIELDS = ['stage', 'parts', 'part'];
 
 function useAddress() {
-  const [at, setAt] = useState(readAddress);
-  useEffect(() => {
-    const look = () => setAt(readAddress());
-    addEventListener('popstate', look);
-    return () => removeEventListener('popstate', look);
-  }, []);
-  const move = (change) => setAt((was) => {
-    const now = { ...was, ...change };
-    const q = new URLSearchParams();
-    if (now.stage) q.set('stage', now.stage);
-    if (now.zoom) q.set('parts', now.zoom.join('-'));
-    if (now.part != null) q.set('part', now.part);
-    const address = location.pathname + (q.toString() && `?${q}`);
-    if (address !== location.pathname + location.search) history.pushState(null, '', address);
-    return now;
-  });
-  return [at, move];
+  const [{ stage, parts, part }, move] = useQuery(FIELDS);
+  const range = /^(\d+)-(\d+)$/.exec(parts);
+  return [{ stage, zoom: range && [Number(range[1]), Number(range[2])], part: /^\d+$/.test(part) ? Number(part) : null }, move];
 }
 
 // True for tiles older than the newest counts, which they do not add up to.
@@ -158,26 +147,32 @@ function tilesBehind(tiles, stage) {
   return tiles.states.some((s) => sums[s] !== stage.parts[s]);
 }
 
-// Campaigns by id: true while they have parts, false when they are archived.
-const alive = new Map();
+// The campaigns as they were read last, by id.
+const known = new Map();
 
-// What is told of parts; null when they are archived.
-const ofParts = (id, path) => alive.get(id) && unlessArchived(`/campaigns/${id}/${path}`);
+// The stage that is shown when the address names none: one that goes on, else one with failures, else the first; of an address with
+// parts the first that has any, as it was when that was the rule.
+function stageOf({ stages }, { stage, zoom, part }) {
+  const some = stages.filter((s) => s.parts.total > 0);
+  return stage || ((!zoom && part == null && (some.find((s) => /running|held/.test(s.state)) || some.find((s) => s.parts.failed > 0))) || some[0] || stages[0]).name;
+}
 
-async function readAll(id, { stage, zoom }) {
-  const query = (o) => (Object.keys(o).length ? `?${new URLSearchParams(o)}` : '');
-  const of = stage ? { stage } : {};
-  const range = zoom ? { first: zoom[0], last: zoom[1] } : {};
-  if (!alive.has(id)) alive.set(id, !(await get(`/campaigns/${id}`)).archive);
+async function readAll(id, at) {
+  const of = `/campaigns/${id}`;
+  const was = known.get(id) || await get(of);
+  const stage = stageOf(was, at);
+  const query = `?${new URLSearchParams({ stage })}`;
+  const ofParts = (path, more = '') => !was.archive && unlessArchived(`${of}/${path}${query}${more}`); // null and false: they are deleted
   const [campaign, runs, tiles, failures, cost, forecast, operations, pools] = await Promise.all([
-    get(`/campaigns/${id}`), runStages(id), ofParts(id, `tiles${query({ ...of, ...range })}`), ofParts(id, `failures${query(of)}`),
-    get(`/campaigns/${id}/cost`), alive.get(id) && forecastOf(id, query(of)), readOperations(id), get(`/pools?campaign=${id}&limit=20`).catch(() => null)]);
-  alive.set(id, !campaign.archive);
+    get(of), runStages(id), ofParts('tiles', at.zoom ? `&first=${at.zoom[0]}&last=${at.zoom[1]}` : ''), ofParts('failures'),
+    get(`${of}/cost`), !was.archive && forecastOf(id, query), readOperations(id), get(`/pools?campaign=${id}&limit=20`).catch(() => null)]);
+  known.set(id, campaign);
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
-  const of_ = campaign.stages.find((s) => s.name === tiles?.stage);
+  const shown = campaign.stages.find((s) => s.name === stage);
   const lists = campaign.stages.some((s) => s.listing?.state === 'running'); // no event tells how far it is
   const parked = campaign.parked > 0 ? await readParked(id) : [];
-  return { campaign, parked, runs, tiles, failures, cost, forecast, operations, pools: pools?.pools.filter(ends), behind: lists || (!zoom && of_ != null && tilesBehind(tiles, of_)) };
+  return { campaign, parked, runs, tiles, failures, cost, forecast, operations, pools: pools?.pools.filter(ends),
+    behind: lists || stage !== stageOf(campaign, at) || (!at.zoom && tiles && shown != null && tilesBehind(tiles, shown)) };
 }
 
 // To the scaling table and the comparison of its training runs, the shown stage first.
@@ -208,10 +203,10 @@ export function Campaign({ id, setLive }) {
     return html`<main>${problem ? html`<h1>${id}</h1><p class="problem" role="alert">${problem.message}</p><p><a href="/">all campaigns</a></p>` : html`<p class="muted">loading …</p>`}</main>`;
   }
   const { campaign, runs, tiles, failures, cost, forecast, operations, pools } = data;
+  const top = html`<${Head} campaign=${campaign} ask=${ask} onLimits=${setLimits}/>${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}`;
   if (!tiles || !failures) {
     return html`<main>
-      <${Head} campaign=${campaign} ask=${ask} onLimits=${setLimits}/>
-      ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
+      ${top}
       <div class="grid">
         <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
         <${Eta} campaign=${campaign}/>
@@ -222,10 +217,11 @@ export function Campaign({ id, setLive }) {
   }
   const shown = at.stage || tiles.stage;
   const stage = campaign.stages.find((s) => s.name === shown);
+  // What is opened is of this stage, also when another one goes on.
+  const open = (change) => move(campaign.stages.length > 1 ? { stage: shown, ...change } : change);
   const changed = (op, text) => setNotice({ op: op.id, text });
   return html`<main>
-    <${Head} campaign=${campaign} ask=${ask} onLimits=${setLimits}/>
-    ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
+    ${top}
     <${Told} text=${notice?.text} op=${operations.find((o) => o.id === notice?.op)} ask=${ask}/>
     <${Guidance} campaign=${campaign} parked=${data.parked} ask=${ask} onLimits=${setLimits} onDone=${changed}/>
     <div class="grid">
@@ -233,8 +229,8 @@ export function Campaign({ id, setLive }) {
       <${Eta} forecast=${forecast} campaign=${campaign}/>
       <${Cost} campaign=${id} cost=${cost} forecast=${forecast} pools=${pools} ask=${ask}/>
       <section class="card wide" id="parts">
-        <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
-        <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>
+        <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, parts: '', part: '' })}/></h2>
+        <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => open({ part: `${n}` })} onZoom=${(a, b) => open({ parts: a == null ? '' : `${a}-${b}` })}/>
         <p class="row">${at.zoom && stage?.parts.failed > 0 && campaign.wanted !== 'cancel' && html`<${Act} id="retry-zoom" onClick=${() => ask(changeQuestion({
           campaign: id, verb: 'retry', selector: { stage: shown, parts: at.zoom.join('-') }, title: `Retry what failed of parts ${at.zoom.join(' to ')}`, onDone: changed }))}>Retry failed of these…<//>`}
           <a href=${`/c/${id.slice(2)}/parts?stage=${encodeURIComponent(shown)}${stage?.parts.failed > 0 ? '&state=failed' : ''}`} id="all-parts">${stage?.parts.failed > 0 ? 'failed parts' : 'all parts'} as a table</a>
@@ -243,8 +239,8 @@ export function Campaign({ id, setLive }) {
           <${RunLinks} id=${id} runs=${runs} shown=${shown}/></p>
         ${!campaign.guidance?.length && html`<${Waiting} stage=${stage}/>`}
       </section>
-      ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} closed=${campaign.wanted === 'cancel'} ask=${ask} onDone=${changed} onClose=${() => move({ part: null })}/>`}
-      <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${ask} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${changed}/>
+      ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} closed=${campaign.wanted === 'cancel'} ask=${ask} onDone=${changed} onClose=${() => move({ part: '' })}/>`}
+      <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${ask} onPart=${(n) => { open({ part: `${n}` }); setJump(jump + 1); }} onDone=${changed}/>
       <${Operations} operations=${operations} ask=${ask}/>
     </div>
     ${limits && html`<${Limits} campaign=${campaign} ...${limits} onDone=${(text) => setNotice({ text })} onClose=${() => { setLimits(null); load(); }}/>`}

@@ -94,9 +94,11 @@ const clamp = (text) => html`<span class="clamp">${text}</span>`;
 
 function Failed({ id, failures }) {
   const rows = [...failures.groups].sort((a, b) => b.lost_micro_usd - a.lost_micro_usd).map((g) => ({ ...g, micro_usd: g.lost_micro_usd }));
+  const several = rows.some((g) => g.stage !== rows[0].stage);
   return html`<${MoneyTable} title="Failures by money" id="by-failure" wide rows=${rows} kind="lost" file=${`${id}-failures`} none="No failure stands."
-    fields=${['cause', 'signature', 'message', 'parts', 'final', 'retrying', 'first_at', 'last_at', 'lost_micro_usd', 'remedy']}
-    name=${['Cause', (g) => html`<a href=${part(id, { state: 'failed', cause: g.cause })}>${word(g.cause)}</a><span class="told">${g.message}</span>`]} columns=${[['Parts', (g) => count(g.parts)]]}
+    fields=${['stage', 'cause', 'signature', 'message', 'parts', 'final', 'retrying', 'first_at', 'last_at', 'lost_micro_usd', 'remedy']}
+    name=${['Cause', (g) => html`<a href=${part(id, { stage: g.stage, state: 'failed', cause: g.cause })}>${word(g.cause)}</a>
+      <span class="told">${several ? `${g.stage}: ` : ''}${g.message}</span>`]} columns=${[['Parts', (g) => count(g.parts)]]}
     note=${rows.length > 0 && 'Tries of parts whose failure stands; failed tries of parts that were done later are in the table by cause.'}/>`;
 }
 

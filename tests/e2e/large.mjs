@@ -109,17 +109,22 @@ async function zoom(page, id) {
   equal(await tiles(page), o.json.per_tile, 'the address opens the same zoom for somebody else');
 }
 
-// Two stages: a tab each, tiles and address follow.
-async function stages(page) {
-  const text = spec('laion-stages');
+// A campaign of the stages `download` and `again`, with these parts.
+async function makeTwo(text, parts) {
   const stage = text.slice(text.indexOf('  - name: download')).replace('name: download', 'name: again').replace('images-', 'again-');
   const made = await api('POST', '/campaigns', `${text.trimEnd()}\n${stage}`, 'application/yaml');
-  if (!ok(made.status === 201, 'a campaign of two stages', made.text)) return;
-  const id = made.json.id;
-  for (const [name, parts] of [['download', 3], ['again', 5]]) {
-    const lines = Array.from({ length: parts }, (_, i) => `{"uri":"s3://drover-test/${name}/${i}.parquet","size":1}`).join('\n');
-    await api('POST', `/campaigns/${id}/parts?stage=${name}&last=true`, lines, 'application/x-ndjson');
+  if (!ok(made.status === 201, 'a campaign of two stages', made.text)) return null;
+  for (const [name, uris] of Object.entries(parts)) {
+    const lines = uris.map((uri) => `{"uri":"s3://drover-test/${uri}","size":1}`).join('\n');
+    await api('POST', `/campaigns/${made.json.id}/parts?stage=${name}&last=true`, lines, 'application/x-ndjson');
   }
+  return made.json.id;
+}
+
+// Two stages: a tab each, tiles and address follow.
+async function stages(page) {
+  const id = await makeTwo(spec('laion-stages'), { download: [0, 1, 2].map((i) => `download/${i}.parquet`), again: [0, 1, 2, 3, 4].map((i) => `again/${i}.parquet`) });
+  if (!id) return;
   await open(page, id);
   equal(await page.locator('.tab').count(), 2, 'has a tab for each');
   ok(await until(5, async () => (await tiles(page)) === 3), 'the first is shown');
@@ -132,8 +137,59 @@ async function stages(page) {
   await shot(page, 'stages');
 }
 
+// While a later stage runs the end is the campaign's; while that is not known, the shown stage's, by its name, or why there is none.
+async function end(page, id) {
+  const why = 'needs 5 finished parts of again, or expect: in its stage';
+  const unknown = { known: false, end: null, cost: null, stages: [], advice: [], reason: why };
+  const over = { stage: 'download', finished: 1, remaining: 0, ends_in_seconds: null, low_seconds: null, high_seconds: null, parts_per_hour: null, reason: 'nothing is left' };
+  let forecast;
+  await page.route('**/forecast*', (route) => route.fulfill({ json: forecast }));
+  await page.route(`**/v1/campaigns/${id}`, async (route) => {
+    const r = await route.fetch({ maxRetries: 2 });
+    return route.fulfill({ response: r, json: { ...(await r.json()), state: 'running', ended_at: null, waits_for: null, guidance: [] } });
+  });
+  for (const [given, what, eta, head, note] of [
+    [{ ...over, campaign: { ...unknown, known: true, end: { p10_seconds: 7200, p50_seconds: 9000, p90_seconds: 14400 }, reason: null } }, 'of the campaign', '2 h 30 m', 'Ends in ', 'likely 2 h 0 m to 4 h 0 m'],
+    [{ ...over, campaign: unknown }, 'not known, with the reason', '–', 'Ends in ', why],
+    [{ ...over, remaining: 3, ends_in_seconds: 600, low_seconds: 540, high_seconds: 660, parts_per_hour: 60, reason: undefined, campaign: unknown }, 'of the stage, by its name', '10 m 0 s', 'Ends in stage download', why],
+  ]) {
+    forecast = given;
+    await page.goto(`${URL_}/c/${id.slice(2)}`);
+    await page.waitForSelector('#eta');
+    const card = page.locator('.card:has(#eta)');
+    equal([await card.locator('#eta').textContent(), await card.locator('h2').textContent()], [eta, head], `the end is ${what}`);
+    ok((await card.locator('#eta-note').textContent()).includes(note), 'and what is said of it', await card.textContent());
+  }
+  await page.unrouteAll({ behavior: 'wait' });
+}
+
+// The second of two stages fails, for real: its failures, their retry and their parts are its own.
+async function second(page) {
+  const id = await makeTwo(spec('laion-second').replaceAll('ml.m5.large', 'ml.c5.xlarge'), { download: ['meta/part-00000.snappy.parquet'], again: ['no/0.parquet', 'no/1.parquet'] });
+  if (!id) return;
+  const ended = async () => { const c = await get(`/campaigns/${id}`); return c.state === 'failed' && c; };
+  const c = await until(120, ended);
+  equal(c?.stages?.map((s) => [s.name, s.state, s.parts.failed]), [['download', 'succeeded', 0], ['again', 'failed', 2]], 'the first stage succeeds, the parts of the second fail');
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
+  await page.click('[data-retry]');
+  await page.waitForSelector('#preview-parts');
+  equal([await page.textContent('#preview-parts'), await page.isEnabled('#confirm')], ['2', true], 'a retry of what failed finds the parts');
+  await page.keyboard.press('Escape');
+  equal(await tiles(page), 2, 'the tiles are of that stage');
+  await page.locator('#failures button.link').first().click();
+  ok(await until(5, async () => (await page.textContent('#part')).includes('s3://drover-test/no/')), 'and so is the part that the evidence names', await page.textContent('#part'));
+  equal(new URL(page.url()).search, '?stage=again&part=0', 'which the address names with its stage');
+  await page.goto(`${URL_}/c/${id.slice(2)}/cost`);
+  await page.waitForSelector('#by-failure tbody a');
+  ok(/stage=again&state=failed/.test(await page.getAttribute('#by-failure tbody a', 'href')), 'the money of failures leads to the parts of their stage', await page.getAttribute('#by-failure tbody a', 'href'));
+  await end(page, id);
+  await page.goto(`${URL_}/c/${id.slice(2)}?part=0`);
+  ok(await until(10, async () => (await page.textContent('#part')).includes('meta/part-00000.snappy.parquet')), 'an address with a part and no stage is of the first, as ever', await page.textContent('main'));
+}
+
 export async function large(page) {
   await all(page, await make('laion-4096', 4096));
   await zoom(page, await make('laion-100000', 100000));
   await stages(page);
+  await second(page);
 }

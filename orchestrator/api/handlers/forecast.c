@@ -93,6 +93,7 @@ static bool forecast_make(void *ctx, struct buf *out, struct err *err)
     one_stage(r, &w, a, forecast_facts_stage(a, st->name), st, &f);
     json_out_object(&w, "campaign");
     forecast_out(&w, a, &f);
+    json_out_str(&w, "reason", forecast_reason(&r->arena, &f));
     forecast_out_stages(&w, a, &f);
     forecast_out_advice(&w, a, &f);
     json_out_end_object(&w);

@@ -1,4 +1,4 @@
-/* Failed parts of a campaign by cause and signature. */
+/* Failed parts of a campaign by stage, cause and signature. */
 #pragma once
 #include "common/buf.h"
 #include "store/pg/connection.h"

@@ -131,6 +131,15 @@ def check_parts(t, a):
     b = a.get("/v1/campaigns/c-1/failures")[1]
     t.eq((b["parts"], b["final"], len(b["groups"]), b["groups"][0]["cause"]), (305, 155, 200, "disk_full"), "of 302 groups the largest 200 are listed, and all parts counted")
     a.sql("DELETE FROM task_failure WHERE task_id > 5000; UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1")
+    a.sql("INSERT INTO stage (campaign_id, seq, name, kind) VALUES (1, 9, 'later', 'jobs');"
+          "INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, cause, final, signature, message) SELECT 5000, 1, id, 3, 7, true, 'disk #', 'No space left on device' FROM stage WHERE name = 'later';"
+          "UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1")
+    b = a.get("/v1/campaigns/c-1/failures")[1]
+    t.eq((b["parts"], [(x["stage"], x["cause"], x["parts"], x["sample"]) for x in b["groups"]]), (6, [("download", "disk_full", 3, [3, 5, 8]), ("download", "oom", 2, [2, 11]), ("later", "disk_full", 1, [3])]),
+         "one cause in two stages is two groups, each with its stage")
+    r = a.drover("failures", "c-1")
+    t.ok(re.search(r"^later +disk_full +1 ", r.stdout, re.M) and "log: drover logs c-1/download/3   retry: drover retry c-1 --cause disk_full\n" in r.stdout, "drover failures names the stages, and the one of the log", r.stdout)
+    a.sql("DELETE FROM task_failure WHERE task_id = 5000; DELETE FROM stage WHERE name = 'later'; UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1")
     b = a.get("/v1/campaigns/c-1/tiles")[1]
     want = [4 if i in (2, 3, 5, 8, 11) else 0 for i in range(20)]
     t.ok(b["per_tile"] == 1 and b["tiles"] == want and b["states"][4] == "failed", "tiles, one a part", b)
