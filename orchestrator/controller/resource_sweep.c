@@ -176,7 +176,7 @@ static enum resource_then decide(struct controller *c, struct resource_sweeper *
     const struct endpoint_description *d = o->there ? &o->endpoint : NULL;
     if (o->asked == ASKED_TAG) {
         enum resource_then then = resource_sweep_tag(u, o->tag, c->state.install_id, f);
-        if (f != NULL && then == RESOURCE_FOREIGN && log_allow("tags_unreadable")) {
+        if (f != NULL && then == RESOURCE_DECIDED && log_allow("tags_unreadable")) {
             log_event(LOG_WARN, "tags_unreadable", LF_S("name", u->name), LF_S("code", f->code),
                       LF_S("remedy", "allow sagemaker:ListTags"));
         }

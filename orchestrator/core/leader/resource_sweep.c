@@ -127,8 +127,8 @@ enum resource_ask resource_sweep_question(const struct resource_found *u)
 enum resource_then resource_sweep_tag(struct resource_found *u, const char *value,
                                       const char *install_id, const struct aws_failure *f)
 {
-    if (f != NULL) {
-        return f->outcome == AWS_REFUSED ? RESOURCE_FOREIGN : RESOURCE_LATER;
+    if (f != NULL) { /* a refusal says nothing of whose it is: the next sweep asks again */
+        return f->outcome == AWS_REFUSED ? RESOURCE_DECIDED : RESOURCE_LATER;
     }
     u->ours = strcmp(value, install_id) == 0;
     return u->ours ? RESOURCE_ON : RESOURCE_FOREIGN;

@@ -63,10 +63,10 @@ enum resource_ask resource_sweep_question(const struct resource_found *u);
 enum resource_then {
     RESOURCE_ON,      /* the next question */
     RESOURCE_LATER,   /* asked again after a back-off */
-    RESOURCE_DECIDED, /* gone, going, or ours by a row */
-    RESOURCE_FOREIGN,
-    RESOURCE_HOLD, /* as a stray */
-    RESOURCE_STOP  /* the leadership is lost */
+    RESOURCE_DECIDED, /* gone, going, ours by a row, or not to be told: the next sweep asks again */
+    RESOURCE_FOREIGN, /* its tag was read */
+    RESOURCE_HOLD,    /* as a stray */
+    RESOURCE_STOP     /* the leadership is lost */
 };
 /* f NULL: the tag has this value, "" when there is none. */
 enum resource_then resource_sweep_tag(struct resource_found *u, const char *value,
