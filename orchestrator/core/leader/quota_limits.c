@@ -22,7 +22,9 @@ size_t leader_plan_quotas(struct leader_state *s, const struct quota_reading *r,
     return n + moved(s, r->warm, r->warm_n, MARKET_ON_DEMAND, true, ret + n);
 }
 
+/* What could not be read is as it was known. */
 static void account_quotas_of(const struct quota_reading *r,
+                              const int64_t kept[static ACCOUNT_QUOTA_COUNT],
                               int64_t ret[static ACCOUNT_QUOTA_COUNT])
 {
     ret[ACCOUNT_INSTANCES] = r->total;
@@ -31,6 +33,9 @@ static void account_quotas_of(const struct quota_reading *r,
     ret[ACCOUNT_RUN_S] = r->runtime_max_s;
     ret[ACCOUNT_VOLUME_GB] = r->volume_max_gib;
     ret[ACCOUNT_KEEP_ALIVE_S] = r->keep_alive_s;
+    for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
+        ret[k] = ret[k] < 0 && !r->whole ? kept[k] : ret[k];
+    }
 }
 
 int leader_plan_account_quotas(const struct quota_reading *r,
@@ -39,7 +44,7 @@ int leader_plan_account_quotas(const struct quota_reading *r,
 {
     int64_t read[ACCOUNT_QUOTA_COUNT];
     int n = 0;
-    account_quotas_of(r, read);
+    account_quotas_of(r, kept, read);
     for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
         if (read[k] != kept[k]) {
             ret[n++] = (struct account_quota_write){(enum account_quota)k, read[k]};
@@ -62,6 +67,13 @@ void leader_kept_account_quotas(struct leader_state *s,
 void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r)
 {
     int64_t account[ACCOUNT_QUOTA_COUNT];
+    const int64_t known[ACCOUNT_QUOTA_COUNT] = {
+        [ACCOUNT_INSTANCES] = s->account.total[MARKET_ON_DEMAND].limit,
+        [ACCOUNT_SPOT_INSTANCES] = s->account.total[MARKET_SPOT].limit,
+        [ACCOUNT_PER_JOB] = s->account.per_job,
+        [ACCOUNT_RUN_S] = s->account.longest_run_s,
+        [ACCOUNT_VOLUME_GB] = s->account.volume_gb,
+        [ACCOUNT_KEEP_ALIVE_S] = s->keep_alive_max_s};
     for (size_t i = 0; i < r->training_n; i++) {
         quota_ledger_quota_read(
             &leader_state_slots(s, r->training[i].instance_type, MARKET_ON_DEMAND)->s,
@@ -75,7 +87,7 @@ void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r)
         leader_state_slots(s, r->warm[i].instance_type, MARKET_ON_DEMAND)->s.warm_quota =
             r->warm[i].limit;
     }
-    account_quotas_of(r, account);
+    account_quotas_of(r, known, account);
     leader_kept_account_quotas(s, account);
     s->decide = true;
 }

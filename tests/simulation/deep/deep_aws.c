@@ -375,7 +375,8 @@ size_t aws_list(const struct list_asked *q, const char *contains, struct job_sum
 
 void aws_quotas(struct quota_reading *ret)
 {
-    *ret = (struct quota_reading){.training_n = TYPES,
+    *ret = (struct quota_reading){.whole = true,
+                                  .training_n = TYPES,
                                   .warm_n = TYPES,
                                   .spot_n = TYPES,
                                   .total = deep->total_quota,

@@ -281,7 +281,8 @@ static void on_list(struct world *w, struct ctl *c, struct call *k)
 static void reading_of(const struct world *w, const struct call *k,
                        struct quota_value v[static 2 * KINDS_MAX], struct quota_reading *ret)
 {
-    *ret = (struct quota_reading){.total = k->total_quota[MARKET_ON_DEMAND],
+    *ret = (struct quota_reading){.whole = true,
+                                  .total = k->total_quota[MARKET_ON_DEMAND],
                                   .spot_total = k->total_quota[MARKET_SPOT],
                                   .instances_max = k->per_job,
                                   .runtime_max_s = k->longest_run_s,

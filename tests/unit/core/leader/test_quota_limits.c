@@ -96,6 +96,38 @@ static void test_quota_limits__values_over_all_types(void **state)
     assert_true(got[0].quota == ACCOUNT_RUN_S && got[0].limit == 4);
 }
 
+/* Defaults that could not be read take nothing away; what is not listed of all that there is does. */
+static void test_quota_limits__what_could_not_be_read_stays(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        struct leader_world w;
+        struct account_quota_write got[ACCOUNT_QUOTA_COUNT];
+        const int64_t kept[ACCOUNT_QUOTA_COUNT] = {1, 2, 3, 4, 5, 6};
+        const struct quota_reading r = {.total = 9,
+                                        .spot_total = -1,
+                                        .instances_max = -1,
+                                        .runtime_max_s = -1,
+                                        .volume_max_gib = -1,
+                                        .keep_alive_s = -1,
+                                        .whole = whole != 0};
+        leader_world_init(&w);
+        leader_kept_account_quotas(&w.s, kept);
+        leader_apply_quotas(&w.s, &r);
+        assert_int_equal(w.s.account.total[MARKET_ON_DEMAND].limit, 9);
+        assert_int_equal(w.s.account.total[MARKET_SPOT].limit,
+                         whole ? -1 : kept[ACCOUNT_SPOT_INSTANCES]);
+        assert_int_equal(w.s.account.per_job, whole ? -1 : kept[ACCOUNT_PER_JOB]);
+        assert_int_equal(w.s.account.longest_run_s, whole ? -1 : kept[ACCOUNT_RUN_S]);
+        assert_int_equal(w.s.account.volume_gb, whole ? -1 : kept[ACCOUNT_VOLUME_GB]);
+        assert_int_equal(w.s.keep_alive_max_s, whole ? -1 : kept[ACCOUNT_KEEP_ALIVE_S]);
+        assert_int_equal(leader_plan_account_quotas(&r, kept, got),
+                         whole ? ACCOUNT_QUOTA_COUNT : 1);
+        assert_int_equal(got[0].limit, 9);
+        leader_world_done(&w);
+    }
+}
+
 static void test_quota_limits__none_is_known(void **state)
 {
     (void)state;
@@ -123,6 +155,7 @@ int main(void)
         cmocka_unit_test(test_quota_limits__only_what_moved_is_written),
         cmocka_unit_test(test_quota_limits__a_read_limit_replaces_a_refusals),
         cmocka_unit_test(test_quota_limits__values_over_all_types),
+        cmocka_unit_test(test_quota_limits__what_could_not_be_read_stays),
         cmocka_unit_test(test_quota_limits__none_is_known),
         cmocka_unit_test(test_quota_limits__what_was_not_written_is_written_again_soon),
     };
