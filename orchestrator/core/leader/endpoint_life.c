@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NOT_SEEN_YET_MAX 8 /* Creates before what they name can be read */
-#define SMOKE_FAILURES   5 /* questions in a row that did not reach the model */
+#define NOT_SEEN_YET_MAX 8                    /* Creates before what they name can be read */
+#define CLOCKS_APART_US  (300 * USEC_PER_SEC) /* AWS' of ours, at most, as far as that is known */
+#define SMOKE_FAILURES   5                    /* questions in a row that did not reach the model */
 
 usec_t leader_endpoint_until(const struct endpoint_row *r)
 {
@@ -319,7 +320,7 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
             /* A Delete would be refused; or go through, and nobody knew since when it served. */
             e->there = !is(f->seen, "Creating");
             if (ends && r->off_us == 0) {
-                r->off_us = f->seen->modified > 0 ? MIN(f->seen->modified, now_us) : now_us;
+                r->off_us = f->seen->modified > 0 ? f->seen->modified : now_us;
             }
             if (r->in_service_us == 0 && is(f->seen, "InService")) { /* while nobody looked */
                 r->in_service_us = MIN(MAX(f->seen->modified, f->seen->created), now_us);
@@ -447,10 +448,12 @@ static bool book(const struct live_endpoint *e, usec_t now_us, struct endpoint_r
     bool ignored;
     int n = 0;
     usec_t least = r->deleting_us > 0 ? MAX(r->deleting_us, r->served_us) : now_us;
-    usec_t off = r->off_us > 0 ? r->off_us : least;
+    /* AWS says until when, but not that it ended before it was seen in service. */
+    bool told = r->off_us > 0 && r->off_us >= MAX(r->in_service_us, r->served_us - CLOCKS_APART_US);
+    usec_t off = told ? r->off_us : MAX(r->off_us, least);
     r->ended_us = now_us;
     r->state = r->failed ? ENDPOINT_FAILED : ENDPOINT_DELETED;
-    *end = (struct endpoint_end){.estimated = r->in_service_us > 0 && r->off_us == 0};
+    *end = (struct endpoint_end){.estimated = r->in_service_us > 0 && !told};
     if (r->in_service_us > 0) {
         end->billable_s = cost_billable_s(0, r->in_service_us, MAX(off, r->in_service_us),
                                           r->instances, &ignored);

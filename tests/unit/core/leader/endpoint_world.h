@@ -49,6 +49,7 @@ struct life {
     struct live_endpoint *e;
     usec_t now_us;
     int64_t boot_us, lay_us; /* an answer lies so long before it is heard */
+    int64_t aws_ahead_us;    /* so far AWS' clock is ahead of now_us */
     struct endpoint_writes last;
 };
 
@@ -118,7 +119,7 @@ UNUSED static struct endpoint_call next(struct life *l)
 
 UNUSED static void answer(struct life *l, const struct step *st)
 {
-    struct endpoint_description seen = {.created = WALL, .modified = l->now_us};
+    struct endpoint_description seen = {.created = WALL, .modified = l->now_us + l->aws_ahead_us};
     struct aws_failure failure = {.outcome = st->said == UNSENT ? AWS_UNSENT
                                              : st->said == NO   ? AWS_REFUSED
                                                                 : AWS_UNKNOWN,

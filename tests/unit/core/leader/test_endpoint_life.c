@@ -89,21 +89,18 @@ static void test_endpoint_life__a_new_leader_looks_before_it_makes(void **state)
     }
 }
 
-/* Its clock may be days ahead: until AWS has told its own, no ttl is over; and it does not spin. */
-static void test_endpoint_life__no_ttl_is_over_before_aws_tells_the_time(void **state)
+/* Its clock may be days ahead; and it does not spin. */
+static void test_endpoint_life__no_ttl_is_over_before_aws_tells_the_time(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
-    PLAY(&l, CREATES, SERVES);
-    l.now_us += 24 * 3600 * SEC;
-    l.w.s.clock.unsure = true;
-    assert_false(ends(&l));
     int64_t wake_us = INT64_MAX;
-    (void)leader_endpoint_next(&l.w.s, l.e, l.now_us, l.boot_us, POLL, &wake_us);
+    PLAY(&l, CREATES, SERVES);
+    l.w.s.clock.unsure = true;
+    (void)leader_endpoint_next(&l.w.s, l.e, l.now_us + 86400 * SEC, l.boot_us, POLL, &wake_us);
     assert_int_equal(wake_us, l.boot_us + SEC);
-    l.w.s.clock.unsure = false;
-    assert_true(ends(&l));
+    l.now_us += 86400 * SEC;
+    assert_false(ends(&l));
     leader_world_done(&l.w);
 }
 
@@ -238,6 +235,29 @@ static void test_endpoint_life__a_delete_that_was_not_taken_is_sent_again(void *
     assert_true(l.last.end.estimated); /* its Deleting was not seen */
     assert_true(l.last.end.billable_s > 0);
     leader_world_done(&l.w);
+}
+
+/* A clock that was set back takes nothing off what is billed; what cannot be is an estimate. */
+static void test_endpoint_life__a_clock_set_back_bills_no_less(void **state UNUSED)
+{
+    struct life l;
+    for (int told = 0; told < 2; told++) {
+        life_init(&l);
+        PLAY(&l, CREATES, SERVES);
+        usec_t since = l.e->row.in_service_us;
+        begins_to_go(&l);
+        pass(&l, 600 * SEC);
+        PLAY(&l, SAW(L, E, YES, "InService"), ON(D, E, YES));
+        usec_t served = l.e->row.served_us;
+        l.aws_ahead_us = told ? 7200 * SEC : 0;
+        l.now_us -= 7200 * SEC;
+        PLAY(&l, SAW(L, E, YES, "Deleting"));
+        usec_t off = told ? l.e->row.off_us : served;
+        PLAY(&l, ON(L, E, ABSENT), VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+        assert_int_equal(l.last.end.billable_s, 2 * ((off - since + SEC - 1) / SEC));
+        assert_int_equal(l.last.end.estimated, !told);
+        leader_world_done(&l.w);
+    }
 }
 
 /* It is billed for as long as it was seen to serve, however long ago it should have gone. */
@@ -581,6 +601,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_life__absence_of_a_model_just_made_is_no_proof),
         cmocka_unit_test(test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be),
         cmocka_unit_test(test_endpoint_life__a_delete_that_was_not_taken_is_sent_again),
+        cmocka_unit_test(test_endpoint_life__a_clock_set_back_bills_no_less),
         cmocka_unit_test(
             test_endpoint_life__one_whose_deletes_are_refused_is_billed_while_it_serves),
         cmocka_unit_test(test_endpoint_life__refusals_wait_or_fail),

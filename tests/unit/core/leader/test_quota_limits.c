@@ -96,7 +96,7 @@ static void test_quota_limits__values_over_all_types(void **state)
     assert_true(got[0].quota == ACCOUNT_RUN_S && got[0].limit == 4);
 }
 
-/* Defaults that could not be read take nothing away; what is not listed of all that there is does. */
+/* Defaults that were not read take nothing away; what is missing in all that there is does. */
 static void test_quota_limits__what_could_not_be_read_stays(void **state)
 {
     (void)state;
