@@ -113,6 +113,14 @@ bool spec_pairs(struct spec_reader *r, const struct spec_node *p, enum braces br
 bool spec_role(struct spec_reader *r, const struct spec_node *p, const char **ret);
 bool spec_instance_type_ok(const char *s);
 bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text);
+/* A fault at p unless text is one line: what AWS's pattern .* takes. */
+void spec_one_line(struct spec_reader *r, const struct spec_node *p, const char *text);
+/* spec_texts of lines. */
+void spec_lines(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max_n,
+                size_t max_len, const char **ret, int *ret_n);
+/* Keys and values of the pairs of map p are lines. */
+void spec_pairs_lines(struct spec_reader *r, const struct spec_node *p,
+                      const struct spec_pair *pairs, int n);
 
 /* spec_matrix.c: a stage of the campaign, made of a stage of the file. */
 struct spec_row {

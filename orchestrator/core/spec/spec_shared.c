@@ -1,11 +1,14 @@
 /* Reads what a campaign and its stages, or stages of all kinds, have: role, network, retries,
  * environment, and values in the forms that AWS prescribes. */
+#include "common/cleanup.h"
+#include "common/regex.h"
 #include "common/secret_shape.h"
 #include "core/catalog/catalog.h"
 #include "core/failure/retry_policy.h"
 #include "spec_read.h"
 #include <ctype.h>
 #include <stdio.h>
+#include <strings.h>
 
 /* ml.<family>.<size>; family and size are not checked further */
 bool spec_instance_type_ok(const char *s)
@@ -61,31 +64,38 @@ bool spec_role(struct spec_reader *r, const struct spec_node *p, const char **re
     return true;
 }
 
-/* Characters AWS allows in tags. */
-static bool tag_text_ok(const char *s)
+/* `other` finds what AWS does not allow in tags. */
+static bool tag_text_ok(struct regex *other, const char *s)
 {
-    for (; *s != '\0'; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 0x80 && !isalnum(c) && strchr(" _.:/=+-@", *s) == NULL) {
-            return false;
-        }
-    }
-    return true;
+    struct str found;
+    return regex_first_group(other, str_of(s), &found) == REGEX_NONE;
+}
+
+static void regex_done(struct regex **re)
+{
+    regex_free(*re);
 }
 
 void spec_read_tags(struct spec_reader *r, const struct spec_node *p, size_t max_n,
                     struct spec_pair *ret, int *ret_n)
 {
+    CLEANUP(regex_done)
+    struct regex *other = NULL;
+    struct err err = ERR_INIT;
     (void)spec_pairs(r, p, BRACES_VARS, max_n, 128, 256, ret, ret_n);
+    if (!regex_new("([^\\p{L}\\p{Z}\\p{N}_.:/=+\\-@])", &other, &err)) {
+        spec_fault(r, p, "internal", "", "%s", err.message); /* no memory */
+        return;
+    }
     for (int i = 0; i < *ret_n; i++) {
         struct spec_node tag;
         const char *key = ret[i].key;
         if (!spec_child(r, p, key, false, &tag)) {
             continue;
         }
-        if (strncmp(key, "aws:", 4) == 0 || strncmp(key, "drover-", 7) == 0) {
+        if (strncasecmp(key, "aws:", 4) == 0 || strncmp(key, "drover-", 7) == 0) {
             spec_fault(r, &tag, "pattern", "another key", "'%.64s' is a reserved tag", key);
-        } else if (!tag_text_ok(key) || !tag_text_ok(ret[i].value)) {
+        } else if (!tag_text_ok(other, key) || !tag_text_ok(other, ret[i].value)) {
             spec_fault(r, &tag, "pattern", "letters, digits, blanks and _.:/=+-@",
                        "AWS allows no such character in a tag");
         }

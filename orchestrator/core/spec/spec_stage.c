@@ -248,8 +248,7 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
         spec_fault(r, &at, "conflict", "leave it out", "our worker has its own command");
         return;
     }
-    (void)spec_texts(r, &at, BRACES_TEMPLATE, ARRAY_LEN(s->command), 256, s->command,
-                     &s->command_n);
+    spec_lines(r, &at, BRACES_TEMPLATE, ARRAY_LEN(s->command), 256, s->command, &s->command_n);
 }
 
 static void read_types(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
@@ -358,6 +357,7 @@ static void read_hyperparameters(struct spec_reader *r, const struct spec_node *
     } else {
         (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, 2500, s->hyperparameters,
                          &s->hyperparameters_n);
+        spec_pairs_lines(r, &at, s->hyperparameters, s->hyperparameters_n);
     }
     spec_no_secrets(r, &at, s->hyperparameters, s->hyperparameters_n, false); /* eos_token */
 }

@@ -245,6 +245,7 @@ static void read_metric(struct spec_reader *r, const struct spec_node *p, struct
     spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
     t->metrics_n++;
     if (spec_child(r, p, "name", true, &at) && spec_text(r, &at, BRACES_VARS, 255, &m->name)) {
+        spec_one_line(r, &at, m->name);
         for (int i = 0; i + 1 < t->metrics_n; i++) {
             if (strcmp(t->metrics[i].name, m->name) == 0) {
                 spec_fault(r, &at, "duplicate", "a name of its own",
@@ -263,6 +264,7 @@ static void read_metric(struct spec_reader *r, const struct spec_node *p, struct
                    "no regular expression: %s", why.message);
     } else { /* braces are quantifiers here, no variables */
         m->regex = arena_strndup(r->a, at.node->text, at.node->text_n);
+        spec_one_line(r, &at, m->regex);
     }
 }
 
@@ -447,8 +449,8 @@ static void read_switches(struct spec_reader *r, const struct spec_node *p, stru
             spec_fault(r, &at, "conflict", "leave it out", "our worker has its own command");
             return;
         }
-        (void)spec_texts(r, &at, BRACES_VARS, ARRAY_LEN(t->entrypoint), 256, t->entrypoint,
-                         &t->entrypoint_n);
+        spec_lines(r, &at, BRACES_VARS, ARRAY_LEN(t->entrypoint), 256, t->entrypoint,
+                   &t->entrypoint_n);
     }
 }
 

@@ -1,8 +1,41 @@
-/* Values of a campaign file as JSON text: hyperparameters of a script, which the SageMaker Python
+/* Values of a campaign file as lines, and as JSON text: hyperparameters of a script, which the SageMaker Python
  * SDK encodes, and parameters of the model parallel library. */
 #include "common/json.h"
 #include "spec_read.h"
 #include <stdio.h>
+
+void spec_one_line(struct spec_reader *r, const struct spec_node *p, const char *text)
+{
+    if (strpbrk(text, "\r\n") != NULL) {
+        spec_fault(r, p, "pattern", "one line, or a file that is named here",
+                   "SageMaker takes no line break here");
+    }
+}
+
+void spec_lines(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max_n,
+                size_t max_len, const char **ret, int *ret_n)
+{
+    if (!spec_texts(r, p, braces, max_n, max_len, ret, ret_n)) {
+        return;
+    }
+    for (int i = 0; i < *ret_n; i++) {
+        char key[24];
+        const struct spec_node one = p->node->kind == YAML_LIST ? spec_item(p, (size_t)i, key) : *p;
+        spec_one_line(r, &one, ret[i]);
+    }
+}
+
+void spec_pairs_lines(struct spec_reader *r, const struct spec_node *p,
+                      const struct spec_pair *pairs, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct spec_node at;
+        if (spec_child(r, p, pairs[i].key, false, &at)) {
+            spec_one_line(r, &at,
+                          strpbrk(pairs[i].key, "\r\n") != NULL ? pairs[i].key : pairs[i].value);
+        }
+    }
+}
 
 static json_t *json_of(struct spec_reader *r, const struct spec_node *p);
 

@@ -82,6 +82,13 @@ static const struct mistake mistakes[] = {
      "[ml.p3.16xlarge, ml.c5.xlarge]", "conflict", 5, "GPUs"},
     {"ml.p3.16xlarge\n    volume_gb: 100", "ml.p3dn.24xlarge\n    volume_gb: 1900", "range", 9,
      "1800"},
+    /* lines */
+    {"name: loss", "name: \"lo\\nss\"", "pattern", 13, "line break"},
+    {"'loss=([0-9.]+)'", "\"loss=\\n([0-9.]+)\"", "pattern", 13, "line break"},
+    {"max_runtime: 4h", "entrypoint: [x, \"y\\rz\"]", "pattern", 15, "line break"},
+    {"framework: pytorch 1.12.0\n    source_dir: \"s3://acme/code/sourcedir.tar.gz\"\n"
+     "    entry_point: train.py\n",
+     "image: r/x:1\n    command: \"a\\nb\"\n", "pattern", 6, "line break"},
     /* distribution */
     {"{smdistributed: {dataparallel: {enabled: true}}}", "{}", "required", 10, "kind"},
     {"{smdistributed: {dataparallel: {enabled: true}}}", "on", "type", 10, "map"},
