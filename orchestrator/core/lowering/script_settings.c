@@ -2,9 +2,18 @@
  */
 #include "request_parts.h"
 
+/* As in the dictionary of the SDK, what is said again replaces what was said: a key that stands twice
+ * in JSON is read one way or the other. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): ownership moves, see request_done */
 static void add(struct request_parts *q, const char *key, char *take_value)
 {
+    for (int i = 0; i < q->hyper_n; i++) {
+        if (strcmp(q->hyper[i].key, key) == 0) {
+            free(q->hyper[i].value);
+            q->hyper[i].value = take_value;
+            return;
+        }
+    }
     ASSERT(q->hyper_n < HYPER_N_MAX);
     q->hyper[q->hyper_n++] = (struct map_entry){key, take_value};
 }

@@ -302,6 +302,31 @@ static void read_compiler(struct distribution_reader *d, const struct spec_node 
     }
 }
 
+/* Of a script drover sets all hyperparameters with such names, and spec_json_pairs says so. */
+static void check_pairs(struct distribution_reader *d, const struct spec_node *stage)
+{
+    static const char *const own[] = {"sagemaker_distributed_dataparallel_enabled",
+                                      "sagemaker_distributed_dataparallel_custom_mpi_options",
+                                      "sagemaker_mpi_enabled",
+                                      "sagemaker_mpi_num_of_processes_per_host",
+                                      "sagemaker_mpi_custom_mpi_options",
+                                      "sagemaker_pytorch_ddp_enabled",
+                                      "sagemaker_torch_distributed_enabled",
+                                      "sagemaker_pytorch_xla_multi_worker_enabled",
+                                      "sagemaker_parameter_server_enabled",
+                                      "mp_parameters"};
+    struct spec_node map, at;
+    if (d->t->script || !spec_child(d->r, stage, "hyperparameters", false, &map)) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (spec_child(d->r, &map, own[i], false, &at)) {
+            spec_fault(d->r, &at, "conflict", "leave it out, and say it in distribution",
+                       "'%.64s' is set by distribution", own[i]);
+        }
+    }
+}
+
 void spec_distribution_read(struct spec_reader *r, const struct spec_node *p,
                             const struct spec_stage *s, struct spec_training *t)
 {
@@ -317,6 +342,7 @@ void spec_distribution_read(struct spec_reader *r, const struct spec_node *p,
         if (r->faults->n == before) {
             check_distribution(&d, &at);
         }
+        check_pairs(&d, p);
     }
     if (spec_child(r, p, "compiler", false, &at)) {
         read_compiler(&d, &at, p);

@@ -90,6 +90,11 @@ static const struct {
      "\"sagemaker_mpi_custom_mpi_options\":\"\\\"\\\"\","
      "\"mp_parameters\":\"{\\\"microbatches\\\":12,\\\"ddp\\\":true}\","
      "\"sagemaker_distributed_dataparallel_enabled\":\"false\"}"},
+    {SCRIPT "    distribution: {smdistributed: {dataparallel: {enabled: false}, modelparallel: "
+            "{enabled: true}}, mpi: {enabled: true}}\n",
+     "{" OF_SCRIPT ",\"sagemaker_mpi_enabled\":\"true\","
+     "\"sagemaker_mpi_custom_mpi_options\":\"\\\"\\\"\","
+     "\"sagemaker_distributed_dataparallel_enabled\":\"false\"," TYPE "}"},
     {SCRIPT "    distribution: {mpi: {enabled: true, custom_mpi_options: \"-x A=1\"}}\n",
      "{" OF_SCRIPT ",\"sagemaker_mpi_enabled\":\"true\","
      "\"sagemaker_mpi_custom_mpi_options\":\"\\\"-x A=1\\\"\"}"},

@@ -127,6 +127,12 @@ static const struct mistake mistakes[] = {
      "[ml.p3.16xlarge, ml.p3.2xlarge]\n    distribution: {smdistributed: {modelparallel: {}}, "
      "mpi: {processes_per_host: 8}}",
      "range", 9, "ml.p3.2xlarge has 1 GPUs"},
+    {"framework: pytorch 1.12.0\n    source_dir: \"s3://acme/code/sourcedir.tar.gz\"\n"
+     "    entry_point: train.py\n    instance_type: ml.p3.16xlarge\n    volume_gb: 100\n"
+     "    distribution: {smdistributed: {dataparallel: {enabled: true}}}\n    hyperparameters: {",
+     "image: r/x:1\n    instance_type: ml.p3.16xlarge\n    distribution: {mpi: {enabled: true}}\n"
+     "    hyperparameters: {sagemaker_program: x.py, sagemaker_mpi_enabled: \"true\", ",
+     "conflict", 8, "'sagemaker_mpi_enabled' is set by distribution"},
     /* compiler */
     {"train.py", "train.py\n    compiler: on", "conflict", 8, "smdistributed"},
     {"ml.p3.16xlarge\n    volume_gb: 100\n    distribution: {smdistributed: {dataparallel: "
