@@ -2,8 +2,8 @@
  */
 #include "request_parts.h"
 
-/* As in the dictionary of the SDK, what is said again replaces what was said: a key that stands twice
- * in JSON is read one way or the other. */
+/* As in the dictionary of the SDK, what is said again replaces what was said: a key that stands
+ * twice in JSON is read one way or the other. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): ownership moves, see request_done */
 static void add(struct request_parts *q, const char *key, char *take_value)
 {

@@ -255,16 +255,6 @@ void spec_endpoint_read(struct spec_reader *r, const struct spec_node *p, struct
     }
 }
 
-const struct read_stage *spec_stage_called(const struct read_stage *all, int n, const char *name)
-{
-    for (int i = 0; i < n; i++) {
-        if (strcmp(all[i].stage->name, name) == 0) {
-            return &all[i];
-        }
-    }
-    return NULL;
-}
-
 static void fault_unknown(struct spec_reader *r, const struct spec_node *at,
                           const struct read_stage *all, int n, const char *name)
 {
@@ -305,29 +295,6 @@ static const char *no_model(const struct spec_stage *from)
     }
     bool folder = from->training != NULL && from->training->uncompressed;
     return folder ? "output_compression is off there" : NULL;
-}
-
-bool spec_stage_is_after(const struct read_stage *all, int n, const struct spec_stage *stage,
-                         const char *from)
-{
-    const struct spec_stage *open[SPEC_STAGES_MAX] = {stage};
-    int open_n = 1;
-    for (int i = 0; i < open_n; i++) {
-        for (int k = 0; k < open[i]->needs_n; k++) {
-            const struct read_stage *next = spec_stage_called(all, n, open[i]->needs[k]);
-            bool seen = next == NULL;
-            if (strcmp(open[i]->needs[k], from) == 0) {
-                return true;
-            }
-            for (int j = 0; j < open_n && !seen; j++) {
-                seen = open[j] == next->stage;
-            }
-            if (!seen && open_n < SPEC_STAGES_MAX) {
-                open[open_n++] = next->stage;
-            }
-        }
-    }
-    return false;
 }
 
 /* The image that serves what a stage trained: its framework's, or its own. */

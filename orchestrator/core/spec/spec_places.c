@@ -2,6 +2,39 @@
  * nor what two stages do, which is looked at when all of them and their needs were read. */
 #include "spec_read.h"
 
+const struct read_stage *spec_stage_called(const struct read_stage *all, int n, const char *name)
+{
+    for (int i = 0; i < n; i++) {
+        if (strcmp(all[i].stage->name, name) == 0) {
+            return &all[i];
+        }
+    }
+    return NULL;
+}
+
+bool spec_stage_is_after(const struct read_stage *all, int n, const struct spec_stage *stage,
+                         const char *from)
+{
+    const struct spec_stage *open[SPEC_STAGES_MAX] = {stage};
+    int open_n = 1;
+    for (int i = 0; i < open_n; i++) {
+        for (int k = 0; k < open[i]->needs_n; k++) {
+            const struct read_stage *next = spec_stage_called(all, n, open[i]->needs[k]);
+            bool seen = next == NULL;
+            if (strcmp(open[i]->needs[k], from) == 0) {
+                return true;
+            }
+            for (int j = 0; j < open_n && !seen; j++) {
+                seen = open[j] == next->stage;
+            }
+            if (!seen && open_n < SPEC_STAGES_MAX) {
+                open[open_n++] = next->stage;
+            }
+        }
+    }
+    return false;
+}
+
 bool spec_part_place(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
                      const char *place, const char *what)
 {

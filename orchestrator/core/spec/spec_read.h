@@ -153,6 +153,11 @@ bool spec_part_place(struct spec_reader *r, const struct spec_node *p, const str
 /* Faults of places that two stages share, after all stages and their needs.
  * !ordered: those are wrong, only rows of one matrix are compared. */
 void spec_places(struct spec_reader *r, const struct read_stage *all, int n, bool ordered);
+/* The stage of that name, NULL: none; and whether `stage` starts after `from` has
+ * ended, directly or by way of others. */
+const struct read_stage *spec_stage_called(const struct read_stage *all, int n, const char *name);
+bool spec_stage_is_after(const struct read_stage *all, int n, const struct spec_stage *stage,
+                         const char *from);
 /* spec_stage.c: reads one stage into *s even when it has faults. A kind of a later version is one
  * fault. */
 void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
@@ -167,11 +172,6 @@ void spec_endpoint_link(struct spec_reader *r, const struct read_stage *all, int
 void spec_filesystem_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* After all stages and their needs: the file systems that channels name. */
 void spec_filesystem_link(struct spec_reader *r, const struct read_stage *all, int n);
-/* spec_endpoint.c: the stage of that name, NULL: none; and whether `stage` starts after `from` has
- * ended, directly or by way of others. */
-const struct read_stage *spec_stage_called(const struct read_stage *all, int n, const char *name);
-bool spec_stage_is_after(const struct read_stage *all, int n, const struct spec_stage *stage,
-                         const char *from);
 /* spec_output.c: sets r->default_output by the variable {bucket}. */
 void spec_default_output(struct spec_reader *r);
 /* fan_out, hyperparameters' places, verify, done_if. */

@@ -1,5 +1,5 @@
-/* Values of a campaign file as lines, and as JSON text: hyperparameters of a script, which the SageMaker Python
- * SDK encodes, and parameters of the model parallel library. */
+/* Values of a campaign file as lines, and as JSON text: hyperparameters of a script, which the
+ * SageMaker Python SDK encodes, and parameters of the model parallel library. */
 #include "common/json.h"
 #include "spec_read.h"
 #include <stdio.h>
