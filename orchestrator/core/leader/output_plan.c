@@ -69,6 +69,13 @@ static void plan_input(const struct spec_stage *s, const struct task_input *t,
     }
 }
 
+/* Without compression SageMaker writes no archive: the files lie below the place that it tells,
+ * which ends in '/' or does not. */
+static bool is_loose(const struct spec_stage *s)
+{
+    return s->verify == VERIFY_ARTIFACTS && s->training != NULL && s->training->uncompressed;
+}
+
 void output_plan_attempt(const struct live_attempt *a, struct output_plan *ret, struct err *err)
 {
     const struct spec_stage *s = a->stage->spec;
@@ -77,8 +84,12 @@ void output_plan_attempt(const struct live_attempt *a, struct output_plan *ret, 
     *ret = (struct output_plan){.kind = s->verify, .count = s->verify_count};
     (void)snprintf(ret->task_id, sizeof ret->task_id, "%lld", (long long)a->row.task_id);
     plan_input(s, &t, ret);
+    if (is_loose(s)) {
+        ret->kind = VERIFY_COUNT;
+        ret->count = 1;
+    }
     if (s->verify == VERIFY_ARTIFACTS) {
-        ret->told = put_place(str_of(a->artifacts), false, ret->place, err);
+        ret->told = put_place(str_of(a->artifacts), is_loose(s), ret->place, err);
     } else if (s->verify != VERIFY_NONE) {
         ret->told = expand(a->campaign, a->stage, &t, a->row.n,
                            folder ? s->output : s->verify_target, folder, ret->place, err);

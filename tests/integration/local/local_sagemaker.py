@@ -103,6 +103,22 @@ def test_model__is_uploaded_only_when_there_is_one(l):
     assert d["FailureReason"].startswith("ClientError: Artifact upload failed"), d["FailureReason"]
 
 
+def test_model__is_not_packed_when_the_request_says_so(l):
+    def loose(params, **_):  # Debian's botocore does not know this key
+        body = json.loads(params["body"])
+        body["OutputDataConfig"]["CompressionType"] = "NONE"
+        params["body"] = json.dumps(body).encode()
+    l.sm.meta.events.register("before-call.sagemaker.CreateTrainingJob", loose)
+    d = l.run("loose", "cd $DROVER_ML_ROOT && mkdir -p model/a output/data && echo x > model/a/b && echo y > model/c && echo z > output/data/d")
+    empty = l.run("bare")
+    l.sm.meta.events.unregister("before-call.sagemaker.CreateTrainingJob", loose)
+    same((d["TrainingJobStatus"], empty["TrainingJobStatus"]), ("Completed", "Completed"))
+    same(d["ModelArtifacts"]["S3ModelArtifacts"], "s3://bkt/out/loose/output/model/")
+    keys = [o["Key"] for o in l.s3.list_objects_v2(Bucket="bkt")["Contents"]]
+    same(keys, ["out/loose/output/model/a/b", "out/loose/output/model/c", "out/loose/output/output.tar.gz"])
+    same(l.s3.get_object(Bucket="bkt", Key="out/loose/output/model/a/b")["Body"].read(), b"x\n")
+
+
 def test_channel__without_objects_fails_the_download(l):
     d = l.run("empty", InputDataConfig=[{"ChannelName": "c", "DataSource": {"S3DataSource": {
         "S3DataType": "S3Prefix", "S3Uri": "s3://bkt/nothing/"}}}])
@@ -523,6 +539,7 @@ run([
     (test_failure_file__is_cut_at_1024_and_never_inside_a_character, {}),
     (test_container__finds_its_files_and_environment, {}),
     (test_model__is_uploaded_only_when_there_is_one, {}),
+    (test_model__is_not_packed_when_the_request_says_so, {}),
     (test_channel__without_objects_fails_the_download, {}),
     (test_denied_bucket__fails_download_and_upload, {"denied_buckets": ["closed"]}),
     (test_keep_alive__without_a_pool_quota_the_pool_is_over_at_once, {}),

@@ -124,6 +124,13 @@ struct local_job *job_new(const char *name, json_t *request, usec_t now)
     return job;
 }
 
+bool job_model_loose(const json_t *request)
+{
+    const json_t *out = json_object_get(request, "OutputDataConfig");
+    const char *word = json_string_value(json_object_get(out, "CompressionType"));
+    return word != NULL && strcmp(word, "NONE") == 0;
+}
+
 void job_enter(struct local_job *job, enum local_job_phase phase, usec_t at)
 {
     ASSERT(!job_has_ended(job));

@@ -137,6 +137,8 @@ void job_free(struct local_job *job);
 /* A new job from a create request that has passed the checks. The request's reference count grows.
  */
 struct local_job *job_new(const char *name, json_t *request, usec_t now);
+/* OutputDataConfig.CompressionType NONE: the model's files stay what they are, below a prefix. */
+bool job_model_loose(const json_t *request);
 /* Go to a phase at an instant: status, history and modified follow. */
 void job_enter(struct local_job *job, enum local_job_phase phase, usec_t at);
 /* End it: phase, reason ("": no reason), end of the billed time, and the instant its instances are

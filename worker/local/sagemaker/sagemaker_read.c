@@ -119,8 +119,9 @@ static json_t *description(const struct app *app, const struct local_job *job, s
     (void)json_object_del(o, "Tags");
     (void)json_object_del(o, "SessionChainingConfig");
     sagemaker_arn(app, job->name, arn);
-    AUTO_FREE char *model = xasprintf("%s%s%s/output/model.tar.gz", path,
-                                      path_n > 0 && path[path_n - 1] == '/' ? "" : "/", job->name);
+    AUTO_FREE char *model =
+        xasprintf("%s%s%s/output/%s", path, path_n > 0 && path[path_n - 1] == '/' ? "" : "/",
+                  job->name, job_model_loose(job->request) ? "model/" : "model.tar.gz");
     (void)json_object_set_new(o, "TrainingJobArn", json_string(arn));
     (void)json_object_set_new(o, "ModelArtifacts", json_pack("{s:s}", "S3ModelArtifacts", model));
     (void)json_object_set_new(o, "TrainingJobStatus",

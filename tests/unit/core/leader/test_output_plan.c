@@ -53,6 +53,35 @@ static void test_output_plan__where_each_kind_is_looked_at(void **state)
     }
 }
 
+/* `output_compression: off`: there is no object of the name that SageMaker tells. */
+static void test_output_plan__artifacts_that_are_not_packed(void **state)
+{
+    (void)state;
+    static const char *const told[] = {"s3://out/j/output/model", "s3://out/j/output/model/"};
+    struct spec_training training = {.uncompressed = true};
+    struct leader_world w;
+    struct output_plan p;
+    struct err err = ERR_INIT;
+    struct live_attempt *a = attempt(&w, VERIFY_ARTIFACTS);
+    w.spec.training = &training;
+    for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+        (void)snprintf(a->artifacts, sizeof a->artifacts, "%s", told[i]);
+        output_plan_attempt(a, &p, &err);
+        assert_string_equal(p.place, "s3://out/j/output/model/");
+        assert_int_equal(output_first(&p), OUTPUT_COUNT);
+        assert_int_equal(p.count, 1);
+    }
+    training.uncompressed = false;
+    output_plan_attempt(a, &p, &err);
+    assert_int_equal(output_first(&p), OUTPUT_HEAD);
+    training.uncompressed = true;
+    w.spec.verify = VERIFY_EXISTS; /* as its file says */
+    output_plan_attempt(a, &p, &err);
+    assert_int_equal(output_first(&p), OUTPUT_HEAD);
+    assert_string_equal(p.place, "s3://out/done-4.txt");
+    leader_world_done(&w);
+}
+
 static void test_output_plan__a_place_that_cannot_be_told_is_not_good(void **state)
 {
     (void)state;
@@ -469,6 +498,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_output_plan__where_each_kind_is_looked_at),
+        cmocka_unit_test(test_output_plan__artifacts_that_are_not_packed),
         cmocka_unit_test(test_output_plan__a_place_that_cannot_be_told_is_not_good),
         cmocka_unit_test(test_output_plan__folders_end_in_a_slash),
         cmocka_unit_test(test_output_plan__done_if_is_of_any_task),
