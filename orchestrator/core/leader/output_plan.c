@@ -6,6 +6,7 @@
 #include "input_listing.h"
 #include "worker_protocol.h"
 #include <stdio.h>
+#include <strings.h>
 
 #define VARS_BYTES_MAX (1024 * 1024)
 #define STATS_END      "_stats.json"
@@ -57,12 +58,38 @@ static struct task_input input_of(const struct live_attempt *a)
                                .vars_json = a->row.vars_json};
 }
 
+/* A hyperparameter of the stage; `otherwise` when its file does not say. */
+static const char *setting(const struct spec_stage *s, const char *name, const char *otherwise)
+{
+    for (int i = 0; i < s->hyperparameters_n; i++) {
+        if (strcmp(s->hyperparameters[i].key, name) == 0) {
+            return s->hyperparameters[i].value;
+        }
+    }
+    return otherwise;
+}
+
+static bool is_off(const char *flag)
+{
+    return strcasecmp(flag, "false") == 0 || strcmp(flag, "0") == 0;
+}
+
+/* What a download reads is the part's own file, and each row of it. What else url_list names has
+ * rows that nobody knows here, and a retry reads those alone that have failed. */
+static bool reads_part(const struct spec_stage *s)
+{
+    return s->worker == WORKER_NONE ||
+           (s->worker == WORKER_DOWNLOAD && strcmp(setting(s, "url_list", ""), "{uri}") == 0 &&
+            strcmp(setting(s, "input_format", "parquet"), "parquet") == 0 &&
+            is_off(setting(s, "retry_failed", "false")));
+}
+
 /* Index counts pairs, so a Parquet file among its input says nothing about its rows. */
 static void plan_input(const struct spec_stage *s, const struct task_input *t,
                        struct output_plan *ret)
 {
-    bool counts = (ret->kind == VERIFY_MANIFEST || ret->kind == VERIFY_IMG2DATASET) &&
-                  (s->worker == WORKER_DOWNLOAD || s->worker == WORKER_NONE);
+    bool counts =
+        (ret->kind == VERIFY_MANIFEST || ret->kind == VERIFY_IMG2DATASET) && reads_part(s);
     ret->input_size = t->size;
     if (counts && t->uri != NULL && str_ends(str_of(t->uri), ".parquet")) {
         (void)put_place(str_of(t->uri), false, ret->input, NULL);

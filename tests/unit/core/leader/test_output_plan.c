@@ -82,6 +82,41 @@ static void test_output_plan__artifacts_that_are_not_packed(void **state)
     leader_world_done(&w);
 }
 
+static void test_output_plan__rows_are_those_of_the_file_that_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url_list, *more, *value;
+        bool compared;
+    } rows[] = {{"{uri}", NULL, NULL, true},
+                {"{uri}", "input_format", "parquet", true},
+                {"{uri}", "input_format", "csv", false},
+                {"{uri}", "retry_failed", "False", true},
+                {"{uri}", "retry_failed", "false", true},
+                {"{uri}", "retry_failed", "0", true},
+                {"{uri}", "retry_failed", "True", false},
+                {"s3://out/img/{part:05d}/", "retry_failed", "true", false},
+                {"s3://out/clean/{file_name}", NULL, NULL, false}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct leader_world w;
+        struct output_plan p, before;
+        struct err err = ERR_INIT;
+        struct live_attempt *a = attempt(&w, VERIFY_MANIFEST);
+        const struct task_input t = {.id = 9, .uri = (char[]){"s3://in/a.parquet"}};
+        w.spec.worker = WORKER_DOWNLOAD;
+        w.spec.hyperparameters[0] = (struct spec_pair){"url_list", rows[i].url_list};
+        w.spec.hyperparameters[1] = (struct spec_pair){rows[i].more, rows[i].value};
+        w.spec.hyperparameters_n = rows[i].more != NULL ? 2 : 1;
+        w.spec.done_if = "s3://out/{part}";
+        w.spec.done_if_kind = VERIFY_MANIFEST;
+        output_plan_attempt(a, &p, &err);
+        output_plan_done_if(w.lc, w.ls, &t, &before, &err);
+        assert_string_equal(p.input, rows[i].compared ? "s3://in/part-4.parquet" : "");
+        assert_string_equal(before.input, rows[i].compared ? "s3://in/a.parquet" : "");
+        leader_world_done(&w);
+    }
+}
+
 static void test_output_plan__a_place_that_cannot_be_told_is_not_good(void **state)
 {
     (void)state;
@@ -499,6 +534,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_output_plan__where_each_kind_is_looked_at),
         cmocka_unit_test(test_output_plan__artifacts_that_are_not_packed),
+        cmocka_unit_test(test_output_plan__rows_are_those_of_the_file_that_is_read),
         cmocka_unit_test(test_output_plan__a_place_that_cannot_be_told_is_not_good),
         cmocka_unit_test(test_output_plan__folders_end_in_a_slash),
         cmocka_unit_test(test_output_plan__done_if_is_of_any_task),
