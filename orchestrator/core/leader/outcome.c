@@ -216,7 +216,10 @@ static void cost_of_job(struct leader_state *s, const struct live_attempt *a,
     r->settle = true;
     r->billable_s = cost_billable_s(a->billable_s, a->row.started_us, a->row.ended_us,
                                     a->row.instances, &r->estimated);
-    r->estimated |= unpriced(s, a);
+    if (unpriced(s, a)) { /* what is estimated for nothing is nothing: its bill only adds to it */
+        r->billable_s = r->estimated ? 0 : r->billable_s;
+        r->estimated = true;
+    }
     if (!cost_of_seconds(a->row.price_musd_per_hour, r->billable_s, &r->cost_musd,
                          &notes->cost_error)) {
         r->cost_musd = 0;
@@ -357,7 +360,8 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
 struct attempt_record leader_record_row(const struct pending_record *p)
 {
     struct attempt_record row = p->r;
-    row.reason = p->reason[0] != '\0' ? p->reason : NULL;
+    /* NULL: as it is; what an earlier trouble left there is not that of a success */
+    row.reason = p->reason[0] != '\0' || p->r.to == ATTEMPT_SUCCEEDED ? p->reason : NULL;
     row.arn = p->arn[0] != '\0' ? p->arn : NULL;
     row.artifacts = p->placed ? p->artifacts : NULL;
     row.signature = p->signature;

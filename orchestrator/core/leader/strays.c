@@ -202,8 +202,10 @@ static bool book(const struct live_stray *st, const struct job_description *job,
         ret->billable_s = ret->cost_musd = 0; /* more than fits: others do not wait for its slots */
         ret->estimated = true;
     }
-    bool priced = st->row.price_musd_per_hour > 0; /* else none was known when it was found */
-    ret->estimated |= !priced && ret->billable_s > 0;
+    if (st->row.price_musd_per_hour <= 0) { /* none was known when it was found: as of attempts */
+        ret->billable_s = ret->estimated ? 0 : ret->billable_s;
+        ret->estimated |= ret->billable_s > 0;
+    }
     if (!ledger_settle_job(&account, 0, ret->cost_musd, ret->billable_s, ret->estimated, 0,
                            ret->entries, &ret->entries_n, &err)) {
         return false;

@@ -5,7 +5,7 @@
 #include "core/leader/bills.h"
 #include "core/leader/budget_state.h"
 #include "core/leader/rows_read.h"
-#include "leader_world.h"
+#include "outcome_world.h"
 
 static const char *job_of(int64_t attempt_id)
 {
@@ -270,6 +270,29 @@ static void test_bills__of_an_attempt_that_is_verified_and_of_a_campaign_that_is
     leader_world_done(&w);
 }
 
+/* Found before its price was known: whatever was estimated, its bill is booked. */
+static void test_bills__of_one_that_had_no_price_only_adds(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 2);
+    leader_world_ran(a, ATTEMPT_FAILED);
+    a->billable_s = 0; /* its bill is late */
+    a->row.price_musd_per_hour = 0;
+    const struct protocol_effect e = ended_as(CAUSE_USER_CODE);
+    struct pending_record p = plan(&w, a, &e, NULL);
+    assert_true(p.r.estimated && p.r.cost_musd == 0);
+    struct bill_row row = row_of(&w, 1); /* as view_bills has it, with the price of now */
+    row.billable_s = p.r.billable_s;
+    row.cost_musd = 0;
+    row.has_phases = false;
+    leader_take_bills(&w.s, &row, 1, BOOT);
+    come(&w, 20); /* fewer seconds than were estimated */
+    assert_int_equal(w.lc->row.spent_musd, 2 * 20 * 1000);
+    leader_world_done(&w);
+}
+
 static void test_bills__one_call_a_second_the_oldest_first(void **state)
 {
     (void)state;
@@ -442,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_bills__phases_that_cannot_be),
         cmocka_unit_test(test_bills__every_sum_follows),
         cmocka_unit_test(test_bills__of_an_attempt_that_is_verified_and_of_a_campaign_that_is_gone),
+        cmocka_unit_test(test_bills__of_one_that_had_no_price_only_adds),
         cmocka_unit_test(test_bills__one_call_a_second_the_oldest_first),
         cmocka_unit_test(test_bills__a_call_that_fails_backs_off),
         cmocka_unit_test(test_bills__rows_are_taken_once_and_read_again_when_more_wait),

@@ -170,6 +170,12 @@ static void test_strays__a_bill_is_waited_for_ten_minutes(void **state)
     job.billable_s = 20;
     assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + SEC, &e), STRAY_OVER);
     assert_true(e.estimated && e.billable_s == 2 * 20 && e.cost_musd == 0);
+    job.billable_s = 0; /* nor are the seconds, which come with the bill */
+    job.started = WALL;
+    *st = before;
+    st->row.price_musd_per_hour = 0;
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + 600 * SEC, &e), STRAY_OVER);
+    assert_true(e.estimated && e.billable_s == 0 && e.cost_musd == 0);
     leader_world_done(&w);
 }
 
