@@ -7,13 +7,19 @@ SELECT name, arn, kind, token, status, instance_type, instances, size_gib, price
 FROM stray WHERE there ORDER BY name
 
 -- name: resource_stray_put
--- One that was found; people are told when it costs money. Returns how many were written: none when its name is known.
+-- One that was found; people are told when it costs money. A name of which less was thought to be left is whole again, as it
+-- goes on to cost. Returns how many were written: none when its name is known otherwise.
 WITH new_stray AS (
     INSERT INTO stray (name, arn, kind, token, why, status, instance_type, instances, size_gib, price_musd_per_hour,
         reserved_musd, holds, there, created_at, started_at)
     VALUES (:name::text, :arn::text, :kind::text, :token::text, 'lost', :status::text, :instance_type::text,
         :instances::int, :size::bigint, :price::bigint, 0, false, true, :created::timestamptz, :started::timestamptz)
-    ON CONFLICT (name) DO NOTHING RETURNING name, kind),
+    ON CONFLICT (name) DO UPDATE SET arn = excluded.arn, kind = excluded.kind, status = excluded.status,
+        instance_type = excluded.instance_type, instances = excluded.instances,
+        price_musd_per_hour = excluded.price_musd_per_hour, created_at = excluded.created_at,
+        started_at = excluded.started_at, ended_at = NULL, estimated = false
+        WHERE stray.there AND (excluded.kind = 'endpoint' AND stray.kind IN ('endpoint_config', 'model')
+            OR excluded.kind = 'endpoint_config' AND stray.kind = 'model') RETURNING name, kind),
 new_event AS (
     INSERT INTO event (campaign_id, kind, detail)
     SELECT 0, 'alert', jsonb_build_object('campaign', 0, 'text', replace(kind, '_', ' ') || ' ' || name

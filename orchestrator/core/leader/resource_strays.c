@@ -46,13 +46,15 @@ struct live_resource_stray *leader_resource_stray(struct leader_state *s, const 
 
 void leader_apply_resource_stray(struct leader_state *s, const struct resource_stray_row *row)
 {
-    if (leader_resource_stray(s, row->name) != NULL) {
+    struct live_resource_stray *known = leader_resource_stray(s, row->name);
+    s->act = true;
+    if (known != NULL) { /* more of it is there than was thought */
+        *known = (struct live_resource_stray){.row = *row};
         return;
     }
     s->resource_strays =
         xrealloc(s->resource_strays, (s->resource_strays_n + 1) * sizeof *s->resource_strays);
     s->resource_strays[s->resource_strays_n++] = (struct live_resource_stray){.row = *row};
-    s->act = true;
 }
 
 bool leader_take_resource_strays(struct leader_state *s, const struct resource_stray_row *rows,

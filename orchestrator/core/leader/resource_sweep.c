@@ -49,17 +49,27 @@ void resource_sweep_unlisted(struct resource_sweep *w, const struct aws_failure 
     w->list_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, w->failures - 1);
 }
 
-/* NULL: it is known, by a row or already in this sweep, or there is no room. */
+static const struct resource_stray_row *stray_row(const struct leader_state *s, const char *name)
+{
+    for (size_t i = 0; i < s->resource_strays_n; i++) {
+        if (strcmp(s->resource_strays[i].row.name, name) == 0) {
+            return &s->resource_strays[i].row;
+        }
+    }
+    return NULL;
+}
+
+/* NULL: it is known, by a row or already in this sweep, or there is no room. A stray of which less
+ * is thought to be left, its endpoint gone by then, is not known for what is there. */
 static struct resource_found *add(struct resource_sweep *w, const struct leader_state *s,
                                   const char *name, const char *token)
 {
     if (w->n >= RESOURCE_FOUND_MAX || leader_has_resource(s, name, token)) {
         return NULL;
     }
-    for (size_t i = 0; i < s->resource_strays_n; i++) {
-        if (strcmp(s->resource_strays[i].row.name, name) == 0) {
-            return NULL;
-        }
+    const struct resource_stray_row *stray = stray_row(s, name);
+    if (stray != NULL && stray->kind <= w->list) {
+        return NULL;
     }
     for (size_t i = 0; i < w->n; i++) {
         if (strcmp(w->found[i].name, name) == 0) {
@@ -227,7 +237,12 @@ bool resource_sweep_row(const struct leader_state *s, const struct resource_foun
     } else {
         put_hosting(s, u, ret);
     }
-    return !leader_has_resource(s, u->name, u->token);
+    const struct resource_stray_row *stray = stray_row(s, u->name);
+    if (stray != NULL) { /* it goes on: billed since it was first in service */
+        ret->started_us = stray->started_us > 0 ? stray->started_us : ret->started_us;
+        ret->stop_asked = stray->stop_asked;
+    }
+    return !leader_has_resource(s, u->name, u->token) && (stray == NULL || stray->kind > u->kind);
 }
 
 enum resource_then resource_sweep_held(enum tx_meaning meaning)

@@ -82,7 +82,8 @@ enum resource_then resource_sweep_filesystem(struct resource_found *u,
 enum resource_then resource_sweep_config(struct resource_found *u,
                                          const struct endpoint_description *d,
                                          const struct aws_failure *f);
-/* Its row as a stray. False: a row of ours stands for it by now. */
+/* Its row as a stray; one that is a stray with less of it left becomes whole again. False: a row
+ * of ours stands for it by now, or a stray. */
 bool resource_sweep_row(const struct leader_state *s, const struct resource_found *u,
                         struct resource_stray_row *ret);
 /* The transaction of RESOURCE_HOLD. */

@@ -3,6 +3,7 @@
  * fresh database a test in a real cluster; the store functions act, SQL plays the API and reads
  * what they left, and after every step all kept sums equal a recount. */
 #include "store/leader/endpoints.h"
+#include "store/leader/resource_strays.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -212,6 +213,40 @@ static void test_endpoints__none_is_deleted_while_a_wish_is_unread(void **state)
     assert_true(move(w, ENDPOINT_IN_SERVICE, &err));
 }
 
+/* Less of it was thought to be left: it is whole again, and people are told. An ended one is not. */
+static void test_endpoints__a_stray_of_one_that_is_there_after_all(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct resource_stray_row row = {
+        .kind = RESOURCE_MODEL, .name = "d-9-s-0-a1-0a1b2c3d", .instances = 1};
+    static const struct {
+        enum resource_kind kind;
+        bool new;
+    } puts[] = {{RESOURCE_MODEL, true},     {RESOURCE_MODEL, false},
+                {RESOURCE_ENDPOINT, true},  {RESOURCE_ENDPOINT_CONFIG, false},
+                {RESOURCE_ENDPOINT, false}, {RESOURCE_ENDPOINT, false}};
+    for (size_t i = 0; i < ARRAY_LEN(puts); i++) {
+        bool new;
+        row.kind = puts[i].kind;
+        begin(w);
+        pg_good(store_resource_stray_put(w->s, &row, &new, &err), &err);
+        commit(w);
+        assert_int_equal(new, puts[i].new);
+        if (i == 0) {
+            pg_sql(w->db, "UPDATE stray SET ended_at = now(), started_at = now()");
+        } else if (i == 2) {
+            assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM stray WHERE kind = 'endpoint' AND "
+                                           "there AND ended_at IS NULL"),
+                             1);
+        } else if (i == 4) {
+            pg_sql(w->db, "UPDATE stray SET kind = 'model', there = false");
+        }
+    }
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM event WHERE detail->>'about' = 'stray'"),
+                     1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +256,7 @@ int main(void)
         T(test_endpoints__no_level_has_room),
         T(test_endpoints__another_wish_or_state_is_not_answered),
         T(test_endpoints__none_is_deleted_while_a_wish_is_unread),
+        T(test_endpoints__a_stray_of_one_that_is_there_after_all),
 #undef T
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

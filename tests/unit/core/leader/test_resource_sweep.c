@@ -155,6 +155,41 @@ static void test_resource_sweep__known_things_are_left(void **state)
     finish(&t);
 }
 
+/* Its endpoint was thought to be gone, one kind after the other, and is listed: it is billed. */
+static void test_resource_sweep__a_stray_that_has_more_than_was_thought(void **state)
+{
+    (void)state;
+    for (enum resource_kind left = RESOURCE_ENDPOINT; left <= RESOURCE_MODEL; left++) {
+        for (enum resource_kind seen = RESOURCE_ENDPOINT; seen <= RESOURCE_MODEL; seen++) {
+            struct scene t;
+            struct resource_stray_row row = {.kind = left,
+                                             .name = NAME,
+                                             .started_us = WALL,
+                                             .ended_us = WALL + SEC,
+                                             .stop_asked = true};
+            begin(&t);
+            leader_apply_resource_stray(&t.w.s, &row);
+            t.w.s.resource_strays[0].delete_taken = true;
+            t.s.list = seen;
+            list(&t, NAME);
+            assert_int_equal(t.s.n, seen < left);
+            if (t.s.n == 1) {
+                t.s.found[0].shown = (struct endpoint_description){.status = "InService",
+                                                                   .modified = WALL + 9 * SEC};
+                assert_true(resource_sweep_row(&t.w.s, &t.s.found[0], &row));
+                assert_true(row.kind == seen && row.stop_asked);
+                assert_true(row.started_us == WALL && row.ended_us == 0);
+                leader_apply_resource_stray(&t.w.s, &row);
+                assert_int_equal(t.w.s.resource_strays_n, 1);
+                assert_int_equal(t.w.s.resource_strays[0].row.kind, seen);
+                assert_false(t.w.s.resource_strays[0].delete_taken); /* it is deleted again */
+                assert_false(resource_sweep_row(&t.w.s, &t.s.found[0], &row)); /* it is held */
+            }
+            finish(&t);
+        }
+    }
+}
+
 static void test_resource_sweep__whose_it_is(void **state)
 {
     (void)state;
@@ -272,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_resource_sweep__a_list_that_fails_is_asked_for_again),
         cmocka_unit_test(test_resource_sweep__what_is_looked_into),
         cmocka_unit_test(test_resource_sweep__known_things_are_left),
+        cmocka_unit_test(test_resource_sweep__a_stray_that_has_more_than_was_thought),
         cmocka_unit_test(test_resource_sweep__whose_it_is),
         cmocka_unit_test(test_resource_sweep__only_what_is_there_is_held),
         cmocka_unit_test(test_resource_sweep__what_its_row_says),
