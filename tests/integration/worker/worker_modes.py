@@ -191,6 +191,27 @@ def test_extend_begun(d, server, out):
     tap.eq(([p["first_shard"] for p in parts], manifest_faults(begun, False)), ([0, 3, 5], []), "and has its entry")
 
 
+def test_extend_early(d, server):
+    """Extending an output whose own job is still at work: it would take its later shards' numbers."""
+    a, b = part_of(d, server, "early", 30, "early"), part_of(d, server, "late", 12, "late")
+    out, gate = d + "/early", threading.Event()
+
+    def held(h):
+        gate.wait(120)
+        h.answer(200, {}, PHOTO)
+    for i in range(20, 30):
+        server.routes["/early%d" % i] = held
+    p = start(["--parquet", a, "--output", out, "--number_sample_per_shard", 10, "--allow-net", server.net, "--timeout", 120])
+    begun = wait_for(lambda: os.path.exists(out + "/00000_stats.json") and os.path.exists(out + "/00001_stats.json"))
+    rc, so, se = go(server, b, out, "--incremental_mode", "extend")
+    tap.ok(begun and rc != 0 and "2 of 3 shards" in se and not os.path.exists(out + "/_mode.json"), "an output that is being written is not extended",
+           "%d %s" % (rc, se))
+    gate.set()
+    so, se = p.communicate()
+    rc, so2, se2 = go(server, b, out, "--incremental_mode", "extend")
+    tap.eq((p.returncode, rc, manifest_faults(out, False), len(captions(out))), (0, 0, [], 42), "but when it has ended, and no row is lost")
+
+
 def test_in_s3(d, server):
     """Extending and the second pass in S3, ETags and lost replies included."""
     local = Local(d)
@@ -363,6 +384,7 @@ with Folder() as d:
     server = Server()
     test_overwrite(d, server)
     test_extend(d, server)
+    test_extend_early(d, server)
     test_retry_failed(d, server)
     test_in_s3(d, server)
     test_verify_hash(d, server)

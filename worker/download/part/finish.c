@@ -48,8 +48,9 @@ bool finish_share(const struct finish *f, struct err *err)
 /* Another host of this job may have been first. */
 static bool put_manifest(const struct finish *f, const struct manifest *m, struct err *err)
 {
-    /* An extending run replaces the earlier manifest and includes its objects. */
-    bool create_only = f->run->o->mode != MODE_EXTEND;
+    /* An extending run replaces the earlier manifest and includes its objects. One that appeared
+     * meanwhile it has not read: the next attempt does. */
+    bool create_only = f->run->o->mode != MODE_EXTEND || !f->extend->there;
     AUTO_JSON json_t *there = NULL;
     struct err e = ERR_INIT;
     if (manifest_put(f->sink, m, create_only, err)) {

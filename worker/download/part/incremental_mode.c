@@ -160,7 +160,7 @@ bool incremental_mode_begin(struct sink *sink, const struct download_options *o,
                        "file",
                        o->output_folder, INCREMENTAL_MODE_MARKER_KEY);
     }
-    if (!m.ours && !find_first(sink, f, &m.first, err)) {
+    if (!m.ours && (!part_record_ended(sink, f, err) || !find_first(sink, f, &m.first, err))) {
         return false;
     }
     f->first_shard = m.first;

@@ -79,6 +79,7 @@ bool manifest_extend_load(struct sink *sink, const struct shard_format *f,
     json_t *earlier = NULL;
     struct manifest_extend x = {.earlier = json_array()};
     bool ok = manifest_load(sink, &m, err);
+    x.there = m != NULL;
     if (ok && m != NULL) {
         ok = sink_list(sink, &there, err) && json_get_array(m, "objects", &list, err) &&
              json_get_array(m, "earlier", &earlier, err);

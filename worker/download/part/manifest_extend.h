@@ -9,6 +9,7 @@ struct manifest_extend { /* zeroed: not extending */
     json_t *earlier;     /* array with an entry per part, as in the manifest; NULL: not extending */
     struct sink_listing objects;
     int64_t bytes;
+    bool there; /* the manifest, when it was read */
 };
 /* Load the existing manifest, for shards from f->first_shard on (later ones belong to our own
  * interrupted run). Without a manifest (another program's output) no earlier object is covered.

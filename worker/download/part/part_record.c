@@ -383,3 +383,52 @@ bool part_record_write(const struct part_record *p, struct sink *sink, int64_t f
     return entry != NULL ? same_all(p, entry, err)
                          : err_set(err, ERR_CONFLICT, "%s has gone", PART_RECORD_KEY);
 }
+
+/* Shards of an entry: each file of its source has its own. -1: it does not tell. */
+static int64_t shards_of(const json_t *entry)
+{
+    const json_t *source = json_object_get(entry, "source");
+    const json_t *files = json_object_get(source, "files");
+    const char *text = json_string_value(
+        json_object_get(json_object_get(entry, "settings"), "number_sample_per_shard"));
+    int64_t per;
+    if (text == NULL || !parse_i64(str_of(text), 1, INT64_MAX / 4, &per, NULL)) {
+        return -1;
+    }
+    int64_t n = 0;
+    for (size_t i = 0; i < MAX(json_array_size(files), (size_t)1); i++) {
+        const json_t *of = files != NULL ? json_array_get(files, i) : source;
+        int64_t rows = json_integer_value(json_object_get(of, "rows"));
+        n += rows / per + (rows % per > 0 ? 1 : 0);
+    }
+    return n;
+}
+
+bool part_record_ended(struct sink *sink, const struct shard_format *f, struct err *err)
+{
+    AUTO_JSON json_t *there = NULL;
+    struct sink_listing l = {0};
+    if (!load(sink, &there, err)) {
+        return false;
+    }
+    const json_t *last = entry_of(there, -1);
+    int64_t want = last != NULL ? shards_of(last) : 0;
+    int64_t first = json_integer_value(json_object_get(last, "first_shard"));
+    int64_t have = 0;
+    if (want > 0 && !sink_list(sink, &l, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < l.n; i++) {
+        const char *name = l.objects[i].name;
+        have += str_ends(str_of(name), "_stats.json") && shard_number(f, name) >= first ? 1 : 0;
+    }
+    sink_listing_done(&l);
+    const char *task = json_string_value(json_object_get(last, "task"));
+    const char *uri = json_string_value(json_object_get(json_object_get(last, "source"), "uri"));
+    return have >= want ||
+           err_set(
+               err, ERR_CONFLICT,
+               "the part before is not finished: %lld of %lld shards of '%.200s' (task '%.60s') "
+               "are there; let its job end, or run it again, and extend then",
+               (long long)have, (long long)want, uri != NULL ? uri : "", task != NULL ? task : "");
+}

@@ -28,3 +28,6 @@ bool part_record_check(const struct part_record *p, struct sink *sink, bool fini
  * earlier parts. ERR_INVALID when another writer's entry appeared meanwhile. */
 bool part_record_write(const struct part_record *p, struct sink *sink, int64_t first_shard,
                        struct err *err) MUST_CHECK;
+/* True when all shards of the last entry are there: its job is at work no more, or has ended. Else
+ * ERR_CONFLICT. */
+bool part_record_ended(struct sink *sink, const struct shard_format *f, struct err *err) MUST_CHECK;
