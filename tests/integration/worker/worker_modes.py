@@ -212,6 +212,30 @@ def test_extend_early(d, server):
     tap.eq((p.returncode, rc, manifest_faults(out, False), len(captions(out))), (0, 0, [], 42), "but when it has ended, and no row is lost")
 
 
+def test_extend_at_once(d, server):
+    """Two that begin at once, each sees no other: one writes the marker, the other is refused and extends afterwards."""
+    local = Local(d)
+    try:
+        parts = [part_of(d, server, "once%d" % i, 12, "once%d-" % i) for i in range(3)]
+        args = ["--output", "s3://data/once", "--number_sample_per_shard", 10, "--allow-net", server.net]
+        more = lambda i: args + ["--parquet", parts[i], "--incremental_mode", "extend"]  # noqa: E731
+        task = lambda i: local.env(DROVER_TASK=str(i))  # noqa: E731
+        tap.eq(run(args + ["--parquet", parts[0]], env=task(0))[0], 0, "a first output")
+        local.faults({"operation": "GetObject", "name_contains": "_manifest.json", "kind": "slow", "delay_seconds": 4, "times": 4})
+        both = [start(more(i), env=task(i)) for i in (1, 2)]
+        ends = [finish(p) for p in both]
+        lost = [(rc, se) for rc, so, se in ends if rc != 0]
+        out = local.folder("data", "once")
+        tap.ok(len(lost) == 1 and "another job" in lost[0][1] and "_mode.json" not in os.listdir(out) and len(captions(out)) == 24,
+               "of two extensions at once one is done, the other refused", [(rc, se[-400:]) for rc, so, se in ends])
+        local.faults()
+        rcs = [run(more(i), env=task(i))[0] for i in (1, 2)]
+        tap.eq((rcs, manifest_faults(out, True), sorted(captions(out).values())), ([0, 0], [], sorted("once%d- %d" % (k, i) for k in range(3) for i in range(12))),
+               "and done by its next attempt: each row once")
+    finally:
+        local.stop()
+
+
 def test_in_s3(d, server):
     """Extending and the second pass in S3, ETags and lost replies included."""
     local = Local(d)
@@ -385,6 +409,8 @@ with Folder() as d:
     test_overwrite(d, server)
     test_extend(d, server)
     test_extend_early(d, server)
+    with Folder() as other:
+        test_extend_at_once(other, server)
     test_retry_failed(d, server)
     test_in_s3(d, server)
     test_verify_hash(d, server)

@@ -45,7 +45,7 @@ static bool read_marker(struct sink *sink, const char *mode, const char *task, s
 }
 
 static bool write_marker(struct sink *sink, const char *mode, const char *task, int64_t first,
-                         struct err *err)
+                         bool create_only, struct err *err)
 {
     AUTO_BUF struct buf b = BUF_INIT(INCREMENTAL_MODE_MARKER_BYTES_MAX);
     struct json_out w;
@@ -55,7 +55,8 @@ static bool write_marker(struct sink *sink, const char *mode, const char *task, 
     json_out_str(&w, "task", task);
     json_out_i64(&w, "first", first);
     json_out_end_object(&w);
-    return sink_put(sink, INCREMENTAL_MODE_MARKER_KEY, buf_str(&b), "application/json", false, err);
+    return sink_put(sink, INCREMENTAL_MODE_MARKER_KEY, buf_str(&b), "application/json", create_only,
+                    err);
 }
 
 bool incremental_mode_is_done(struct sink *sink, const struct download_options *o, const char *task,
@@ -140,6 +141,39 @@ bool incremental_mode_resumes(struct sink *sink, const struct download_options *
     return true;
 }
 
+static bool refuse_other(const struct download_options *o, struct err *err)
+{
+    return err_set(err, ERR_CONFLICT,
+                   "another job writes '%s' (%s): end it first, or remove that "
+                   "file",
+                   o->output_folder, INCREMENTAL_MODE_MARKER_KEY);
+}
+
+/* Two may begin at once: one of them writes the marker. It may also be written when the other has
+ * ended and taken its own away: then the first shard is not the first any more. */
+static bool mark_extension(struct sink *sink, const struct download_options *o, const char *task,
+                           const struct shard_format *f, struct err *err)
+{
+    int64_t first = f->first_shard;
+    struct err e = ERR_INIT;
+    if (!write_marker(sink, o->incremental_mode, task, first, true, &e)) {
+        *err = e;
+        return e.code == ERR_PRECONDITION && refuse_other(o, err);
+    }
+    int64_t now = first;
+    bool same = find_first(sink, f, &now, &e) && now == first && part_record_ended(sink, f, &e);
+    if (same) {
+        return true;
+    }
+    *err = e;
+    if (now != first) {
+        (void)err_set(err, ERR_CONFLICT, "another job has extended '%s' meanwhile: begin again",
+                      o->output_folder);
+    }
+    (void)!sink_delete(sink, INCREMENTAL_MODE_MARKER_KEY, &e);
+    return false;
+}
+
 bool incremental_mode_begin(struct sink *sink, const struct download_options *o, const char *task,
                             struct shard_format *f, struct manifest_extend *ret, struct err *err)
 {
@@ -152,20 +186,18 @@ bool incremental_mode_begin(struct sink *sink, const struct download_options *o,
     }
     if (o->mode == MODE_OVERWRITE) {
         return (m.ours && task[0] != '\0') ||
-               (remove_all(sink, f, err) && write_marker(sink, o->incremental_mode, task, 0, err));
+               (remove_all(sink, f, err) &&
+                write_marker(sink, o->incremental_mode, task, 0, false, err));
     }
     if (m.there && !m.ours) {
-        return err_set(err, ERR_CONFLICT,
-                       "another job writes '%s' (%s): end it first, or remove that "
-                       "file",
-                       o->output_folder, INCREMENTAL_MODE_MARKER_KEY);
+        return refuse_other(o, err);
     }
     if (!m.ours && (!part_record_ended(sink, f, err) || !find_first(sink, f, &m.first, err))) {
         return false;
     }
     f->first_shard = m.first;
     return manifest_extend_load(sink, f, ret, err) &&
-           (m.ours || write_marker(sink, o->incremental_mode, task, m.first, err));
+           (m.ours || mark_extension(sink, o, task, f, err));
 }
 
 bool incremental_mode_end(struct sink *sink, const struct download_options *o, const char *task,
