@@ -4,6 +4,7 @@
 #include "forecast_print.h"
 #include "print.h"
 #include "ref.h"
+#include "table.h"
 #include <stdio.h>
 #include <unistd.h>
 
@@ -36,7 +37,13 @@ static int plan_campaign(struct cli *cli)
     (void)printf("Plan  %s   %lld parts done, %lld to go in %s\n", ref.campaign,
                  (long long)jint(r.json, "finished"), (long long)jint(r.json, "remaining"),
                  jstr(r.json, "stage"));
-    forecast_print(cli, whole, json_object_get(r.json, "what_if"));
+    if (json_is_true(json_object_get(whole, "known"))) {
+        forecast_print(cli, whole, json_object_get(r.json, "what_if"));
+    } else { /* the reason in the answer is of this stage */
+        bool left = jint(r.json, "remaining") > 0;
+        AUTO_FREE char *why = text_clean(left ? jstr(r.json, "reason") : "is not known yet");
+        text_print(cli, "Forecast ", why);
+    }
     return EXIT_OK;
 }
 

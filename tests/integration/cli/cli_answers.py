@@ -218,6 +218,9 @@ def check_drawn(t, s):
                                  ("its first is not known", {**one, "remaining": 2, "reason": "needs 5 finished parts", "campaign": {"known": False, "end": None}}, "end: needs 5 finished parts")):
         status, out, _ = drawn((200, forecast))
         t.ok(status == 11 and want + "\r\n" in out and "nothing is left" not in out, f"watch on a terminal, {what}: {want}", out)
+    for forecast, want in (({**one, "remaining": 2, "reason": "needs 5 finished parts"}, "needs 5 finished parts"), (one, "is not known yet")):
+        r = s.drover("plan", "c-7", answer=lambda *args, v=forecast: (200, {**v, "campaign": {"known": False, "end": None}}))
+        t.ok(r.returncode == 0 and r.stdout.endswith(f"\nForecast {want}\n"), f"plan says why there is none: {want}", r)
     for forecast in ((410, {"code": "archived", "detail": "c-7 is archived"}), (503, {"code": "unavailable", "detail": "busy"}), None):
         status, out, asked = drawn(forecast)
         t.ok(status == 11 and "error" not in out and "end" not in out and "cost 0.00 USD" in out and [x[1] for x in s.seen].count("/v1/campaigns/c-7/forecast") <= asked, "one that cannot be had is no error, and is not waited for", (out, asked))
