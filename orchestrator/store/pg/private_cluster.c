@@ -6,10 +6,10 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/units.h"
+#include "server_bin.h"
 #include "spawn.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <libpq-fe.h>
 #include <limits.h>
 #include <pwd.h>
@@ -56,61 +56,6 @@ static bool find_user(struct cluster *c, struct err *err)
                          "PostgreSQL refuses to run as root, and there is no user 'postgres' or "
                          "'nobody' to run it as")
                : true;
-}
-
-static bool is_bin_dir(const char *dir)
-{
-    AUTO_FREE char *initdb = xasprintf("%s/initdb", dir);
-    AUTO_FREE char *postgres = xasprintf("%s/postgres", dir);
-    return access(initdb, X_OK) == 0 && access(postgres, X_OK) == 0;
-}
-
-static int major_of(const char *bin)
-{
-    int64_t v = 0;
-    struct str s = str_of(bin + strlen("/usr/lib/postgresql/"));
-    struct str head = str_split(&s, '/');
-    return parse_i64(head, 0, 1000, &v, NULL) ? (int)v : 0;
-}
-
-/* Debian's newest, else the one pg_config names, else PATH. */
-static bool find_bin(struct cluster *c, struct err *err)
-{
-    glob_t g;
-    int best = 0;
-    if (glob("/usr/lib/postgresql/*/bin", 0, NULL, &g) == 0) {
-        for (size_t i = 0; i < g.gl_pathc; i++) {
-            if (major_of(g.gl_pathv[i]) > best && is_bin_dir(g.gl_pathv[i])) {
-                best = major_of(g.gl_pathv[i]);
-                (void)snprintf(c->bin, sizeof c->bin, "%s", g.gl_pathv[i]);
-            }
-        }
-        globfree(&g);
-    }
-    if (best > 0) {
-        return true;
-    }
-    const char *argv[] = {"pg_config", "--bindir", NULL};
-    AUTO_BUF struct buf out = BUF_INIT(SPAWN_OUTPUT_MAX);
-    int status = 1;
-    if (spawn_run(argv, COMMAND_US, &status, &out, NULL) && status == 0) {
-        struct str dir = str_trim(buf_str(&out));
-        (void)snprintf(c->bin, sizeof c->bin, STR_FMT, STR_ARG(dir));
-        if (is_bin_dir(c->bin)) {
-            return true;
-        }
-    }
-    struct str path = str_of(getenv("PATH"));
-    while (path.n > 0) {
-        struct str dir = str_split(&path, ':');
-        (void)snprintf(c->bin, sizeof c->bin, STR_FMT, STR_ARG(dir));
-        if (is_bin_dir(c->bin)) {
-            return true;
-        }
-    }
-    return err_set(err, ERR_PRECONDITION,
-                   "no PostgreSQL server found: install it (Debian: apt-get install postgresql) or "
-                   "set DROVER_DATABASE_URL");
 }
 
 static bool run(const struct cluster *c, const char *const *argv, int *ret_status, struct buf *out,
@@ -257,7 +202,9 @@ static void choose_sock(struct cluster *c)
     short_sock(c, c->sock, sizeof c->sock);
 }
 
-static bool find(const char *dir, struct cluster *c, struct err *err)
+/* its_own: of the version that made its data, since a newer one does not start on them. Any stops
+ * it. */
+static bool find(const char *dir, bool its_own, struct cluster *c, struct err *err)
 {
     char real[PATH_MAX];
     memset(c, 0, sizeof *c);
@@ -269,7 +216,9 @@ static bool find(const char *dir, struct cluster *c, struct err *err)
     }
     (void)snprintf(c->home, sizeof c->home, "%.*s/pg", PATH_MAX - 8, real);
     (void)snprintf(c->data, sizeof c->data, "%s/data", c->home);
-    return find_user(c, err) && find_bin(c, err);
+    int major = its_own ? server_bin_major_of(c->data) : 0;
+    return find_user(c, err) &&
+           server_bin_find(SERVER_BIN_DEBIAN, major, c->bin, sizeof c->bin, err);
 }
 
 /* mkdir -p with the umask's mode. */
@@ -441,7 +390,7 @@ bool private_cluster_own(const char *dir, int *ret_fd, struct err *err)
 bool private_cluster_start(const char *dir, char *ret_conninfo, size_t size, struct err *err)
 {
     struct cluster c;
-    if (!make_path(dir, err) || !find(dir, &c, err)) {
+    if (!make_path(dir, err) || !find(dir, true, &c, err)) {
         return false;
     }
     AUTO_FD int lock = lock_dir(dir, err);
@@ -467,7 +416,7 @@ bool private_cluster_start(const char *dir, char *ret_conninfo, size_t size, str
 int private_cluster_pid(const char *dir)
 {
     struct cluster c;
-    if (!find(dir, &c, NULL)) {
+    if (!find(dir, false, &c, NULL)) {
         return 0;
     }
     int pid = read_pid(&c);
@@ -477,7 +426,7 @@ int private_cluster_pid(const char *dir)
 bool private_cluster_stop(const char *dir, enum private_cluster_mode mode, struct err *err)
 {
     struct cluster c;
-    if (!find(dir, &c, err)) {
+    if (!find(dir, false, &c, err)) {
         return false;
     }
     AUTO_FD int lock = lock_dir(dir, err);

@@ -339,6 +339,12 @@ static void test_conn__a_private_cluster_lives_in_a_deep_directory_and_starts_tw
     pg_good(private_cluster_stop(dir, PRIVATE_CLUSTER_FAST, &err), &err);
     pg_good(private_cluster_stop(dir, PRIVATE_CLUSTER_FAST, &err), &err);
     assert_int_equal(private_cluster_pid(dir), 0);
+    /* Data of a version that is not installed, whatever else is. */
+    AUTO_FREE char *version = xasprintf("echo 12 > '%s/pg/data/PG_VERSION'", dir);
+    assert_int_equal(system(version), 0);
+    assert_false(private_cluster_start(dir, two, sizeof two, &err));
+    assert_int_equal(err.code, ERR_PRECONDITION);
+    assert_non_null(strstr(err.message, "postgresql-12"));
     AUTO_FREE char *rm = xasprintf("rm -rf '%s'", top);
     assert_int_equal(system(rm), 0);
 }
