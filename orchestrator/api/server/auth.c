@@ -31,6 +31,7 @@
 #define FAILURES_FREE   10
 #define FAILURES_PEERS  256
 #define FAILURES_MAX_US (60 * USEC_PER_SEC)
+#define FORGET_US       (600 * USEC_PER_SEC)
 #define CSRF_HEADER     "X-Drover-CSRF"
 
 #define KNOWN_KEY_MAX 72
@@ -51,6 +52,7 @@ struct peer_failures { /* failed attempts by one address */
 struct auth {
     pthread_mutex_t lock;
     int64_t rate_per_s, burst;
+    int64_t forget_us; /* so long after the last one an address's failures are forgotten */
     bool secure_cookie;
     struct known_token known[CACHE_N];
     struct peer_failures failures[FAILURES_PEERS];
@@ -152,6 +154,7 @@ bool auth_new(const struct api_config *cfg, struct store *db, struct auth **ret,
     a->rate_per_s = cfg->rate_per_s;
     a->burst = cfg->burst > 0 ? cfg->burst : 2 * cfg->rate_per_s;
     a->secure_cookie = cfg->secure_cookie;
+    a->forget_us = cfg->failures_forget_us > 0 ? cfg->failures_forget_us : FORGET_US;
     *ret = a;
     if (cfg->token_file == NULL) {
         return true;
@@ -383,7 +386,7 @@ static void peer_failed(struct auth *a, const struct api_req *r)
         *f = (struct peer_failures){0};
         memcpy(f->peer, r->peer, sizeof f->peer);
     }
-    f->n++;
+    f->n = now - f->until_us > a->forget_us ? 1 : f->n + 1;
     int over = MIN(f->n - FAILURES_FREE, 6);
     f->until_us = now + (over > 0 ? MIN(USEC_PER_SEC << over, FAILURES_MAX_US) : 0);
     (void)pthread_mutex_unlock(&a->lock);
@@ -416,6 +419,32 @@ static bool same_site(const struct api_req *r, const char *secret, struct err *e
     return true;
 }
 
+/* True for a token that was good when it was last read, however long ago: its owner is not kept out
+ * by others who guess behind the same address. That it still is good is looked up after this. */
+static bool was_good(struct auth *a, const char *key, const uint8_t hash[static 32])
+{
+    bool good = false;
+    (void)pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < CACHE_N; i++) {
+        good |= strcmp(a->known[i].key, key) == 0 &&
+                hash_equal(a->known[i].hash, hash, sizeof a->known[i].hash);
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    return good;
+}
+
+/* From now on one that was revoked is as limited as any other wrong one. */
+static void known_drop(struct auth *a, const char *key)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < CACHE_N; i++) {
+        if (strcmp(a->known[i].key, key) == 0) {
+            a->known[i] = (struct known_token){.read_us = -CACHE_US};
+        }
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
 static bool unknown_token(struct auth *a, const struct api_req *r, struct err *err)
 {
     peer_failed(a, r);
@@ -425,22 +454,26 @@ static bool unknown_token(struct auth *a, const struct api_req *r, struct err *e
 static bool token_check(struct auth *a, struct api_req *r, struct str text,
                         struct token_text *ret_text, struct known_token *ret, struct err *err)
 {
-    if (!peer_may_try(a, r, err)) {
+    char key[KNOWN_KEY_MAX];
+    uint8_t hash[32];
+    bool parsed = token_parse(text, ret_text);
+    (void)snprintf(key, sizeof key, "t:%s", ret_text->id);
+    hash_sha256(ret_text->secret, strlen(ret_text->secret), hash);
+    if (!(parsed && was_good(a, key, hash)) && !peer_may_try(a, r, err)) {
         return false;
     }
-    if (!token_parse(text, ret_text)) {
+    if (!parsed) {
         return unknown_token(a, r, err);
     }
     struct err why = ERR_INIT;
     if (!token_get(a, r, ret_text->id, ret, &why)) {
         if (why.code == ERR_NOT_FOUND) {
+            known_drop(a, key);
             return unknown_token(a, r, err);
         }
         *err = why;
         return false;
     }
-    uint8_t hash[32];
-    hash_sha256(ret_text->secret, strlen(ret_text->secret), hash);
     return hash_equal(hash, ret->hash, sizeof hash) ? true : unknown_token(a, r, err);
 }
 

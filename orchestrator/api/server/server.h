@@ -40,8 +40,10 @@ struct api_config {
     int64_t spooled_max;         /* the same in spool_dir; 0: 4 GiB */
     int64_t body_us; /* how long a body may take; 0: 10 minutes, 2 hours of a bulk route */
     int64_t rate_per_s, burst; /* requests per token; rate 0: no limit */
-    bool secure_cookie;        /* browsers reach the server by https */
-    struct mail_server mail;   /* without one, url "" or NULL, mailto: is refused */
+    int64_t
+        failures_forget_us;  /* after which wrong tokens of an address are forgotten; 0: 10 min */
+    bool secure_cookie;      /* browsers reach the server by https */
+    struct mail_server mail; /* without one, url "" or NULL, mailto: is refused */
     struct sign_in_config sign_in;
 };
 struct api;

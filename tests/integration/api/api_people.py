@@ -234,6 +234,27 @@ def tokens(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+def wrong(t, pg):
+    """Wrong tokens of an address are limited, and keep nobody behind it out who has a good one; after a pause they are forgotten."""
+    a = Api(pg, env={"API_TRUSTED_PROXIES": "127.0.0.1/32", "API_FORGET_SECONDS": "1"})
+    there = {"X-Forwarded-For": "203.0.113.9"}
+    ask = lambda tok: a.get("/v1/session", headers=there, token=tok)[0]  # noqa: E731
+    good, gone = token(a, "good"), token(a, "gone")
+    t.eq([ask(good), ask(gone)], [200, 200], "two tokens are used behind an address")
+    a.sql("UPDATE token SET revoked_at = clock_timestamp() WHERE id = 'gone'")
+    a.post("/v1/logout", headers={"Cookie": "drover_session=" + "0" * 64}, token=False)  # what is remembered of tokens is forgotten
+    got = [ask(gone) for _ in range(20)]
+    t.eq((got[:10], set(got[11:])), ([401] * 10, {429}), "of 20 requests with the one that was revoked the first are refused, the others wait")
+    t.eq([ask(x) for x in ("good." + "0" * 64, good.split(".")[0] + "." + good.split(".")[1][:-1] + "!", "nobody." + "0" * 64)], [429] * 3, "so do other wrong ones of that address")
+    t.eq((ask(good), a.post("/v1/login", {"token": good}, headers=there, token=False)[0]), (200, 200), "the good one passes, and logs in")
+    t.eq(a.get("/v1/session", headers={"X-Forwarded-For": "203.0.113.10"}, token="nobody." + "0" * 64)[0], 401, "another address is not limited")
+    t.ok(wait_for(lambda: ask(gone) == 401, 30, step=0.5), "after a while it may try again")
+    a.sql("SELECT pg_sleep(6)")  # the limit of that try, and the second after which all are forgotten
+    t.eq([ask(gone) for _ in range(9)], [401] * 9, "after a pause the count begins again")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def audit(t, pg):
     """GET /v1/audit: who changed what, by pages and filters, and who may see which rows."""
     a = Api(pg)

@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from api_people import audit, sessions, slow, tokens
+from api_people import audit, sessions, slow, tokens, wrong
 from api_room import absurd, bodies, crowd, dear, forecasts, keys, large, reserve, spooled, streams, streams_of_droverd, unread
 from api_secrets import canary, secrets
 from api_start import start_alone, start_settings, start_waits
@@ -16,7 +16,7 @@ from kit.api import main
 
 
 def run(t, pg):
-    for check in (start_alone, start_settings, start_waits, streams, streams_of_droverd, bodies, spooled, reserve, secrets, canary, forecasts, large, crowd, unread, absurd, sessions, slow, tokens, audit, keys, dear):
+    for check in (start_alone, start_settings, start_waits, streams, streams_of_droverd, bodies, spooled, reserve, secrets, canary, forecasts, large, crowd, unread, absurd, sessions, slow, tokens, wrong, audit, keys, dear):
         if wanted(check.__name__):
             check(t, pg)
 

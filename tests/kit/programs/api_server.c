@@ -170,6 +170,7 @@ int main(int argc, char **argv)
         .status = &status,
         .version = "test",
         .rate_per_s = env_number("API_RATE"),
+        .failures_forget_us = env_number("API_FORGET_SECONDS") * USEC_PER_SEC,
         .connections = (int)env_number("API_CONNECTIONS"),
         .bodies_max = env_number("API_BODIES_MAX"),
         .spooled_max = env_number("API_SPOOLED_MAX"),
