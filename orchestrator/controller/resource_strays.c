@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/resource_sweep.h"
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
@@ -150,6 +151,7 @@ static void take_answer(struct controller *c)
     io->answered = false;
     struct live_resource_stray *r = leader_resource_stray(&c->state, io->name);
     if (r != NULL) {
+        r->row.price_musd_per_hour = resource_sweep_price(&c->state, &r->row);
         leader_plan_resource_stray_fact(r, &io->fact, leader_now(c), clock_boot_us(), &w);
         carry(c, r, &w);
     }

@@ -148,11 +148,13 @@ static bool book(struct resource_writes *w)
     struct ledger_account_of_attempt account = {.reserved = true};
     struct resource_stray_end *end = &w->end;
     int n = 0;
-    *end = (struct resource_stray_end){.name = w->row.name,
-                                       .status = w->row.status,
-                                       .started_us = w->row.started_us,
-                                       .ended_us = w->row.ended_us,
-                                       .estimated = w->row.estimated};
+    *end = (struct resource_stray_end){
+        .name = w->row.name,
+        .status = w->row.status,
+        .started_us = w->row.started_us,
+        .ended_us = w->row.ended_us,
+        .estimated =
+            w->row.estimated || (w->row.started_us > 0 && w->row.price_musd_per_hour == 0)};
     if (w->row.started_us == 0) {
         return true;
     }

@@ -1,9 +1,10 @@
 /* Strays that are no jobs: endpoints, endpoint configs, models and file systems of this
  * installation that no row stands for. They are looked at now and then until people ask for their
- * end; then they are deleted, of one name the endpoint first, its config next, the model last, each
- * until it is proven absent. They hold no money: what one has cost is booked on a line of its own
- * when it is gone. One that an intent of ours has made its own since is left to that row. Pure;
- * now_us is the wall clock, boot_us is CLOCK_BOOTTIME. */
+ * end; then they are deleted, of one name the endpoint first, its config next, the model last,
+ * each until it is proven absent. They hold no money: what one has cost is booked on a line of its
+ * own when it is gone; while its price is not known that is an estimate. One that an intent of
+ * ours has made its own since is left to that row. Pure; now_us is the wall clock, boot_us is
+ * CLOCK_BOOTTIME. */
 #pragma once
 #include "common/aws_outcome.h"
 #include "leader_state.h"

@@ -245,6 +245,15 @@ bool resource_sweep_row(const struct leader_state *s, const struct resource_foun
     return !leader_has_resource(s, u->name, u->token) && (stray == NULL || stray->kind > u->kind);
 }
 
+musd_t resource_sweep_price(const struct leader_state *s, const struct resource_stray_row *row)
+{
+    if (row->price_musd_per_hour > 0) {
+        return row->price_musd_per_hour;
+    }
+    return MAX(0, row->kind == RESOURCE_FILE_SYSTEM ? storage_price(s, row->instance_type)
+                                                    : leader_hosting_price(s, row->instance_type));
+}
+
 enum resource_then resource_sweep_held(enum tx_meaning meaning)
 {
     return meaning == TX_LOST   ? RESOURCE_STOP

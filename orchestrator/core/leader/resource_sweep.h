@@ -86,6 +86,8 @@ enum resource_then resource_sweep_config(struct resource_found *u,
  * of ours stands for it by now, or a stray. */
 bool resource_sweep_row(const struct leader_state *s, const struct resource_found *u,
                         struct resource_stray_row *ret);
+/* The price of a stray: as it was found, else today's; 0: not known. */
+musd_t resource_sweep_price(const struct leader_state *s, const struct resource_stray_row *row);
 /* The transaction of RESOURCE_HOLD. */
 enum resource_then resource_sweep_held(enum tx_meaning meaning);
 /* What follows for thing `at`. */

@@ -326,6 +326,14 @@ static void test_resource_strays__storage_is_booked_by_begun_hours(void **state)
     assert_int_equal(l.last.end.cost_musd, 3 * 240000);
     assert_true(l.last.end.estimated);
     leader_world_done(&l.w);
+    row.price_musd_per_hour = 0; /* nobody knows what it costs */
+    begin(&l, &row);
+    stop(&l);
+    play(&l, steps);
+    play(&l, gone);
+    assert_int_equal(l.last.end.cost_musd, 0);
+    assert_true(l.last.end.estimated);
+    leader_world_done(&l.w);
 }
 
 static void put_endpoint(struct leader_world *w, enum endpoint_state state)

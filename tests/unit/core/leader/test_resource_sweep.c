@@ -274,6 +274,10 @@ static void test_resource_sweep__what_its_row_says(void **state)
     (void)resource_sweep_config(&u, &config, NULL);
     assert_true(resource_sweep_row(&t.w.s, &u, &row));
     assert_int_equal(row.price_musd_per_hour, 3600000);
+    row.price_musd_per_hour = 0;
+    assert_int_equal(resource_sweep_price(&t.w.s, &row), 3600000);
+    row.instance_type[0] = '\0';
+    assert_int_equal(resource_sweep_price(&t.w.s, &row), 0);
     assert_int_equal(row.instances, 2);
     assert_int_equal(row.started_us, WALL + SEC);
     (void)snprintf(u.shown.status, sizeof u.shown.status, "Creating");
@@ -288,6 +292,10 @@ static void test_resource_sweep__what_its_row_says(void **state)
                                        .created = WALL}};
     assert_true(resource_sweep_row(&t.w.s, &u, &row));
     assert_int_equal(row.price_musd_per_hour, 140000);
+    row.price_musd_per_hour = 0; /* found before the price was known */
+    assert_int_equal(resource_sweep_price(&t.w.s, &row), 140000);
+    row.price_musd_per_hour = 7; /* as it was found it stays */
+    assert_int_equal(resource_sweep_price(&t.w.s, &row), 7);
     assert_int_equal(row.size_gib, 1200);
     assert_int_equal(row.started_us, WALL);
     assert_string_equal(row.token, NAME);
