@@ -14,8 +14,8 @@ enum private_cluster_mode { PRIVATE_CLUSTER_FAST, PRIVATE_CLUSTER_IMMEDIATE };
 bool private_cluster_own(const char *dir, int *ret_fd, struct err *err) MUST_CHECK;
 /* Start the cluster of `dir` (created when absent) and wait until it answers; after a crash it
  * recovers. ret_conninfo: a libpq string. Blocks up to a minute. ERR_PRECONDITION: no PostgreSQL
- * server binaries of the version that made it, or a directory its user cannot reach (with a remedy); ERR_IO, ERR_UNAVAILABLE
- * with the server's message. */
+ * server binaries of the version that made it, or a directory its user cannot reach (with a
+ * remedy); ERR_IO, ERR_UNAVAILABLE with the server's message. */
 bool private_cluster_start(const char *dir, char *ret_conninfo, size_t size,
                            struct err *err) MUST_CHECK;
 /* Stop it. True also when it was not running. */

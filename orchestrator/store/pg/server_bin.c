@@ -6,7 +6,7 @@
 #include <glob.h>
 #include <unistd.h>
 
-#define COMMAND_US (90 * USEC_PER_SEC)
+#define VERSION_US (90 * USEC_PER_SEC) /* for an answer to --version */
 #define MAJOR_MAX  1000
 
 static bool is_bin_dir(const char *dir)
@@ -59,7 +59,7 @@ static bool is_of(const char *dir, int major)
     const char *argv[] = {postgres, "--version", NULL};
     AUTO_BUF struct buf out = BUF_INIT(SPAWN_OUTPUT_MAX);
     int status = 1;
-    if (!spawn_run(argv, COMMAND_US, &status, &out, NULL) || status != 0) {
+    if (!spawn_run(argv, VERSION_US, &status, &out, NULL) || status != 0) {
         return false;
     }
     const char *at = strstr(buf_cstr(&out), "(PostgreSQL) ");
@@ -77,7 +77,7 @@ static bool other_find(int major, char *ret, size_t size)
     const char *argv[] = {"pg_config", "--bindir", NULL};
     AUTO_BUF struct buf out = BUF_INIT(SPAWN_OUTPUT_MAX);
     int status = 1;
-    if (spawn_run(argv, COMMAND_US, &status, &out, NULL) && status == 0 &&
+    if (spawn_run(argv, VERSION_US, &status, &out, NULL) && status == 0 &&
         suits(str_trim(buf_str(&out)), major, ret, size)) {
         return true;
     }
