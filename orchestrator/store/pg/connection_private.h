@@ -1,4 +1,4 @@
-/* Definition of struct store, for connection.c, query.c, tx.c and lease.c only. */
+/* Definition of struct store, for connection.c, query.c, copy.c, tx.c and lease.c only. */
 #pragma once
 #include "query.h"
 
@@ -21,3 +21,9 @@ struct store {
 
 /* Read pending input of an idle connection without blocking. False: it is lost. */
 bool store_read_idle(struct store *s);
+/* Wait for one of poll's events, or a moment. False: the deadline has passed, the connection is
+ * given up. */
+bool store_wait_io(struct store *s, short events, int64_t deadline, struct err *err) MUST_CHECK;
+/* The next result; NULL after a statement's last one. */
+bool store_next_result(struct store *s, int64_t deadline, PGresult **ret,
+                       struct err *err) MUST_CHECK;

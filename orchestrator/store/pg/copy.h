@@ -1,5 +1,6 @@
 /* The data of COPY ... FROM STDIN, after store_plain has run that statement. The connection accepts
- * nothing else until the copy ends or is cancelled. Errors: those of query.h. */
+ * nothing else until the copy ends or is cancelled. Errors: those of query.h; a call
+ * waits no longer than a statement does. */
 #pragma once
 #include "connection.h"
 

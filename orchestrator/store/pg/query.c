@@ -34,17 +34,16 @@ static bool lost(struct store *s, struct err *err, const char *why)
     return err_set(err, ERR_UNAVAILABLE, "database: %s", why);
 }
 
-/* Wait for input, or RECHECK_US: libpq that was out of memory for a moment says that it waits for
- * the rest of an answer it has whole, and reads it when it is asked again. False: the deadline has
- * passed, the connection is given up. */
-static bool wait_input(struct store *s, int64_t deadline, struct err *err)
+/* RECHECK_US: libpq that was out of memory for a moment says that it waits for the rest of an answer
+ * it has whole, and reads it when it is asked again. */
+bool store_wait_io(struct store *s, short events, int64_t deadline, struct err *err)
 {
     for (;;) {
         int64_t left = deadline - clock_mono_us();
         if (left <= 0) {
             return lost(s, err, "no answer in time");
         }
-        struct pollfd p = {.fd = PQsocket(s->conn), .events = POLLIN};
+        struct pollfd p = {.fd = PQsocket(s->conn), .events = events};
         int n = poll(&p, 1, (int)(MIN(left, RECHECK_US) / USEC_PER_MSEC) + 1);
         if (n >= 0) {
             return true;
@@ -55,11 +54,10 @@ static bool wait_input(struct store *s, int64_t deadline, struct err *err)
     }
 }
 
-/* The next result; NULL after a statement's last one. */
-static bool next_result(struct store *s, int64_t deadline, PGresult **ret, struct err *err)
+bool store_next_result(struct store *s, int64_t deadline, PGresult **ret, struct err *err)
 {
     while (PQisBusy(s->conn) == 1) {
-        if (!wait_input(s, deadline, err)) {
+        if (!store_wait_io(s, POLLIN, deadline, err)) {
             return false;
         }
         if (PQconsumeInput(s->conn) == 0) {
@@ -83,7 +81,7 @@ static bool take_result(struct store *s, const char *what, PGresult **ret, struc
     AUTO_RESULT PGresult *last = NULL;
     for (;;) {
         PGresult *r = NULL;
-        if (!next_result(s, deadline, &r, err)) {
+        if (!store_next_result(s, deadline, &r, err)) {
             return false;
         }
         if (r == NULL) {
@@ -235,7 +233,7 @@ static bool pipeline_receive(struct store *s, const struct statement *st, size_t
     bool good = true;
     for (size_t i = 0; i < n;) {
         PGresult *r = NULL;
-        if (!next_result(s, deadline, &r, err)) {
+        if (!store_next_result(s, deadline, &r, err)) {
             return false;
         }
         if (r == NULL) {
@@ -253,7 +251,7 @@ static bool pipeline_receive(struct store *s, const struct statement *st, size_t
         ret[i] = r;
     }
     AUTO_RESULT PGresult *sync = NULL;
-    if (!next_result(s, deadline, &sync, err)) {
+    if (!store_next_result(s, deadline, &sync, err)) {
         return false;
     }
     if (sync == NULL || PQresultStatus(sync) != PGRES_PIPELINE_SYNC) {

@@ -105,6 +105,53 @@ static void test_conn__a_server_that_stops_talking_costs_a_connection_not_a_thre
     store_close(s);
 }
 
+static void *freeze_ends(void *ctx)
+{
+    (void)poll(NULL, 0, 20000); /* one that waits without a bound goes on then, too late */
+    (void)kill(*(int *)ctx, SIGCONT);
+    return NULL;
+}
+
+/* While rows are sent, when all are sent, and when they are given up. */
+static void test_conn__a_copy_into_a_frozen_server_ends(void **state)
+{
+    struct world *w = *state;
+    static char piece[256 * 1024];
+    memset(piece, 'x', sizeof piece);
+    for (int how = 0; how < 3; how++) {
+        struct err err = ERR_INIT;
+        struct store *s = pg_open(w->db, STORE_API);
+        AUTO_RESULT PGresult *r = NULL;
+        assert_true(store_exec(s, "pid", "SELECT pg_backend_pid()", NULL, &r, &err));
+        int pid = row_int(r, 0, 0);
+        pg_good(store_plain(s, "CREATE TEMP TABLE t (x text)", &err) &&
+                    store_plain(s, "COPY t FROM STDIN", &err) && store_copy_put(s, "a\n", 2, &err),
+                &err);
+        store_set_wait(s, 300 * USEC_PER_MSEC);
+        assert_int_equal(kill(pid, SIGSTOP), 0);
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, freeze_ends, &pid), 0);
+        int64_t began_us = clock_mono_us();
+        bool ok = true;
+        for (int i = 0; i < 256 && how == 0 && ok; i++) { /* more than sockets hold */
+            ok = store_copy_put(s, piece, sizeof piece, &err);
+        }
+        if (how == 1) {
+            ok = store_copy_end(s, &err);
+        } else if (how == 2) {
+            store_copy_cancel(s);
+        }
+        bool early = clock_mono_us() - began_us < 15 * USEC_PER_SEC;
+        (void)pthread_cancel(thread);
+        (void)pthread_join(thread, NULL);
+        assert_int_equal(kill(pid, SIGCONT), 0);
+        assert_true(early);
+        assert_true(how == 2 || (!ok && err.code == ERR_UNAVAILABLE));
+        assert_false(store_alive(s));
+        store_close(s);
+    }
+}
+
 static void test_conn__a_failed_statement_takes_its_pipeline_and_transaction_down(void **state)
 {
     struct world *w = *state;
@@ -437,6 +484,7 @@ int main(void)
         T(test_conn__errors_say_what_they_are),
         T(test_conn__a_lost_connection_is_unavailable_and_stays_so),
         T(test_conn__a_server_that_stops_talking_costs_a_connection_not_a_thread),
+        T(test_conn__a_copy_into_a_frozen_server_ends),
         T(test_conn__a_failed_statement_takes_its_pipeline_and_transaction_down),
         T(test_conn__events_wake_the_listener_at_commit_and_only_then),
         T(test_conn__a_committed_row_survives_every_death_of_the_server),
