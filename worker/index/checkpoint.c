@@ -24,6 +24,9 @@ void checkpoint_fingerprint(const struct scan_config *c, const char *prefix,
         buf_reset(&b);
         buf_addf(&b, "%s\t%lld\t%s\n", shards_path(shards, i), (long long)e->size,
                  shards->text_.p + e->etag);
+        if (e->mtime_ns != 0) {
+            buf_addf(&b, "%lld\n", (long long)e->mtime_ns);
+        }
         sha256_add(&h, b.p, b.n);
     }
     sha256_end(&h, sum);

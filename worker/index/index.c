@@ -364,10 +364,15 @@ static bool finish(struct index *x, struct err *err)
            put_manifest(x, (int64_t)b.n, err);
 }
 
+static bool is_channel(const struct index *x)
+{
+    return x->o.input[0] == '\0' || str_starts(str_of(x->o.input), "channel:");
+}
+
 static bool find_input(struct index *x, struct err *err)
 {
     struct str in = str_of(x->o.input);
-    if (in.n == 0 || str_starts(in, "channel:")) {
+    if (is_channel(x)) {
         return sagemaker_container_channel(in.n == 0 ? NULL : x->o.input + 8, &x->input, err);
     }
     x->input =
@@ -478,6 +483,9 @@ static enum job_main_end run(void *ctx, struct err *err)
     if (!shards_list(x->input, &x->shards, err)) {
         (void)err_wrap(err, "cannot list the shards");
         return JOB_MAIN_FAILED;
+    }
+    if (is_channel(x)) {
+        shards_forget_times(&x->shards);
     }
     find_prefix(x);
     int threads = threads_of(x);

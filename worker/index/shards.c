@@ -29,7 +29,8 @@ static uint32_t add_text(struct shards *s, const char *text)
     return (uint32_t)at;
 }
 
-static bool add(struct shards *s, const char *path, const char *etag, int64_t size, struct err *err)
+static bool add(struct shards *s, const char *path, const char *etag, int64_t size,
+                int64_t mtime_ns, struct err *err)
 {
     if (s->n == SHARDS_MAX) {
         return err_set(err, ERR_LIMIT,
@@ -38,7 +39,7 @@ static bool add(struct shards *s, const char *path, const char *etag, int64_t si
                        SHARDS_MAX);
     }
     ARRAY_ROOM(s->at, s->n, s->cap_);
-    s->at[s->n++] = (struct shard_entry){add_text(s, path), add_text(s, etag), size};
+    s->at[s->n++] = (struct shard_entry){add_text(s, path), add_text(s, etag), size, mtime_ns};
     return s->text_.overflow
                ? err_set(err, ERR_LIMIT, "the shards' names take more than %zu bytes", s->text_.max)
                : true;
@@ -50,6 +51,13 @@ static int entry_cmp(const void *a, const void *b, void *text)
     const struct shard_entry *y = b;
     const char *t = text;
     return strcmp(t + x->path, t + y->path);
+}
+
+/* A file's size and time stand for its content, as an ETag does. */
+static bool add_file(struct shards *s, const char *path, const struct stat *st, struct err *err)
+{
+    int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    return add(s, path, "", st->st_size, ns, err);
 }
 
 struct above { /* the enclosing folders: a link back to one of them would be an endless loop */
@@ -89,7 +97,7 @@ static bool enter(struct shards *s, int dir_fd, const char *name, const char *pa
     return ok;
 }
 
-/* Visit one entry. Where the file system supplies d_type no stat is needed. */
+/* Visit one entry. Where the file system supplies d_type only shards need a stat. */
 static bool visit(struct shards *s, int dir_fd, const struct dirent *e, const char *below,
                   struct above *above, struct err *err)
 {
@@ -99,7 +107,7 @@ static bool visit(struct shards *s, int dir_fd, const struct dirent *e, const ch
     if (e->d_name[0] == '.') {
         return true;
     }
-    if (e->d_type == DT_UNKNOWN || e->d_type == DT_LNK) {
+    if (e->d_type == DT_UNKNOWN || e->d_type == DT_LNK || (file && is_shard(e->d_name))) {
         if (fstatat(dir_fd, e->d_name, &st, 0) != 0) {
             return err_set_os(err, ERR_IO, errno, "cannot look at '%s%s%s'", s->folder, below,
                               e->d_name);
@@ -111,7 +119,7 @@ static bool visit(struct shards *s, int dir_fd, const struct dirent *e, const ch
         return true;
     }
     AUTO_FREE char *path = xasprintf("%s%s%s", below, e->d_name, folder ? "/" : "");
-    return folder ? enter(s, dir_fd, e->d_name, path, above, err) : add(s, path, "", -1, err);
+    return folder ? enter(s, dir_fd, e->d_name, path, above, err) : add_file(s, path, &st, err);
 }
 
 /* Takes fd. below: the path from the input to here, with '/' at its end unless empty. */
@@ -152,7 +160,7 @@ static bool list_folder(struct shards *s, const char *input, struct err *err)
     if (!S_ISDIR(st.st_mode)) {
         const char *slash = strrchr(input, '/');
         s->folder = slash == NULL ? xstrdup("") : xstrndup(input, (size_t)(slash - input) + 1);
-        return add(s, slash == NULL ? input : slash + 1, "", -1, err);
+        return add_file(s, slash == NULL ? input : slash + 1, &st, err);
     }
     size_t n = strlen(input);
     s->folder = xasprintf("%s%s", input, n > 0 && input[n - 1] == '/' ? "" : "/");
@@ -173,7 +181,7 @@ static bool take_object(void *ctx, const struct s3_object *o, struct err *err)
     bool hidden = path[0] == '.' || strstr(path, "/.") != NULL;
     bool wanted = b->only == NULL || strcmp(path, b->only) == 0;
     return hidden || !wanted || !is_shard(slash != NULL ? slash + 1 : path) ||
-           add(b->to, path, o->etag, o->size, err);
+           add(b->to, path, o->etag, o->size, 0, err);
 }
 
 static bool list_s3(struct shards *s, const char *input, struct err *err)
@@ -238,6 +246,13 @@ bool shards_list(const char *input, struct shards *ret, struct err *err)
     }
     *ret = s;
     return true;
+}
+
+void shards_forget_times(struct shards *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        s->at[i].mtime_ns = 0;
+    }
 }
 
 const char *shards_path(const struct shards *s, size_t i)

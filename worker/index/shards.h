@@ -12,7 +12,8 @@
 struct shard_entry { /* value */
     uint32_t path;   /* offset of its text, below the input */
     uint32_t etag;   /* S3 only, else the offset of "" */
-    int64_t size;    /* S3 only, else -1 */
+    int64_t size;
+    int64_t mtime_ns; /* of a file; S3: 0 */
 };
 struct shards { /* shards_done frees */
     struct shard_entry *at;
@@ -25,6 +26,8 @@ struct shards { /* shards_done frees */
 /* input: s3://..., else a folder or one .tar file. ERR_INVALID when there is no shard, except in
  * the finished output of a part without a success. */
 bool shards_list(const char *input, struct shards *ret, struct err *err) MUST_CHECK;
+/* Each attempt of a job gets its own copies of a channel's files: their times tell nothing. */
+void shards_forget_times(struct shards *s);
 void shards_done(struct shards *s);
 const char *shards_path(const struct shards *s, size_t i); /* below the input; borrowed */
 /* Open shard i in src; src->s3 must be set for S3. */

@@ -4,11 +4,15 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/tar.h"
+#include "index/checkpoint.h"
 #include "index/meta.h"
 #include "index/scan.h"
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -535,6 +539,44 @@ static void test_worker_index__escapes_read_back(void **state UNUSED)
     }
 }
 
+static void write_shard(const char *path, const char *text, time_t at)
+{
+    const struct timespec times[2] = {{.tv_sec = at}, {.tv_sec = at}};
+    FILE *f = fopen(path, "w");
+    assert_true(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void fingerprint(const char *input, char out[static 65])
+{
+    const struct scan_config c = {.fields = 1};
+    struct shards s = {0};
+    struct err err = ERR_INIT;
+    assert_true(shards_list(input, &s, &err));
+    checkpoint_fingerprint(&c, "", &s, out);
+    shards_done(&s);
+}
+
+/* A checkpoint is of the files as they were, in a folder and as the only input. */
+static void test_worker_index__rewritten_shard_is_another(void **state UNUSED)
+{
+    char folder[] = "/tmp/drover-index-XXXXXX";
+    char sums[2][4][65];
+    assert_non_null(mkdtemp(folder));
+    AUTO_FREE char *path = xasprintf("%s/00000.tar", folder);
+    for (size_t i = 0; i < 4; i++) { /* twice the same, a later one, a longer one */
+        write_shard(path, i < 3 ? "12345678" : "123456789", i == 2 ? 1001 : 1000);
+        fingerprint(folder, sums[0][i]);
+        fingerprint(path, sums[1][i]);
+    }
+    for (size_t k = 0; k < 2; k++) {
+        assert_string_equal(sums[k][0], sums[k][1]);
+        assert_string_not_equal(sums[k][0], sums[k][2]);
+        assert_string_not_equal(sums[k][0], sums[k][3]);
+    }
+    assert_int_equal(unlink(path) + rmdir(folder), 0);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -551,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_worker_index__flush_keeps_memory_bounded),
         cmocka_unit_test(test_worker_index__size_of_json),
         cmocka_unit_test(test_worker_index__escapes_read_back),
+        cmocka_unit_test(test_worker_index__rewritten_shard_is_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
