@@ -213,7 +213,7 @@ static void test_endpoints__none_is_deleted_while_a_wish_is_unread(void **state)
     assert_true(move(w, ENDPOINT_IN_SERVICE, &err));
 }
 
-/* Less of it was thought to be left: it is whole again, and people are told. An ended one is not. */
+/* Less of it was thought to be left: it is whole again, and people are told. No ended one is. */
 static void test_endpoints__a_stray_of_one_that_is_there_after_all(void **state)
 {
     struct world *w = *state;

@@ -352,8 +352,8 @@ static musd_t spent_19_usd(void *ctx, int64_t task_id)
     return 19000000;
 }
 
-/* A person raises the cap while each rung is shut: a part set apart waits for capacity from then
- * on, or its campaign is held for a wish that was heard. */
+/* A person raises the cap while each rung is shut: a part set apart waits for capacity from then,
+ * or its campaign is held for a wish that was heard. */
 static void test_sched__a_cap_raised_while_the_ladder_is_shut(void **state)
 {
     (void)state;
