@@ -24,15 +24,15 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define TOKEN_TEXT_MAX  160
-#define SECRET_BYTES    32
-#define CACHE_N         64
-#define CACHE_US        (3 * USEC_PER_SEC)
-#define FAILURES_FREE   10
-#define FAILURES_PEERS  256
-#define FAILURES_MAX_US (60 * USEC_PER_SEC)
-#define FORGET_US       (600 * USEC_PER_SEC)
-#define CSRF_HEADER     "X-Drover-CSRF"
+#define TOKEN_TEXT_MAX     160
+#define SECRET_BYTES       32
+#define CACHE_N            64
+#define CACHE_US           (3 * USEC_PER_SEC)
+#define FAILURES_FREE      10
+#define FAILURES_PEERS     256
+#define FAILURES_MAX_US    (60 * USEC_PER_SEC)
+#define FAILURES_FORGET_US (600 * USEC_PER_SEC)
+#define CSRF_HEADER        "X-Drover-CSRF"
 
 #define KNOWN_KEY_MAX 72
 
@@ -154,7 +154,7 @@ bool auth_new(const struct api_config *cfg, struct store *db, struct auth **ret,
     a->rate_per_s = cfg->rate_per_s;
     a->burst = cfg->burst > 0 ? cfg->burst : 2 * cfg->rate_per_s;
     a->secure_cookie = cfg->secure_cookie;
-    a->forget_us = cfg->failures_forget_us > 0 ? cfg->failures_forget_us : FORGET_US;
+    a->forget_us = cfg->failures_forget_us > 0 ? cfg->failures_forget_us : FAILURES_FORGET_US;
     *ret = a;
     if (cfg->token_file == NULL) {
         return true;
