@@ -190,13 +190,15 @@ static void on_reply(void *ctx, const struct http_reply *h)
         reply.retry_after_us = aws_error_retry_after_us(h);
     }
     bool skewed = aws_error_is_skew(r->text.code, r->text.message);
+    int64_t skew_us = aws_client_skew_us(r->c);
     learn_skew(r->c, h, skewed);
     r->c->answers++;
     if (skewed && sent_again(r)) {
         return;
     }
-    /* S3 answers HEAD without a code: with keys that expire, 400 means that they have. */
-    if (r->head && h->status == 400 && aws_client_renews_creds(r->c)) {
+    /* S3 answers HEAD without a code: 400 to keys that expire, 403 to a date that is far off. */
+    if (r->head && ((h->status == 400 && aws_client_renews_creds(r->c)) ||
+                    (h->status == 403 && aws_client_skew_us(r->c) != skew_us))) {
         reply.outcome = AWS_CREDENTIALS;
     }
     if (r->operation != NULL && reply.outcome != AWS_UNKNOWN && r->c->pace.answered != NULL) {

@@ -454,6 +454,18 @@ static void test_skew__a_counted_signature_is_not_made_again(void **state)
     assert_int_equal(aws_client_signed_n(c), 1);
 }
 
+/* A HEAD is refused without words: one whose answer teaches the clock may be asked again. */
+static void test_skew__of_a_head_is_no_denial(void **state)
+{
+    (void)state;
+    struct got g;
+    const struct aws_call head = {.service = "s3", .method = "HEAD", .path = "/skew"};
+    call(head, &g);
+    assert_int_equal(g.status, 403);
+    assert_int_equal(g.outcome, AWS_CREDENTIALS);
+    assert_true(aws_client_skew_us(c) > 7000 * USEC_PER_SEC);
+}
+
 static void test_skew__is_learned_from_the_refusal(void **state)
 {
     (void)state;
@@ -527,6 +539,7 @@ int main(void)
         TEST(test_free__gives_every_call_back_once),
         TEST(test_skew__the_first_refused_call_is_signed_again),
         TEST(test_skew__a_counted_signature_is_not_made_again),
+        TEST(test_skew__of_a_head_is_no_denial),
         TEST(test_skew__is_learned_from_the_refusal),
         TEST(test_creds__are_read_again_after_a_refusal),
         TEST(test_client__needs_credentials_and_region),

@@ -280,7 +280,7 @@ def b_skew(sock, req):
         answer(sock, 200, "{}", date)
     else:
         answer(sock, 403, '{"__type":"InvalidSignatureException","message":"Signature expired: x"}',
-               date)
+               date, head=req.method == "HEAD")
 
 
 def b_newkey(sock, req):
