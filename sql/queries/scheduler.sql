@@ -140,12 +140,16 @@ new_counters AS (
 new_attempt AS (
     INSERT INTO attempt (id, campaign_id, stage_id, task_id, n, state, epoch, name, request, request_sha256,
         identity_hash, instance_type, instances, volume_gb, max_runtime_s, price_musd_per_hour, reserved_musd,
-        open_musd, keep_alive_s, created_at, intended_at, reason, market)
+        open_musd, keep_alive_s, created_at, intended_at, reason, collects, market)
     OVERRIDING SYSTEM VALUE
     SELECT :attempt::bigint, :campaign::bigint, :stage::bigint, f.id, :n::int, 1, :epoch::bigint, :name::text, :request::bytea, :request_sha256::bytea,
         :identity_hash::text, :instance_type::text, :instances::int, :volume_gb::int, :max_runtime_s::bigint, :price::bigint, :reserve::bigint, :reserve::bigint, :keep_alive_s::bigint,
         :created::timestamptz, least(:created::timestamptz, (SELECT b.intended_at FROM attempt b ORDER BY b.id DESC LIMIT 1)),
         'found at AWS without a row',
+        EXISTS (
+            SELECT FROM campaign c JOIN stage g ON g.id = :stage::bigint CROSS JOIN LATERAL
+                jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) x
+            WHERE c.id = :campaign::bigint AND x->>'name' = g.name AND coalesce(x->'training'->>'metrics', '[]') <> '[]'),
         :market::text FROM free_task f),
 new_pool AS (
     INSERT INTO pool (attempt_id, campaign_id, stage_id, fingerprint, instance_type, instances, keep_alive_s)

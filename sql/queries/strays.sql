@@ -80,7 +80,7 @@ WHERE name = $1::text AND holds AND (status <> $2::text OR started_at IS DISTINC
 
 -- name: attempt_revive
 -- The job of a void attempt is alive and nothing has replaced it: the attempt goes on, of unknown outcome, with slots
--- and money held again. Returns the attempt, or no row when its task has gone another way or a campaign is not run.
+-- and money held again; its log is read when its stage says what is to be found in it. Returns the attempt, or no row when its task has gone another way or a campaign is not run.
 -- $1 name text, $2 identity hash text ('': the job does not say, its name is believed), $3 epoch bigint,
 -- $4 reserve bigint, $5 now bigint
 WITH back AS MATERIALIZED (
@@ -109,8 +109,14 @@ new_counters AS (
 new_attempt AS (
     UPDATE attempt a SET state = 1, cause = 0, epoch = $3::bigint, request = '{}', reserved_musd = $4::bigint,
         open_musd = $4::bigint, holds = true, settled = false, unwanted = false, stop_cause = 0, pool_id = NULL,
-        revived = true, reason = 'given up as void, then seen alive'
+        revived = true, reason = 'given up as void, then seen alive',
+        collects = EXISTS (
+            SELECT FROM campaign c JOIN stage g ON g.id = b.stage_id CROSS JOIN LATERAL
+                jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) x
+            WHERE c.id = b.campaign_id AND x->>'name' = g.name AND coalesce(x->'training'->>'metrics', '[]') <> '[]')
     FROM back b WHERE a.id = b.id),
+new_log AS (
+    DELETE FROM metric_source m USING back b WHERE m.attempt_id = b.id),
 new_pool AS (
     UPDATE pool p SET state = 'expected', ended_at = NULL, available_at = NULL, taken_by = NULL, retained_s = 0, musd = 0
     FROM back b WHERE p.attempt_id = b.id AND p.ended_at IS NOT NULL),

@@ -549,6 +549,7 @@ static void test_scheduler__a_job_without_a_row_is_held_like_any_attempt(void **
     pg_good(store_adopt(w->s, w->epoch, &a, &task, &err), &err);
     commit(w);
     assert_int_equal(task, w->c.first_task + 4);
+    assert_int_equal(pg_i64(w->db, "SELECT collects::int FROM attempt"), 0); /* prints nothing */
     assert_int_equal(slots(w, "held"), 1);
     assert_int_equal(pg_i64(w->db, "SELECT state FROM attempt WHERE n = 2"), ATTEMPT_UNKNOWN);
     assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 2);
@@ -568,6 +569,37 @@ static void test_scheduler__a_job_without_a_row_is_held_like_any_attempt(void **
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM attempt"), 1);
 }
 
+/* Else its stage's gate would hold for ever: nobody reads what it opens by. */
+static void test_scheduler__the_log_of_a_job_that_is_found_again_is_read(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    int64_t task = 0;
+    bool revived = false;
+    struct adoption a = {.intent = pg_intent(w->s, &w->c, 4, 1), .created_us = 7 * USEC_PER_SEC};
+    pg_sql(w->db, "UPDATE campaign SET spec = jsonb_build_object('stages', jsonb_build_array("
+                  "jsonb_build_object('name', (SELECT name FROM stage LIMIT 1), 'training', "
+                  "'{\"metrics\": [{\"name\": \"loss\"}]}'::jsonb)))");
+    begin(w);
+    pg_good(store_adopt(w->s, w->epoch, &a, &task, &err), &err);
+    commit(w);
+    assert_int_equal(pg_i64(w->db, "SELECT collects::int FROM attempt"), 1);
+    struct attempt_record r = pg_record(&a.intent, ATTEMPT_UNKNOWN, ATTEMPT_VOID);
+    r.task_id = task;
+    r.task_moves = true;
+    r.task_to = TASK_WAITING;
+    pg_book(&r);
+    record(w, &r);
+    pg_sql(w->db, "UPDATE attempt SET collects = false");
+    pg_sql(w->db, "UPDATE stage_run SET state = 'running'");
+    begin(w);
+    pg_good(store_attempt_revive(w->s, w->epoch, a.intent.name.s, "", 1000000, &revived, &err),
+            &err);
+    commit(w);
+    assert_true(revived);
+    assert_int_equal(pg_i64(w->db, "SELECT collects::int FROM attempt"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -583,6 +615,7 @@ int main(void)
         T(test_scheduler__a_promise_is_kept_until_it_is_dropped),
         T(test_scheduler__the_name_of_a_stray_is_not_used_again),
         T(test_scheduler__a_job_without_a_row_is_held_like_any_attempt),
+        T(test_scheduler__the_log_of_a_job_that_is_found_again_is_read),
 #undef T
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
