@@ -39,8 +39,8 @@ bool list_machine(const struct cli *cli, const struct api_list *l, const json_t 
 #define LIST_ROWS_MAX 1000 /* of one answer of a list that has no pages */
 /* False after an error message: --limit is more than an answer has. */
 bool list_limit_check(const struct cli *cli, int64_t max, int *ret_exit) MUST_CHECK;
-/* How many rows to ask for: those of --limit; without it `screen` of them for a table, else all that
- * an answer has. False as above. */
+/* How many rows to ask for: those of --limit; without it `screen` of them for a table, else all
+ * that an answer has. False as above. */
 bool list_rows(const struct cli *cli, int64_t screen, int64_t *ret, int *ret_exit) MUST_CHECK;
 /* Says that the list may go on, when as many rows came as were asked for. */
 void list_more(const struct cli *cli, const json_t *rows, int64_t asked);

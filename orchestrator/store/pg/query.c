@@ -34,8 +34,8 @@ static bool lost(struct store *s, struct err *err, const char *why)
     return err_set(err, ERR_UNAVAILABLE, "database: %s", why);
 }
 
-/* RECHECK_US: libpq that was out of memory for a moment says that it waits for the rest of an answer
- * it has whole, and reads it when it is asked again. */
+/* RECHECK_US: libpq that was out of memory for a moment says that it waits for the rest of an
+ * answer it has whole, and reads it when it is asked again. */
 bool store_wait_io(struct store *s, short events, int64_t deadline, struct err *err)
 {
     for (;;) {

@@ -4,9 +4,8 @@
  * follows, from an intent or from a row as a new leader reads it. */
 #include "endpoint_world.h"
 
-static void test_endpoint_life__is_made_serves_and_is_gone_when_its_ttl_is_over(void **state)
+static void test_endpoint_life__is_made_serves_and_is_gone_when_its_ttl_is_over(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     assert_int_equal(l.w.lc->row.reserved_musd, 2 * (TTL + 1020) * 1000);
@@ -37,9 +36,8 @@ static void test_endpoint_life__is_made_serves_and_is_gone_when_its_ttl_is_over(
 }
 
 /* It is over and has left memory, another of its project waits for what the endpoint held. */
-static void test_endpoint_life__of_a_campaign_that_is_gone_frees_its_project(void **state)
+static void test_endpoint_life__of_a_campaign_that_is_gone_frees_its_project(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, CREATES, TO(L, E, YES, "Creating", ENDPOINT_CREATING), SERVES);
@@ -56,9 +54,8 @@ static void test_endpoint_life__of_a_campaign_that_is_gone_frees_its_project(voi
 }
 
 /* Whatever becomes of an answer, the next Create is of the same thing, and only if it is absent. */
-static void test_endpoint_life__a_lost_answer_is_resolved_by_describe(void **state)
+static void test_endpoint_life__a_lost_answer_is_resolved_by_describe(void **state UNUSED)
 {
-    (void)state;
     for (int lost = M; lost <= E; lost++) {
         struct life l;
         life_init(&l);
@@ -73,9 +70,8 @@ static void test_endpoint_life__a_lost_answer_is_resolved_by_describe(void **sta
     }
 }
 
-static void test_endpoint_life__a_new_leader_looks_before_it_makes(void **state)
+static void test_endpoint_life__a_new_leader_looks_before_it_makes(void **state UNUSED)
 {
-    (void)state;
     for (int made = 0; made <= 3; made++) {
         struct life l;
         life_init(&l);
@@ -104,9 +100,8 @@ static void test_endpoint_life__no_ttl_is_over_before_aws_tells_the_time(void **
     leader_world_done(&l.w);
 }
 
-static void test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first(void **state)
+static void test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, CREATES, SERVES);
@@ -130,9 +125,8 @@ static void test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first(void 
 }
 
 /* A Create of unknown outcome may still take effect: until then nothing proves its absence. */
-static void test_endpoint_life__absence_is_proven_after_the_signature_window(void **state)
+static void test_endpoint_life__absence_is_proven_after_the_signature_window(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, ON(C, M, YES), ON(C, G, YES), ON(C, E, NOTHING));
@@ -182,9 +176,8 @@ static void test_endpoint_life__absence_is_proven_after_the_signature_window(voi
 }
 
 /* A model or a config that was made a moment ago may be unreadable, too: it is not left behind. */
-static void test_endpoint_life__absence_of_a_model_just_made_is_no_proof(void **state)
+static void test_endpoint_life__absence_of_a_model_just_made_is_no_proof(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, ON(C, M, YES), SAW(C, G, NO, "ThrottlingException"));
@@ -204,9 +197,8 @@ static void test_endpoint_life__absence_of_a_model_just_made_is_no_proof(void **
     leader_world_done(&l.w);
 }
 
-static void test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be(void **state)
+static void test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, CREATES);
@@ -220,9 +212,8 @@ static void test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be(
     leader_world_done(&l.w);
 }
 
-static void test_endpoint_life__a_delete_that_was_not_taken_is_sent_again(void **state)
+static void test_endpoint_life__a_delete_that_was_not_taken_is_sent_again(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, CREATES, SERVES);
@@ -262,9 +253,8 @@ static void test_endpoint_life__a_clock_set_back_bills_no_less(void **state UNUS
 
 /* It is billed for as long as it was seen to serve, however long ago it should have gone. */
 static void
-test_endpoint_life__one_whose_deletes_are_refused_is_billed_while_it_serves(void **state)
+test_endpoint_life__one_whose_deletes_are_refused_is_billed_while_it_serves(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, CREATES, SERVES);
@@ -302,9 +292,8 @@ test_endpoint_life__one_whose_deletes_are_refused_is_billed_while_it_serves(void
     leader_world_done(&l.w);
 }
 
-static void test_endpoint_life__refusals_wait_or_fail(void **state)
+static void test_endpoint_life__refusals_wait_or_fail(void **state UNUSED)
 {
-    (void)state;
     static const struct {
         const char *code;
         bool fails;
@@ -332,9 +321,8 @@ static void test_endpoint_life__refusals_wait_or_fail(void **state)
     }
 }
 
-static void test_endpoint_life__a_failed_one_is_deleted_with_its_reason(void **state)
+static void test_endpoint_life__a_failed_one_is_deleted_with_its_reason(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, CREATES);
@@ -358,9 +346,8 @@ static void test_endpoint_life__a_failed_one_is_deleted_with_its_reason(void **s
     leader_world_done(&l.w);
 }
 
-static void test_endpoint_life__deleted_by_others_it_is_cleaned_up_and_booked(void **state)
+static void test_endpoint_life__deleted_by_others_it_is_cleaned_up_and_booked(void **state UNUSED)
 {
-    (void)state;
     static const struct step seen[] = {TO(L, E, YES, "Deleting", ENDPOINT_DELETING),
                                        TO(L, E, ABSENT, NULL, ENDPOINT_DELETING)};
     for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
@@ -407,9 +394,8 @@ static void serves_with_payloads(struct life *l, int n)
     assert_int_equal(l->last.news, ENDPOINT_AS_BEFORE);
 }
 
-static void test_endpoint_life__the_smoke_test_asks_each_payload_and_judges_p95(void **state)
+static void test_endpoint_life__the_smoke_test_asks_each_payload_and_judges_p95(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     serves_with_payloads(&l, 20);
     for (int i = 0; i < 20; i++) { /* one slow answer in twenty is not the 95th percentile */
@@ -451,9 +437,8 @@ static void test_endpoint_life__the_smoke_test_asks_each_payload_and_judges_p95(
 }
 
 /* What was not committed is found again. */
-static void test_endpoint_life__an_answer_that_was_not_written_is_met_again(void **state)
+static void test_endpoint_life__an_answer_that_was_not_written_is_met_again(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     serves_with_payloads(&l, 1);
     struct endpoint_fact f = {
@@ -474,9 +459,8 @@ static void test_endpoint_life__an_answer_that_was_not_written_is_met_again(void
     leader_world_done(&l.w);
 }
 
-static void test_endpoint_life__people_delete_one(void **state)
+static void test_endpoint_life__people_delete_one(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, CREATES, SERVES);
@@ -493,9 +477,8 @@ static void test_endpoint_life__people_delete_one(void **state)
     leader_world_done(&l.w);
 }
 
-static void test_endpoint_life__is_forgotten_when_it_and_its_stage_have_ended(void **state)
+static void test_endpoint_life__is_forgotten_when_it_and_its_stage_have_ended(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, CREATES, SERVES);
@@ -513,9 +496,8 @@ static void test_endpoint_life__is_forgotten_when_it_and_its_stage_have_ended(vo
     leader_world_done(&l.w);
 }
 
-static void test_endpoint_life__is_looked_at_at_a_bearable_rate(void **state)
+static void test_endpoint_life__is_looked_at_at_a_bearable_rate(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, CREATES, SERVES);
@@ -541,9 +523,8 @@ static void test_endpoint_life__is_looked_at_at_a_bearable_rate(void **state)
 }
 
 /* A paused campaign starts nothing that costs, whatever quota is raised meanwhile. */
-static void test_endpoint_life__is_not_made_while_its_campaign_does_not_run(void **state)
+static void test_endpoint_life__is_not_made_while_its_campaign_does_not_run(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     PLAY(&l, ON(C, M, YES), ON(C, G, YES), SAW(C, E, NO, "ResourceLimitExceeded"));
@@ -572,9 +553,8 @@ static void test_endpoint_life__is_not_made_while_its_campaign_does_not_run(void
 }
 
 /* Its row is locked: the end of its time is not written again and again. */
-static void test_endpoint_life__an_end_that_cannot_be_written_waits_a_moment(void **state)
+static void test_endpoint_life__an_end_that_cannot_be_written_waits_a_moment(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     serves_with_payloads(&l, 1);
     assert_true(leader_endpoint_end_due(l.e, l.boot_us));

@@ -1,0 +1,171 @@
+/* Aim: a job that no row knows is held like any attempt once it is found, its log is read, and its
+ * name is not given again. Method: as test_store_scheduler.c. */
+#include "store/leader/strays.h"
+#include "tests/kit/pg_fixture.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+struct world {
+    char db[600];
+    struct store *s;
+    int64_t epoch;
+    struct pg_campaign c;
+};
+
+static int set_up(void **state)
+{
+    struct world *w = xcalloc(1, sizeof *w);
+    pg_fixture_database(w->db, sizeof w->db);
+    w->c = pg_campaign_make(w->db, 10);
+    w->s = pg_leader(w->db, &w->epoch);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    store_close(w->s);
+    free(w);
+    return 0;
+}
+
+static void begin(struct world *w)
+{
+    struct err err = ERR_INIT;
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+}
+
+static void commit(struct world *w)
+{
+    struct err err = ERR_INIT;
+    pg_good(leader_commit(w->s, &err), &err);
+    pg_check_counters(w->db);
+}
+
+static void record(struct world *w, struct attempt_record *r)
+{
+    struct err err = ERR_INIT;
+    begin(w);
+    pg_good(store_record(w->s, r, 1, &err), &err);
+    commit(w);
+}
+
+static int64_t slots(struct world *w, const char *column)
+{
+    return pg_i64(w->db, "SELECT %s FROM slots WHERE instance_type = 'ml.m5.large'", column);
+}
+
+/* A stray that was found while its campaign could not be read has a name that a part would have. As
+ * two rows of one job it was booked twice. */
+static void test_store_strays__the_name_of_a_stray_is_not_used_again(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct intent in = pg_intent(w->s, &w->c, 4, 1);
+    pg_sql(w->db,
+           "INSERT INTO stray (name, why, instance_type, instances, price_musd_per_hour, "
+           "reserved_musd) VALUES ('%s', 'lost', '%s', 1, 0, 0)",
+           in.name.s, in.instance_type);
+    pg_sql(w->db,
+           "INSERT INTO slots AS s (instance_type, market, held) VALUES ('%s', 'on_demand', 1) ON "
+           "CONFLICT (instance_type, market) DO UPDATE SET held = s.held + 1",
+           in.instance_type);
+    begin(w);
+    pg_good(store_intend(w->s, w->epoch, &in, 1, &err), &err);
+    commit(w);
+    assert_string_equal(in.refused, "task"); /* it lives */
+    assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 0);
+    pg_sql(w->db, "UPDATE stray SET holds = false");
+    pg_sql(w->db, "UPDATE slots SET held = held - 1 WHERE instance_type = '%s'", in.instance_type);
+    begin(w);
+    pg_good(store_intend(w->s, w->epoch, &in, 1, &err), &err);
+    commit(w);
+    assert_string_equal(in.refused, "task");
+    assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 1);
+    assert_int_equal(pg_i64(w->db, "SELECT state FROM task_run WHERE seq = 4"), TASK_WAITING);
+    struct intent next = pg_intent(w->s, &w->c, 4, 2);
+    begin(w);
+    pg_good(store_intend(w->s, w->epoch, &next, 1, &err), &err);
+    commit(w);
+    assert_true(next.taken);
+    assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 2);
+}
+
+static void test_store_strays__a_job_without_a_row_is_held_like_any_attempt(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    int64_t task = 0;
+    struct adoption a = {.intent = pg_intent(w->s, &w->c, 4, 2), .created_us = 7 * USEC_PER_SEC};
+    a.intent.keep_alive_s = 300;
+    begin(w);
+    pg_good(store_adopt(w->s, w->epoch, &a, &task, &err), &err);
+    commit(w);
+    assert_int_equal(task, w->c.first_task + 4);
+    assert_int_equal(pg_i64(w->db, "SELECT collects::int FROM attempt"), 0); /* prints nothing */
+    assert_int_equal(slots(w, "held"), 1);
+    assert_int_equal(pg_i64(w->db, "SELECT state FROM attempt WHERE n = 2"), ATTEMPT_UNKNOWN);
+    assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 2);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM money WHERE reserved_musd = 1000000"), 4);
+    struct adoption twice = a; /* its task is active now; a person decides */
+    twice.intent.attempt_id += 1000;
+    (void)snprintf(twice.intent.name.s, sizeof twice.intent.name.s, "another");
+    begin(w);
+    pg_good(store_adopt(w->s, w->epoch, &twice, &task, &err), &err);
+    commit(w);
+    assert_int_equal(task, 0);
+    struct adoption none = {.intent = pg_intent(w->s, &w->c, 99, 1)}; /* no such part */
+    begin(w);
+    pg_good(store_adopt(w->s, w->epoch, &none, &task, &err), &err);
+    commit(w);
+    assert_int_equal(task, 0);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM attempt"), 1);
+}
+
+/* Else its stage's gate would hold for ever: nobody reads what it opens by. */
+static void test_store_strays__the_log_of_a_job_that_is_found_again_is_read(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    int64_t task = 0;
+    bool revived = false;
+    struct adoption a = {.intent = pg_intent(w->s, &w->c, 4, 1), .created_us = 7 * USEC_PER_SEC};
+    pg_sql(w->db, "UPDATE campaign SET spec = jsonb_build_object('stages', jsonb_build_array("
+                  "jsonb_build_object('name', (SELECT name FROM stage LIMIT 1), 'training', "
+                  "'{\"metrics\": [{\"name\": \"loss\"}]}'::jsonb)))");
+    begin(w);
+    pg_good(store_adopt(w->s, w->epoch, &a, &task, &err), &err);
+    commit(w);
+    assert_int_equal(pg_i64(w->db, "SELECT collects::int FROM attempt"), 1);
+    struct attempt_record r = pg_record(&a.intent, ATTEMPT_UNKNOWN, ATTEMPT_VOID);
+    r.task_id = task;
+    r.task_moves = true;
+    r.task_to = TASK_WAITING;
+    pg_book(&r);
+    record(w, &r);
+    pg_sql(w->db, "UPDATE attempt SET collects = false");
+    pg_sql(w->db, "UPDATE stage_run SET state = 'running'");
+    begin(w);
+    pg_good(store_attempt_revive(w->s, w->epoch, a.intent.name.s, "", 1000000, &revived, &err),
+            &err);
+    commit(w);
+    assert_true(revived);
+    assert_int_equal(pg_i64(w->db, "SELECT collects::int FROM attempt"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        T(test_store_strays__the_name_of_a_stray_is_not_used_again),
+        T(test_store_strays__a_job_without_a_row_is_held_like_any_attempt),
+        T(test_store_strays__the_log_of_a_job_that_is_found_again_is_read),
+#undef T
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("store strays", tests, NULL, NULL);
+}
