@@ -22,6 +22,6 @@ struct quota_reading {
     int64_t runtime_max_s;  /* "Longest run time for a training job" */
     int64_t keep_alive_s;   /* "Keep alive period for cluster reuse" */
     int64_t volume_max_gib; /* "Size of EBS volume for a training job instance" */
-    bool whole; /* all was read: what is not listed there is not; else it is not known */
-    double create_rate;     /* "Rate of CreateTrainingJob requests"; < 0: not listed */
+    bool whole;         /* all was read: what is not listed there is not; else it is not known */
+    double create_rate; /* "Rate of CreateTrainingJob requests"; < 0: not listed */
 };

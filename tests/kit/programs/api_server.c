@@ -179,7 +179,7 @@ int main(int argc, char **argv)
         .trusted_proxies = getenv("API_TRUSTED_PROXIES"),
         .defaults = {.role = "arn:aws:iam::111122223333:role/test",
                      .worker_image = "worker:test",
-                     .bucket = "s3://b",
+                     .bucket = "s3://acme",
                      .region = "us-east-1"}};
     atomic_store(&status.db_ok, true);
     atomic_store(&status.creates_per_s_u, env_number("API_CREATES_PER_S") * 1000000);
