@@ -5,7 +5,7 @@
 -- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 rows bigint
 SELECT s.id, json_build_object('part', 'c-' || s.campaign_id || '/' || t.seq, 'stage', g.name, 'seq', t.seq,
     'attempt', a.n, 'instances', a.instances, 'name', s.name, 'points', s.points,
-    'last_step', CASE WHEN s.points > 0 THEN s.last_step END, 'last', s.last_value, 'min', s.min_value,
+    'last_step', CASE WHEN s.points > 0 THEN s.last_step END, 'last', nullif(s.last_value, 'NaN'), 'min', s.min_value,
     'max', s.max_value, 'mean', CASE WHEN s.points > 0 THEN s.sum_value / s.points END, 'final', s.final_value,
     'complete', NOT a.collects, 'note', nullif(m.note, ''))::text
 FROM (SELECT * FROM metric_series x WHERE x.campaign_id = $1 AND x.id > $3 AND ($2 = 0 OR x.stage_id = $2)
@@ -27,7 +27,7 @@ WHERE a.task_id = $1 AND ($2 = 0 OR a.n = $2) ORDER BY a.n DESC LIMIT 1;
 -- name: api_metric_of_attempt
 -- $1 attempt bigint, $2 name text or NULL: all
 SELECT s.id, s.name, s.points, s.first_us, s.last_us, CASE WHEN s.points > 0 THEN s.last_step END,
-    s.last_value, s.min_value, s.max_value, CASE WHEN s.points > 0 THEN s.sum_value / s.points END, s.final_value
+    nullif(s.last_value, 'NaN'), s.min_value, s.max_value, CASE WHEN s.points > 0 THEN s.sum_value / s.points END, s.final_value
 FROM metric_series s WHERE s.attempt_id = $1 AND ($2::text IS NULL OR s.name = $2) ORDER BY s.name LIMIT 40;
 
 -- Points put together, several in one. Relies on the primary key.

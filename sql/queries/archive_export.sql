@@ -51,7 +51,7 @@ SELECT coalesce(string_agg(line, '' ORDER BY n), ''), max(id), max(n) FROM x
 -- The sums of each series. Index metric_series_campaign. $1 campaign bigint, $2 after bigint, $3 rows bigint
 SELECT coalesce(string_agg(x.line || E'\n', '' ORDER BY x.id), ''), coalesce(max(x.id), 0)::bigint, count(*)
 FROM (SELECT s.id, json_build_object('stage', g.name, 'task_id', s.task_id, 'attempt_id', s.attempt_id, 'name', s.name,
-        'points', s.points, 'last_step', s.last_step, 'last_value', s.last_value, 'min_value', s.min_value,
+        'points', s.points, 'last_step', s.last_step, 'last_value', nullif(s.last_value, 'NaN'), 'min_value', s.min_value,
         'max_value', s.max_value, 'final_value', s.final_value)::text AS line
     FROM (SELECT * FROM metric_series WHERE campaign_id = $1::bigint AND id > $2::bigint ORDER BY id LIMIT $3::bigint) s
     JOIN stage g ON g.id = s.stage_id) x

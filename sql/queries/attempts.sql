@@ -206,7 +206,9 @@ new_counters AS (
 new_attempt AS (
     UPDATE attempt a SET state = :to_state::smallint,
         cause = CASE WHEN :cause::smallint = 0 THEN a.cause ELSE :cause::smallint END,
-        reason = coalesce(:reason::text, a.reason), arn = coalesce(:arn::text, a.arn),
+        reason = CASE WHEN :reason::text = '' AND a.revived THEN a.reason -- why a void one has succeeded
+            ELSE coalesce(:reason::text, a.reason) END,
+        arn = coalesce(:arn::text, a.arn),
         created_at = coalesce(:created::timestamptz, a.created_at),
         started_at = coalesce(:started::timestamptz, a.started_at),
         ended_at = coalesce(:ended::timestamptz, a.ended_at),

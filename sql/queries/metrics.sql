@@ -21,15 +21,16 @@ WHERE a.id = $1::bigint ON CONFLICT (attempt_id, name) DO NOTHING
 
 -- name: metric_points_put
 -- Points behind those that their series have, and the buckets that hold them. Series exist.
--- :which: of :names, from 1; :steps -1: the line had none. The arrays lie side by side.
+-- :which: of :names, from 1; :steps -1: the line had none. The arrays lie side by side. NaN is no point: a series that ends
+-- with it has it as its last value.
 WITH p AS MATERIALIZED (
-    SELECT s.id AS series_id, s.points + row_number() OVER (PARTITION BY s.id ORDER BY u.place) - 1 AS seq,
-        u.at_us, u.step, u.value
+    SELECT s.id AS series_id, u.place, u.at_us, u.step, u.value,
+        s.points + count(*) FILTER (WHERE u.value <> 'NaN') OVER (PARTITION BY s.id ORDER BY u.place) - 1 AS seq
     FROM unnest(:which::bigint[], :times::bigint[], :steps::bigint[], :points::float8[])
         WITH ORDINALITY AS u (which, at_us, step, value, place)
     JOIN metric_series s ON s.attempt_id = :attempt::bigint AND s.name = (:names::text[])[u.which]),
 q AS MATERIALIZED (
-    SELECT series_id, seq, at_us, CASE WHEN step < 0 THEN seq ELSE step END AS step, value FROM p),
+    SELECT series_id, seq, at_us, CASE WHEN step < 0 THEN seq ELSE step END AS step, value FROM p WHERE value <> 'NaN'),
 new_points AS (
     INSERT INTO metric_point (series_id, seq, at_us, step, value) SELECT * FROM q),
 new_buckets AS (
@@ -43,16 +44,17 @@ new_buckets AS (
         first_step = least(b.first_step, excluded.first_step), last_step = greatest(b.last_step, excluded.last_step),
         min_value = least(b.min_value, excluded.min_value), max_value = greatest(b.max_value, excluded.max_value),
         sum_value = b.sum_value + excluded.sum_value)
-UPDATE metric_series s SET points = s.points + x.n, last_us = x.last_us, last_step = x.last_step,
-    first_us = CASE WHEN s.points = 0 THEN x.first_us ELSE s.first_us END,
-    last_value = x.last_value, min_value = least(s.min_value, x.min_value),
-    max_value = greatest(s.max_value, x.max_value), sum_value = s.sum_value + x.sum_value
-FROM (SELECT series_id, count(*) AS n, (array_agg(at_us ORDER BY seq))[1] AS first_us,
-        (array_agg(at_us ORDER BY seq DESC))[1] AS last_us, (array_agg(step ORDER BY seq DESC))[1] AS last_step,
-        (array_agg(value ORDER BY seq DESC))[1] AS last_value, min(value) AS min_value, max(value) AS max_value,
+UPDATE metric_series s SET points = s.points + coalesce(x.n, 0), last_us = coalesce(x.last_us, s.last_us),
+    last_step = y.last_step, first_us = CASE WHEN s.points = 0 THEN coalesce(x.first_us, 0) ELSE s.first_us END,
+    last_value = y.last_value, min_value = least(s.min_value, x.min_value),
+    max_value = greatest(s.max_value, x.max_value), sum_value = s.sum_value + coalesce(x.sum_value, 0)
+FROM (SELECT DISTINCT ON (series_id) series_id, CASE WHEN step < 0 THEN seq ELSE step END AS last_step, value AS last_value
+    FROM p ORDER BY series_id, place DESC) y
+LEFT JOIN (SELECT series_id, count(*) AS n, (array_agg(at_us ORDER BY seq))[1] AS first_us,
+        (array_agg(at_us ORDER BY seq DESC))[1] AS last_us, min(value) AS min_value, max(value) AS max_value,
         sum(value) AS sum_value
-    FROM q GROUP BY series_id) x
-WHERE s.id = x.series_id
+    FROM q GROUP BY series_id) x ON x.series_id = y.series_id
+WHERE s.id = y.series_id
 
 -- name: metric_source_put
 -- $1 attempt bigint, $2 stream text, $3 token text, $4 token's lines bigint, $5 lines bigint, $6 step bigint, $7 note text

@@ -69,7 +69,8 @@ void metric_lines_set_step(struct metric_lines *m, int64_t step)
     m->step = step;
 }
 
-bool metric_number(struct str text, double *ret)
+/* A whole text as a number, also nan and inf. */
+static bool number(struct str text, double *ret)
 {
     char copy[NUMBER_CHARS_MAX + 1];
     char *end;
@@ -80,7 +81,12 @@ bool metric_number(struct str text, double *ret)
     memcpy(copy, text.p, text.n);
     copy[text.n] = '\0';
     *ret = strtod(copy, &end);
-    return end == copy + text.n && fabs(*ret) <= NUMBER_MAX;
+    return end == copy + text.n;
+}
+
+bool metric_number(struct str text, double *ret)
+{
+    return number(text, ret) && fabs(*ret) <= NUMBER_MAX;
 }
 
 static bool value_of(struct metric_lines *m, int i, struct str line, double *ret)
@@ -94,7 +100,12 @@ static bool value_of(struct metric_lines *m, int i, struct str line, double *ret
         regex_free(m->of[i].re);
         m->of[i].re = NULL;
     }
-    return found == REGEX_FOUND && metric_number(group, ret);
+    if (found != REGEX_FOUND || metric_number(group, ret)) {
+        return found == REGEX_FOUND;
+    }
+    bool printed = number(group, ret);
+    *ret = NAN; /* a run that diverged must not seem good */
+    return printed;
 }
 
 int metric_lines_read(struct metric_lines *m, usec_t at_us, struct str line,

@@ -14,7 +14,7 @@ struct metric_value {
     int metric_i;
     usec_t at_us;
     int64_t step; /* of this line or of the last that had one; -1: none yet */
-    double value; /* finite, at most 1e100 */
+    double value; /* finite, at most 1e100; NaN: the line says nan, inf or more */
 };
 struct metric_lines;
 /* A metric that does not compile is never found: validation has refused it. */

@@ -9,6 +9,7 @@
 #include "store/api/metrics.h"
 #include "store/leader/metrics.h"
 #include "tests/kit/pg_fixture.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -134,6 +135,51 @@ static void test_metrics__values_are_stored_once_in_their_order_with_their_bucke
                       "FROM metric_point GROUP BY 1) p ON p.series_id = s.id AND (s.min_value, "
                       "s.max_value, s.sum_value, s.last_us) = (p.lo, p.hi, p.total, p.t1)"),
         2);
+}
+
+/* The attempt of the world prints these, one after the other, and ends well. */
+static struct gate_run prints(struct world *w, const double *values, size_t n)
+{
+    static const char *const names[] = {"loss"};
+    static const int64_t zeros[4] = {0};
+    static const int64_t steps[4] = {10, 20, -1, 40};
+    struct err err = ERR_INIT;
+    struct gate_run run;
+    size_t runs_n = 0;
+    bool complete = false;
+    int64_t stage = pg_i64(w->db, "SELECT stage_id FROM attempt");
+    const struct metric_points p = {names, 1, zeros, zeros, steps, values, n};
+    assert_true(n <= 4);
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_metric_points(w->s, w->attempt_id, &p, &err), &err);
+    pg_good(leader_commit(w->s, &err), &err);
+    pg_sql(w->db, "UPDATE attempt SET state = 8, collects = false");
+    pg_good(view_gate_values(w->s, stage, "loss", &run, 1, &runs_n, &complete, &err), &err);
+    assert_int_equal(runs_n, 1);
+    assert_true(complete);
+    return run;
+}
+
+/* A gate that is open to what was printed last of all that was finite would start a stage after a
+ * run that diverged. */
+static void test_metrics__a_series_that_ends_with_nan_is_not_good(void **state)
+{
+    struct world *w = *state;
+    struct gate_run run = prints(w, (const double[]){2.5, NAN}, 2);
+    assert_true(run.known && isnan(run.value));
+    assert_int_equal(run.step, 20);
+    run = prints(w, (const double[]){NAN}, 1);
+    assert_true(run.known && isnan(run.value));
+    assert_int_equal(pg_i64(w->db, "SELECT points FROM metric_series"), 1);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM metric_point"), 1);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM metric_series WHERE sum_value = 2.5 AND "
+                                   "min_value = 2.5 AND max_value = 2.5"),
+                     1);
+    run = prints(w, (const double[]){NAN, NAN, 1.5}, 3); /* it came back */
+    assert_true(run.known && run.value == 1.5);
+    assert_int_equal(run.step, 1); /* its place: the line had none */
+    assert_int_equal(pg_i64(w->db, "SELECT points FROM metric_series"), 2);
+    assert_int_equal(pg_i64(w->db, "SELECT sum(n)::bigint FROM metric_bucket WHERE width = 8"), 2);
 }
 
 static void test_metrics__sources_are_read_until_they_are_closed(void **state)
@@ -310,6 +356,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
         T(test_metrics__a_spec_that_is_none_keeps_no_log_from_being_read),
         T(test_metrics__values_are_stored_once_in_their_order_with_their_buckets),
+        T(test_metrics__a_series_that_ends_with_nan_is_not_good),
         T(test_metrics__a_gate_holds_alone),
         T(test_metrics__sources_are_read_until_they_are_closed),
         T(test_metrics__many_points_are_paged_and_charted_in_little_work),

@@ -1,6 +1,7 @@
 /* Aim: lines of a log become values as the metric definitions say, and a hostile pattern or line
  * costs a bounded amount. Method: lines as trainers print them; a pattern that runs away. */
 #include "core/metrics/metric_line.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,6 +75,23 @@ static void test_metric_line__what_is_no_number_is_no_value(void **state)
     assert_true(metric_number((struct str){wide, 63}, &d));
 }
 
+static void test_metric_line__what_is_printed_and_not_finite_is_told(void **state)
+{
+    (void)state;
+    static const struct spec_metric of[] = {{"loss", "loss=(\\S+)"}, {"step", "step=(\\S+)"}};
+    static const char *const lines[] = {"loss=nan", "loss=NaN", "loss=-inf", "loss=Infinity",
+                                        "loss=1e101"};
+    struct metric_value v[SPEC_METRICS_MAX];
+    struct metric_lines *m = metric_lines_new(of, 2);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        assert_int_equal(read_line(m, lines[i], v), 1);
+        assert_true(isnan(v[0].value));
+    }
+    assert_int_equal(read_line(m, "loss=none step=nan", v), 0); /* a word is no number */
+    assert_int_equal(metric_lines_step(m), -1);
+    metric_lines_free(m);
+}
+
 static void test_metric_line__a_pattern_without_a_group_finds_nothing(void **state)
 {
     (void)state;
@@ -141,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_metric_line__a_line_gives_its_values_with_their_step),
         cmocka_unit_test(test_metric_line__a_step_is_whole_and_not_below_0),
         cmocka_unit_test(test_metric_line__what_is_no_number_is_no_value),
+        cmocka_unit_test(test_metric_line__what_is_printed_and_not_finite_is_told),
         cmocka_unit_test(test_metric_line__a_pattern_without_a_group_finds_nothing),
         cmocka_unit_test(test_metric_line__long_lines_are_cut_and_odd_bytes_do_no_harm),
         cmocka_unit_test(test_metric_line__a_pattern_that_runs_away_is_set_aside),
