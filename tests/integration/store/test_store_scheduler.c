@@ -3,50 +3,14 @@
  * as people set them. Method: a fresh database a test in a real cluster; the store functions act,
  * SQL reads what they left, and after every step all kept sums equal a recount. */
 #include "store/leader/strays.h"
-#include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include <cmocka.h>
 
-struct world {
-    char db[600];
-    struct store *s;
-    int64_t epoch;
-    struct pg_campaign c;
-};
-
-static int set_up(void **state)
-{
-    struct world *w = xcalloc(1, sizeof *w);
-    pg_fixture_database(w->db, sizeof w->db);
-    w->c = pg_campaign_make(w->db, 10);
-    w->s = pg_leader(w->db, &w->epoch);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_close(w->s);
-    free(w);
-    return 0;
-}
-
-static void begin(struct world *w)
-{
-    struct err err = ERR_INIT;
-    pg_good(leader_begin(w->s, w->epoch, &err), &err);
-}
-
-static void commit(struct world *w)
-{
-    struct err err = ERR_INIT;
-    pg_good(leader_commit(w->s, &err), &err);
-    pg_check_counters(w->db);
-}
+#define PARTS 10
+#include "led_world.h"
 
 /* Part `part`, kept alive for 600 s afterwards, on the instances of `pool` (0: new ones). */
 static struct intent intend(struct world *w, int part, int64_t pool)

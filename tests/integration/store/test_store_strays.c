@@ -1,50 +1,14 @@
 /* Aim: a job that no row knows is held like any attempt once it is found, its log is read, and its
  * name is not given again. Method: as test_store_scheduler.c. */
 #include "store/leader/strays.h"
-#include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include <cmocka.h>
 
-struct world {
-    char db[600];
-    struct store *s;
-    int64_t epoch;
-    struct pg_campaign c;
-};
-
-static int set_up(void **state)
-{
-    struct world *w = xcalloc(1, sizeof *w);
-    pg_fixture_database(w->db, sizeof w->db);
-    w->c = pg_campaign_make(w->db, 10);
-    w->s = pg_leader(w->db, &w->epoch);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_close(w->s);
-    free(w);
-    return 0;
-}
-
-static void begin(struct world *w)
-{
-    struct err err = ERR_INIT;
-    pg_good(leader_begin(w->s, w->epoch, &err), &err);
-}
-
-static void commit(struct world *w)
-{
-    struct err err = ERR_INIT;
-    pg_good(leader_commit(w->s, &err), &err);
-    pg_check_counters(w->db);
-}
+#define PARTS 10
+#include "led_world.h"
 
 static void record(struct world *w, struct attempt_record *r)
 {
