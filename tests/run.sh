@@ -66,7 +66,7 @@ rows() {
     awk -F '\t' -v OFS='\t' -v want="$want" '
         /^#/ || NF < 6 { next }
         function row(at, tier, name, lane, limit, command) { print (tier == "check" ? 0 : 1), at, name, tier, lane, limit, command }
-        # In the long run a sanitizer sees the cases of an area: once is enough.
+        # A suite of an area that ASan also runs is run in the long tier by ASan alone.
         !(want == "long" && $2 == "area" && $5 ~ /asan/) { row(NR, $2, $1, $3, $4, $6) }
         { n = split($5, also, ",")
           for (i = 1; i <= n; i++) if (also[i] != "-") {

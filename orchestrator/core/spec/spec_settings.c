@@ -7,7 +7,7 @@
 #include "spec_worker.h"
 #include "worker_protocol.h"
 
-/* The worker knows where a value goes. */
+/* Rows without a place for the value: only the worker stores it. */
 #define SETTING(name, flag, kind, dflt, min, max, field, words, help)                              \
     {#name, flag, SETTING_##kind, dflt, min, max, 0, words, NULL},
 #define SETTING_FIXED(name, value, why) {#name, NULL, SETTING_TEXT, value, 0, 0, 0, value, NULL},
