@@ -3,7 +3,7 @@
 clear error. Method: one set of rows (nulls, sizes as float64, long and non-ASCII text) written by DuckDB,
 hyparquet-writer, parquetjs and parquet-wasm with v1 and v2 pages, dictionaries, delta encodings, snappy,
 zstd, gzip and none; every URL is forbidden to the worker, so that a run is only reading and the sidecar.
-Then damaged files.
+Then damaged files. EVERY=2: only every second dialect is read.
 """
 import os
 import sys
@@ -64,7 +64,7 @@ def test_writers(d):
         return
     names += p.stdout.split()
     tap.eq(len(names), 19, "nineteen dialects")
-    for name in names:
+    for name in names[::int(os.environ.get("EVERY", "1"))]:
         rc, out, se = download(d, "%s/%s.parquet" % (d, name), "--save_additional_columns", ",".join(EXTRA))
         got = rows_of(out) if rc == 0 else []
         wrong = [(a, b) for a, b in zip(got, rows) if a != b][:2]
