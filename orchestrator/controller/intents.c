@@ -49,13 +49,10 @@ static bool lower_one(struct controller *c, struct intent_batch *b, int i, int64
     }
     b->lowered[i] =
         leader_plan_request(&c->state, &f, aws_client_region(c->aws), in, &b->requests[i], &why);
-    if (!b->lowered[i]) {
-        if (log_allow("request_not_built")) {
-            log_event(LOG_ERROR, "request_not_built", LF_I("task", in->task_id), LF_ERR(&why));
-        }
-        return store_alert(c->store, in->campaign_id, why.message, err);
+    if ((!b->lowered[i] || in->no_request != NULL) && log_allow("request_not_built")) {
+        log_event(LOG_ERROR, "request_not_built", LF_I("task", in->task_id), LF_ERR(&why));
     }
-    return true;
+    return b->lowered[i] || store_alert(c->store, in->campaign_id, why.message, err);
 }
 
 static bool reason_moves(const struct intent_batch *b, int i)

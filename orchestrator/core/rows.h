@@ -136,8 +136,8 @@ struct slots_row {
     musd_t price_musd_per_hour;               /* -1: no price row */
 };
 
-/* The request of an attempt that was adopted or revived (sql: attempt_revive): its job was seen
- * alive, so that no Create of its name is needed. */
+/* The request of an attempt for which no Create is sent: one that was adopted or revived (sql:
+ * attempt_revive), whose job was seen alive, and one of which no request can be made. */
 #define ATTEMPT_NO_REQUEST "{}"
 
 struct intent {
@@ -145,7 +145,8 @@ struct intent {
     int32_t seq;
     int n; /* attempt number: task_run.names must be n - 1 */
     struct job_name name;
-    struct str request; /* exact bytes, or ATTEMPT_NO_REQUEST */
+    struct str request;     /* exact bytes, or ATTEMPT_NO_REQUEST */
+    const char *no_request; /* why none can be made of it, now or later; NULL: one was */
     char identity_hash[HASH_HEX_N];
     char instance_type[INSTANCE_TYPE_MAX + 1];
     int instances;

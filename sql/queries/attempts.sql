@@ -95,14 +95,14 @@ new_attempt AS (
     INSERT INTO attempt (id, campaign_id, stage_id, task_id, n, epoch, name, request,
         request_sha256, identity_hash, instance_type, instances, volume_gb, max_runtime_s,
         price_musd_per_hour, reserved_musd, open_musd, market, keep_alive_s, instance_type_i,
-        subnet_i, pool_id, collects, intended_at)
+        subnet_i, pool_id, collects, reason, intended_at)
     OVERRIDING SYSTEM VALUE
     SELECT :attempt::bigint, :campaign::bigint, :stage::bigint, :task::bigint, :n::int,
         :epoch::bigint, :name::text, :request::bytea, :request_sha256::bytea,
         :identity_hash::text, :instance_type::text, :instances::int, :volume_gb::int,
         :max_runtime_s::bigint, :price::bigint,
         :reserve::bigint, :reserve::bigint, :market::text, :keep_alive_s::bigint, :rung::int, :subnet::int,
-        nullif(:pool_taken::bigint, 0), :collects::boolean, timestamptz 'epoch' + :now::bigint * interval '1 microsecond'
+        nullif(:pool_taken::bigint, 0), :collects::boolean, :reason::text, timestamptz 'epoch' + :now::bigint * interval '1 microsecond'
     FROM ok),
 new_pool AS (
     INSERT INTO pool (attempt_id, campaign_id, stage_id, fingerprint, instance_type, instances,

@@ -82,6 +82,15 @@ void leader_plan_intent(const struct leader_state *s, const struct launch_facts 
                       &ret->name);
 }
 
+static void plan_no_request(struct intent *in, const struct err *why, struct buf *ret)
+{
+    buf_reset(ret);
+    buf_addf(ret, "no request can be made of it: %s", why->message);
+    in->no_request = buf_cstr(ret);
+    in->request = STR(ATTEMPT_NO_REQUEST);
+    hash_sha256_hex(in->name.s, strlen(in->name.s), in->identity_hash); /* of nothing sent */
+}
+
 bool leader_plan_request(const struct leader_state *s, const struct launch_facts *f,
                          const char *region, struct intent *in, struct buf *ret, struct err *err)
 {
@@ -110,10 +119,14 @@ bool leader_plan_request(const struct leader_state *s, const struct launch_facts
         .subnet = in->subnet_i >= 0 ? ss->stage->subnets[in->subnet_i] : NULL,
         .install_id = s->install_id,
         .region = region};
-    if (!training_request_make(&li, ret, in->identity_hash, err)) {
+    if (training_request_make(&li, ret, in->identity_hash, err)) {
+        in->request = buf_str(ret);
+        return true;
+    }
+    if (err->code != ERR_INVALID) {
         return false;
     }
-    in->request = buf_str(ret);
+    plan_no_request(in, err, ret);
     return true;
 }
 
@@ -194,6 +207,7 @@ struct live_attempt *leader_apply_intent(struct leader_state *s, const struct la
     struct attempt_row row = row_of(s, f, in, now_us);
     struct live_attempt *a = leader_add_intended(s, &row, f->campaign);
     buf_add_str(&a->request, in->request);
+    (void)snprintf(a->reason, sizeof a->reason, "%s", in->no_request != NULL ? in->no_request : "");
     count_slots(s, a);
     expect_pool(s, a, in);
     budget_state_move(s, f->campaign, a->stage, in->reserve_musd, 0, 0);

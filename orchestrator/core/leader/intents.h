@@ -7,7 +7,7 @@
 
 #define INTENT_REQUEST_BYTES_MAX (1024 * 1024)
 #define INTENT_AGAIN_US          (2 * USEC_PER_SEC)   /* what was refused is proposed again then */
-#define INTENT_NOT_BUILT_US      (300 * USEC_PER_SEC) /* no request can be made of it */
+#define INTENT_NOT_BUILT_US      (300 * USEC_PER_SEC) /* no request can be made of it yet */
 
 /* One launch of a plan with what its indexes stand for. Borrowed. */
 struct launch_facts {
@@ -33,8 +33,10 @@ void leader_intent_identity(const struct leader_state *s, const char *nonce,
 void leader_plan_intent(const struct leader_state *s, const struct launch_facts *f,
                         int64_t attempt_id, const char *job_prefix, usec_t now_us,
                         struct intent *ret);
-/* The exact bytes of the request, appended to ret, and their hash in in->identity_hash. in->request
- * is borrowed from ret. False: the stage and the task make no request; the task has to wait. */
+/* The exact bytes of the request, in ret, and their hash in in->identity_hash. in->request is
+ * borrowed from ret. When a value of its stage or its part fits in no request, the intent is made
+ * all the same: it has ATTEMPT_NO_REQUEST and, borrowed from ret, in->no_request says why. Nothing
+ * is sent of it, and its part fails as by a refusal of AWS. False: not now; the task waits. */
 bool leader_plan_request(const struct leader_state *s, const struct launch_facts *f,
                          const char *region, struct intent *in, struct buf *ret,
                          struct err *err) MUST_CHECK;
@@ -44,7 +46,7 @@ struct live_attempt *leader_apply_intent(struct leader_state *s, const struct la
                                          const struct intent *in, usec_t now_us);
 /* Why nothing was written of a launch. */
 enum launch_fault {
-    LAUNCH_NO_REQUEST,  /* none could be made of it */
+    LAUNCH_NO_REQUEST,  /* none can be made of it yet */
     LAUNCH_NOT_WRITTEN, /* its rows are locked, or a value is refused: parking.h */
     LAUNCH_REFUSED,     /* its rows said no */
     LAUNCH_NO_MONEY,    /* rows of money said no, which memory holds to be enough */

@@ -18,7 +18,7 @@ bool training_fields_expand(struct request_parts *q, struct err *err)
     for (int i = 0; i < t->channels_n; i++) {
         const struct spec_channel *c = &t->channels[i];
         if (c->lustre_stage != NULL && volume_of(q->in, c->lustre_stage) == NULL) {
-            return err_set(err, ERR_INVALID, "the file system of stage '%s' is not there",
+            return err_set(err, ERR_UNAVAILABLE, "the file system of stage '%s' is not there",
                            c->lustre_stage);
         }
         if (c->from != NULL &&

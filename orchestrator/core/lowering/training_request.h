@@ -27,6 +27,7 @@ struct training_request_input {
 int64_t training_request_spot_wait_s(int64_t max_runtime_s);
 /* *ret_request: JSON text. ret_identity: hex SHA-256 of the request without DROVER_REQUEST, which
  * is then put into Environment under that name. ERR_INVALID when a value breaks a limit of the API
- * (hyperparameter > 2500, > 100 keys, ...). */
+ * (hyperparameter > 2500, > 100 keys, ...), which no later try mends. ERR_UNAVAILABLE: a file
+ * system is not there. */
 bool training_request_make(const struct training_request_input *in, struct buf *ret_request,
                            char ret_identity[static HASH_HEX_N], struct err *err) MUST_CHECK;

@@ -81,6 +81,8 @@ static void intend_params(const struct intent *in, int64_t epoch, usec_t now_us,
     param_i64(PARAM(p, INTEND, POOL_TAKEN), in->pool_id);
     param_i64(PARAM(p, INTEND, FINGERPRINT), (int64_t)in->fingerprint);
     param_bool(PARAM(p, INTEND, COLLECTS), in->collects);
+    param_outside_text(PARAM(p, INTEND, REASON), in->no_request != NULL ? in->no_request : "",
+                       REASON_CHARS_MAX);
 }
 
 static bool intend_some(struct store *s, int64_t epoch, struct intent *in, size_t n,

@@ -67,6 +67,36 @@ static void test_failures__what_fails_without_an_attempt_has_its_failure(void **
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM task_failure"), 0);
 }
 
+/* Also when another leader than the one that knows why ends it. */
+static void test_failures__a_part_of_which_no_request_can_be_made_says_why(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct intent in = pg_intent(w->s, &w->c, 3, 1);
+    in.request = STR(ATTEMPT_NO_REQUEST);
+    in.no_request = "rate: '{lr}' is no known variable \xff";
+    begin(w);
+    pg_good(store_intend(w->s, w->epoch, &in, 1, &err), &err);
+    commit(w);
+    assert_true(in.taken);
+    struct attempt_record r = pg_record(&in, ATTEMPT_INTENDED, ATTEMPT_VOID);
+    r.cause = CAUSE_BAD_REQUEST;
+    r.signature = "s";
+    r.release = r.task_moves = r.task_counts = true;
+    r.task_to = TASK_FAILED;
+    pg_book(&r);
+    begin(w);
+    pg_good(store_record(w->s, &r, 1, &err), &err);
+    commit(w);
+    AUTO_FREE char *f = pg_text(w->db, FAILURES);
+    AUTO_FREE char *want = xasprintf("3 %d t s rate: '{lr}' is no known variable ? 0 %lld",
+                                     CAUSE_BAD_REQUEST, (long long)in.attempt_id);
+    assert_string_equal(f, want);
+    assert_int_equal(pg_i64(w->db, "SELECT sum(held) FROM slots"), 0);
+    assert_int_equal(pg_i64(w->db, "SELECT sum(reserved_musd) FROM money"), 0);
+    pg_check_counters(w->db);
+}
+
 /* As in a database of the release before it. */
 static void test_failures__an_upgrade_gives_the_missing_ones(void **state)
 {
@@ -94,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         T(test_failures__what_fails_without_an_attempt_has_its_failure),
+        T(test_failures__a_part_of_which_no_request_can_be_made_says_why),
         T(test_failures__an_upgrade_gives_the_missing_ones),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -2,7 +2,7 @@
  * the commit; money that is short. Method: a state and a launch by hand, one rule a test. */
 #include "core/leader/intents.h"
 #include "core/money/cost.h"
-#include "leader_world.h"
+#include "outcome_world.h"
 
 struct one { /* one launch with what it refers to */
     struct leader_world w;
@@ -57,7 +57,9 @@ static void one_done(struct one *o)
     leader_world_done(&o->w);
 }
 
-static struct intent plan(struct one *o)
+static const struct spec no_tags;
+
+static struct intent intended(struct one *o)
 {
     struct intent in;
     leader_plan_intent(&o->w.s, &o->f, 55, "d", WALL, &in);
@@ -99,7 +101,7 @@ static void test_intents__what_the_launch_asks_for(void **state)
     struct one o;
     one_init(&o);
     o.w.spec.instance_count = 2;
-    struct intent in = plan(&o);
+    struct intent in = intended(&o);
     assert_int_equal(in.attempt_id, 55);
     assert_int_equal(in.campaign_id, 7);
     assert_int_equal(in.project_id, 3);
@@ -124,7 +126,7 @@ static void test_intents__the_name_is_of_the_identity(void **state)
     uint8_t id[32], other[32];
     one_init(&o);
     (void)snprintf(o.w.lc->row.nonce, sizeof o.w.lc->row.nonce, "nonce");
-    struct intent in = plan(&o);
+    struct intent in = intended(&o);
     assert_memory_equal(in.name.s, "d-7-shards-3-a5-", 16);
     leader_intent_identity(&o.w.s, "nonce", &in, id);
     char hash8[9];
@@ -157,7 +159,7 @@ static void test_intents__keep_alive_within_the_quota(void **state)
         struct one o;
         one_init(&o);
         o.w.s.keep_alive_max_s = cases[i].max_s;
-        assert_int_equal(plan(&o).keep_alive_s, cases[i].want_s);
+        assert_int_equal(intended(&o).keep_alive_s, cases[i].want_s);
         one_done(&o);
     }
 }
@@ -167,15 +169,15 @@ static void test_intents__how_many_slots_may_be_ours(void **state)
     (void)state;
     struct one o;
     one_init(&o);
-    assert_int_equal(plan(&o).slot_limit, 10);
+    assert_int_equal(intended(&o).slot_limit, 10);
     o.slots.foreign = 3;
     o.slots.foreign_us = WALL;
-    assert_int_equal(plan(&o).slot_limit, 7);
+    assert_int_equal(intended(&o).slot_limit, 7);
     o.slots.foreign = 0;
     o.slots.operator_limit = 5;
-    assert_int_equal(plan(&o).slot_limit, 5);
+    assert_int_equal(intended(&o).slot_limit, 5);
     o.slots.quota = -1; /* unreadable */
-    assert_int_equal(plan(&o).slot_limit, -1);
+    assert_int_equal(intended(&o).slot_limit, -1);
     one_done(&o);
 }
 
@@ -185,7 +187,7 @@ static void test_intents__memory_after_the_commit(void **state)
     struct one o;
     one_init(&o);
     struct live_slots *slots = leader_state_slots(&o.w.s, "ml.a.large", MARKET_ON_DEMAND);
-    struct intent in = plan(&o);
+    struct intent in = intended(&o);
     in.taken = true;
     in.own_pool_id = 9;
     in.request = str_of("{bytes}");
@@ -225,7 +227,7 @@ static void test_intents__on_a_pools_instances(void **state)
     struct live_pool *p = leader_world_pool(&o.w, 6, POOL_AVAILABLE, NULL);
     struct live_slots *slots = leader_state_slots(&o.w.s, "ml.a.large", MARKET_ON_DEMAND);
     o.f.pool_id = 6;
-    struct intent in = plan(&o);
+    struct intent in = intended(&o);
     assert_int_equal(in.pool_id, 6);
     in.taken = true;
     struct live_attempt *a = leader_apply_intent(&o.w.s, &o.f, &in, WALL);
@@ -293,7 +295,7 @@ static void test_intents__what_is_refused_again_and_again_is_proposed_ever_less_
     assert_int_equal(proposed_at(&o, LAUNCH_REFUSED, now_us + 121 * SEC), now_us + 123 * SEC);
     now_us += 200 * SEC;
     assert_int_equal(proposed_at(&o, LAUNCH_REFUSED, now_us), now_us + 79 * SEC);
-    struct intent in = plan(&o);
+    struct intent in = intended(&o);
     in.taken = true;
     (void)leader_apply_intent(&o.w.s, &o.f, &in, now_us);
     assert_int_equal(proposed_at(&o, LAUNCH_REFUSED, now_us), now_us + 2 * SEC);
@@ -315,7 +317,7 @@ static void test_intents__refused_for_money_no_part_of_the_stage_is_proposed(voi
     leader_propose_again(o.w.ls);
     assert_false(leader_no_start(o.w.ls, until_us + 181 * SEC));
     assert_int_equal(proposed_at(&o, LAUNCH_NO_MONEY, until_us + 182 * SEC), until_us + 184 * SEC);
-    struct intent in = plan(&o);
+    struct intent in = intended(&o);
     in.taken = true;
     (void)leader_apply_intent(&o.w.s, &o.f, &in, until_us + 183 * SEC);
     assert_false(leader_no_start(o.w.ls, until_us + 183 * SEC));
@@ -327,7 +329,7 @@ static void test_intents__refused_for_its_parts_cap_the_plan_knows_what_it_has_c
     (void)state;
     struct one o;
     one_init(&o);
-    struct intent in = plan(&o);
+    struct intent in = intended(&o);
     in.part_spent_musd = 25 * USD;
     leader_part_spent(&o.w.s, &in);
     assert_int_equal(leader_state_change(&o.w.s, 1001, false)->spent_musd, 25 * USD);
@@ -479,6 +481,75 @@ static void test_intents__why_a_launch_was_not_taken(void **state)
     }
 }
 
+/* A stage of which requests are made; {lr} is a variable of its parts. */
+static void one_of_requests(struct one *o)
+{
+    one_init(o);
+    o->w.spec.image = "account.dkr.ecr.us-east-1.amazonaws.com/image:1";
+    o->w.spec.role = "arn:aws:iam::123456789012:role/job";
+    o->w.spec.output = "s3://bucket/out/{part}/";
+    o->w.spec.hyperparameters[0] = (struct spec_pair){"rate", "{lr}"};
+    o->w.spec.hyperparameters_n = 1;
+    o->stage.spec = &no_tags;
+}
+
+static void test_intents__a_part_of_which_no_request_can_be_made_fails_once(void **state)
+{
+    (void)state;
+    struct one o;
+    struct err err = ERR_INIT;
+    AUTO_BUF struct buf bytes = BUF_INIT(INTENT_REQUEST_BYTES_MAX);
+    one_of_requests(&o);
+    struct intent in = intended(&o);
+    assert_true(leader_plan_request(&o.w.s, &o.f, "us-east-1", &in, &bytes, &err));
+    assert_str_view(in.request, ATTEMPT_NO_REQUEST);
+    assert_non_null(
+        strstr(in.no_request, "no request can be made of it: rate: '{lr}' is no known"));
+    assert_int_equal(strlen(in.identity_hash), HASH_HEX_N - 1);
+    assert_int_equal(leader_launch_fault(&in, true), LAUNCH_NOT_WRITTEN); /* it is to be written */
+    in.taken = true;
+    struct live_attempt *a = leader_apply_intent(&o.w.s, &o.f, &in, WALL);
+    breaker_started(&o.w.ls->breaker, a->row.id);
+    struct fact f = leader_create_fact(buf_str(&a->request), true, true, BOOT);
+    struct protocol_effect e;
+    struct protocol_config cfg;
+    leader_protocol_config(SEC, &cfg);
+    leader_attempt_fact(&o.w.s, a, &f, &cfg, &e);
+    struct pending_record p = plan(&o.w, a, &e, NULL);
+    assert_int_equal(p.r.to, ATTEMPT_VOID);
+    assert_int_equal(p.r.cause, CAUSE_BAD_REQUEST);
+    assert_int_equal(p.r.task_to, TASK_FAILED); /* not tried again */
+    assert_non_null(strstr(p.reason, "'{lr}' is no known"));
+    assert_false(p.alert);
+    commit(&o.w, a, &p);
+    assert_int_equal(o.w.ls->row.counts[TASK_FAILED], 1);
+    assert_int_equal(leader_state_slots(&o.w.s, "ml.a.large", MARKET_ON_DEMAND)->s.held, 0);
+    assert_int_equal(o.w.lc->row.reserved_musd, 0);
+    one_done(&o);
+}
+
+static void test_intents__a_request_is_made_of_what_is_there(void **state)
+{
+    (void)state;
+    struct one o;
+    struct err err = ERR_INIT;
+    struct spec_training t = {.channels = {{.name = "train", .lustre_stage = "disk"}},
+                              .channels_n = 1};
+    AUTO_BUF struct buf bytes = BUF_INIT(INTENT_REQUEST_BYTES_MAX);
+    AUTO_JSON json_t *vars = json_pack("{s:s}", "lr", "0.1");
+    one_of_requests(&o);
+    o.f.vars = vars;
+    struct intent in = intended(&o);
+    assert_true(leader_plan_request(&o.w.s, &o.f, "us-east-1", &in, &bytes, &err));
+    assert_null(in.no_request);
+    assert_non_null(strstr(buf_cstr(&bytes), "{\"rate\":\"0.1\"}"));
+    o.w.spec.training = &t; /* a file system that is not there yet: the part waits */
+    in = intended(&o);
+    assert_false(leader_plan_request(&o.w.s, &o.f, "us-east-1", &in, &bytes, &err));
+    assert_int_equal(leader_launch_fault(&in, false), LAUNCH_NO_REQUEST);
+    one_done(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +570,8 @@ int main(void)
         cmocka_unit_test(test_intents__when_the_next_plan_is_made),
         cmocka_unit_test(test_intents__a_reason_is_written_once_and_not_while_locked),
         cmocka_unit_test(test_intents__why_a_launch_was_not_taken),
+        cmocka_unit_test(test_intents__a_part_of_which_no_request_can_be_made_fails_once),
+        cmocka_unit_test(test_intents__a_request_is_made_of_what_is_there),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

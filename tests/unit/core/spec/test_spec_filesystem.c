@@ -274,7 +274,7 @@ static void test_spec_filesystem__a_channel_is_that_file_system(void **state)
     char id[HASH_HEX_N];
     struct err err = ERR_INIT;
     assert_false(training_request_make(&in, &out, id, &err));
-    assert_int_equal(err.code, ERR_INVALID);
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
     assert_non_null(strstr(err.message, "'volume' is not there"));
     in.volumes = &volume;
     in.volumes_n = 1;
