@@ -52,7 +52,9 @@
  * "rows_waiting_for_silent_hosts":N,"rows_waiting_for_one_host":N,"network_away":false,
  * "rows_per_second":X,"eta_seconds":N or null,"memory_bytes":N,"updated":"RFC3339"}
  * rows_done is the sum of the three outcomes. bytes counts finished shards (index: bytes read).
- * transfers are open now. Rows wait for hosts that are busy, paused or silent, and all of them when
+ * While input objects are read or an earlier output is removed, before the rows are known, there
+ * are also "prepared":N,"to_prepare":N: objects done and all, of the step that goes on. transfers
+ * are open now. Rows wait for hosts that are busy, paused or silent, and all of them when
  * the network is away. The speed covers the last minutes; 0 until it is known. Where several hosts
  * share a part, this is the sum over all of them; hosts other than the first write their own as
  * _progress-1.json and so on, which are removed at the end. */

@@ -41,9 +41,8 @@ void sink_listing_done(struct sink_listing *l);
 const struct sink_object *sink_listing_find(const struct sink_listing *l, const char *name);
 /* ERR_NOT_FOUND when absent; appends to ret. */
 bool sink_get(struct sink *s, const char *name, struct buf *ret, struct err *err) MUST_CHECK;
-/* Read many objects, SINK_GETS_N at once. All functions are called by any of those threads; the
+/* Read many objects, MANY_N (many.h) at once. All functions are called by any of those threads; the
  * first failure ends it. */
-#define SINK_GETS_N 32
 struct sink_gets { /* value; all borrowed */
     size_t n;
     size_t bytes_max; /* of one */
@@ -58,6 +57,9 @@ bool sink_put(struct sink *s, const char *name, struct str body, const char *con
               bool create_only, struct err *err) MUST_CHECK;
 /* An absent object is a success. */
 bool sink_delete(struct sink *s, const char *name, struct err *err) MUST_CHECK;
+/* Objects, no folders, MANY_N at once; counts in *done. The first failure ends it. */
+bool sink_delete_many(struct sink *s, const char *const *names, size_t n, _Atomic int64_t *done,
+                      struct err *err) MUST_CHECK;
 
 /* Remove temporary files a killed worker left in a folder; nothing to do for S3. */
 bool sink_sweep(struct sink *s, struct err *err) MUST_CHECK;

@@ -38,6 +38,13 @@ int64_t progress_rows(const struct progress *p)
     return p->successes + p->failed_to_download + p->failed_to_resize;
 }
 
+void progress_prepare(struct progress *p, const char *verb, int64_t n)
+{
+    p->prepared = 0;
+    p->to_prepare = n;
+    p->preparing = verb;
+}
+
 void progress_report_mark(struct progress_report_speed *s, int64_t now_us, int64_t done)
 {
     s->at_us[s->n % PROGRESS_REPORT_MARKS] = now_us;
@@ -60,6 +67,11 @@ double progress_report_rate(const struct progress_report_speed *s, int64_t now_u
 static int64_t rows_of_this_run(const struct progress *p)
 {
     return progress_rows(p) - p->rows_kept;
+}
+
+static bool is_preparation(const struct progress_report *h)
+{
+    return h->c.of == PROGRESS_REPORT_OF_PREPARATION;
 }
 
 static int64_t done_by_this_run(const struct progress_report *h)
@@ -125,6 +137,10 @@ void progress_report_json(const struct progress_report_config *c,
     json_out_double(&w, "rows_per_second", v->rows_rate);
     count_or_null(&w, "eta_seconds", v->eta_s);
     json_out_i64(&w, "memory_bytes", v->memory);
+    if (c->of == PROGRESS_REPORT_OF_PREPARATION) {
+        json_out_i64(&w, "prepared", p->prepared);
+        json_out_i64(&w, "to_prepare", p->to_prepare);
+    }
     json_out_time(&w, "updated", now_us);
     json_out_end_object(&w);
 }
@@ -157,11 +173,27 @@ static double mean_rate(const struct progress_report *h, double seconds)
     return seconds > 0 ? (double)done / seconds : 0;
 }
 
+static void preparation_line(const struct progress *p, struct buf *out)
+{
+    char done[PROGRESS_BAR_TEXT_BYTES];
+    char all[PROGRESS_BAR_TEXT_BYTES];
+    progress_bar_count(p->prepared, done);
+    progress_bar_count(p->to_prepare, all);
+    buf_addf(out, "worker  - %s %s of %s objects", p->preparing, done, all);
+}
+
 static void write_line(struct progress_report *h)
 {
     AUTO_BUF struct buf b = BUF_INIT(LINE_BYTES_MAX);
     double seconds = (double)(clock_mono_us() - h->started_us) / 1e6;
-    h->c.line(h->c.progress, seconds, mean_rate(h, seconds), &b);
+    if (is_preparation(h) && h->c.progress->preparing == NULL) {
+        return;
+    }
+    if (is_preparation(h)) {
+        preparation_line(h->c.progress, &b);
+    } else {
+        h->c.line(h->c.progress, seconds, mean_rate(h, seconds), &b);
+    }
     (void)printf("%s\n", buf_cstr(&b));
     (void)fflush(stdout);
 }
@@ -252,11 +284,13 @@ static void *heart_main(void *arg)
 {
     struct progress_report *h = arg;
     log_set_line_start(progress_bar_line_start(&h->screen));
-    beat(h, true);
+    beat(h, !is_preparation(h));
     while (rest(h)) {
         beat(h, false);
     }
-    beat(h, true);
+    if (!is_preparation(h)) {
+        beat(h, true);
+    }
     if (h->screen.on) {
         (void)printf("\n");
         write_line(h);
@@ -273,8 +307,12 @@ void progress_report_start(const struct progress_report_config *c, struct sink *
     h->c = *c;
     h->sink = sink;
     h->started_us = clock_mono_us();
+    if (is_preparation(h)) {
+        h->next_line_us = h->started_us + LINE_INTERVAL_US;
+        h->next_file_us = h->started_us + c->interval_us;
+    }
     progress_bar_screen_of(&h->screen);
-    h->screen.on = h->screen.on && c->as == PROGRESS_REPORT_TEXT;
+    h->screen.on = h->screen.on && c->as == PROGRESS_REPORT_TEXT && !is_preparation(h);
     (void)pthread_mutex_init(&h->lock, NULL);
     (void)pthread_condattr_init(&clock);
     (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);

@@ -25,14 +25,22 @@ struct progress {
     _Atomic int64_t waiting_one;    /* ... for the busy host with the longest queue */
     _Atomic bool network_away;      /* most hosts are silent: everything waits */
     _Atomic int64_t unsupported;    /* of failed_to_resize: pictures of an unsupported format */
+    /* Before the first row: objects of what has to be read or removed first. */
+    const char *_Atomic preparing; /* "read", a literal; NULL: nothing */
+    _Atomic int64_t prepared, to_prepare;
 };
+/* From now on n objects are `verb`; the caller counts them in prepared. */
+void progress_prepare(struct progress *p, const char *verb, int64_t n);
 /* Rows done: the sum of the outcomes. */
 int64_t progress_rows(const struct progress *p);
 
+/* The unit of the estimate. A preparation has lines, no bar, and nothing before the first interval
+ * has passed nor at the end: a short one leaves no trace. */
 enum progress_report_of {
     PROGRESS_REPORT_OF_ROWS,
-    PROGRESS_REPORT_OF_SHARDS
-}; /* the unit of the estimate */
+    PROGRESS_REPORT_OF_SHARDS,
+    PROGRESS_REPORT_OF_PREPARATION
+};
 
 enum progress_report_as {
     PROGRESS_REPORT_TEXT, /* lines, or the bar */

@@ -5,17 +5,19 @@
 static bool grew(const struct hang_detector_seen *from, const struct hang_detector_seen *to)
 {
     return to->rows_done > from->rows_done || to->bytes > from->bytes ||
-           to->shards_done > from->shards_done;
+           to->shards_done > from->shards_done || to->prepared > from->prepared;
 }
 
 void hang_detector_saw(struct hang_detector_state *h, const struct hang_detector_seen *seen,
                        usec_t now_us)
 {
     if (seen == NULL || seen->at_us <= 0 || seen->rows_done < 0 || seen->rows_total < 0 ||
-        seen->bytes < 0 || seen->shards_done < 0 || seen->at_us < h->last.at_us) {
+        seen->bytes < 0 || seen->shards_done < 0 || seen->prepared < 0 ||
+        seen->at_us < h->last.at_us) {
         return;
     }
-    bool begins = h->last.at_us == 0 || seen->rows_done < h->last.rows_done;
+    bool begins = h->last.at_us == 0 || seen->rows_done < h->last.rows_done ||
+                  (h->last.prepares && !seen->prepares);
     if (begins) {
         h->first = *seen;
     }

@@ -6,6 +6,8 @@
 struct hang_detector_seen { /* a progress object of an attempt; all 0: not seen yet */
     usec_t at_us;           /* when the worker wrote it (LastModified) */
     int64_t rows_done, rows_total, bytes, shards_done;
+    bool prepares; /* its rows are not known yet: it reads or removes objects first */
+    int64_t prepared;
 };
 struct hang_detector_rules { /* 0: that rule is off */
     int64_t silent_us; /* no progress object for this long while running: hung; default 15 min */
@@ -31,7 +33,8 @@ enum hang_detector_verdict {
 };
 
 /* Record what a listing showed (NULL: no object). An object older than the last one, or with
- * negative figures, changes nothing; figures that fell mean a restart inside the job. */
+ * negative figures, changes nothing; figures that fell mean a restart inside the job, and the first
+ * one after a preparation is where the rows begin. */
 void hang_detector_saw(struct hang_detector_state *h, const struct hang_detector_seen *seen,
                        usec_t now_us);
 /* running_since_us: the latest start; older objects belong to an earlier start. Returns

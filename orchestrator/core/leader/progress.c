@@ -28,8 +28,8 @@ static bool read_progress(const struct live_attempt *a, struct str text,
 {
     AUTO_JSON json_t *o = NULL;
     char id[24];
-    int64_t figures[4] = {0};
-    static const char *const keys[4] = {"rows_done", "rows_in", "bytes", "shards_done"};
+    int64_t figures[5] = {0};
+    static const char *const keys[] = {"rows_done", "rows_in", "bytes", "shards_done", "prepared"};
     if (!json_parse(text, PROGRESS_BYTES_MAX, &o, NULL) || !json_is_object(o)) {
         return false;
     }
@@ -41,7 +41,7 @@ static bool read_progress(const struct live_attempt *a, struct str text,
         !clock_parse_rfc3339(updated, &at_us, NULL)) {
         return false;
     }
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const json_t *v = json_object_get(o, keys[i]);
         figures[i] = json_is_integer(v) ? json_integer_value(v) : 0;
         if (figures[i] < 0 || figures[i] > FIGURE_MAX) {
@@ -52,7 +52,9 @@ static bool read_progress(const struct live_attempt *a, struct str text,
                                        .rows_done = figures[0],
                                        .rows_total = figures[1],
                                        .bytes = figures[2],
-                                       .shards_done = figures[3]};
+                                       .shards_done = figures[3],
+                                       .prepares = json_object_get(o, "prepared") != NULL,
+                                       .prepared = figures[4]};
     return true;
 }
 

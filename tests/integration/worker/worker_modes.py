@@ -7,6 +7,7 @@ compared.
 import os
 import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit.worker import *
@@ -289,6 +290,39 @@ def test_in_s3(d, server):
         local.stop()
 
 
+def test_slow_preparation(d, server):
+    """A large earlier output in S3 is read, and removed, many objects at once, and that is told: the controller ends a job
+    that tells nothing for long.
+    """
+    local = Local(d)
+    try:
+        part = part_of(d, server, "many", 40, "m")
+
+        def to(part, name, *args):
+            """(status, standard output, what the progress object said of the preparation)"""
+            told, at = set(), local.folder("data", name, "_progress.json")
+            p = start(["--parquet", part, "--output", "s3://data/" + name, "--number_sample_per_shard", 1, "--allow-net", server.net,
+                       "--progress_interval", 1] + list(args), env=local.env())
+            while p.poll() is None:
+                if os.path.exists(at):
+                    r = load(local.folder("data", name), "_progress.json")
+                    told.add((r.get("prepared"), r.get("to_prepare"), r["rows_in"], r["rows_done"]))
+                time.sleep(0.05)
+            rc, so, se = finish(p)
+            return rc, so, {x for x in told if x[0] is not None}
+        rc, so, told = to(part, "m")
+        tap.eq((rc, told), (0, set()), "a short preparation leaves no trace")
+        local.faults({"operation": "GetObject", "name_contains": ".parquet", "kind": "slow", "delay_seconds": 3, "times": 40})
+        rc, so, told = to("s3://data/m", "m2", "--retry-failed")
+        tap.ok((rc, local.hits()) == (0, 40) and (32, 40, None, 0) in told and "read 32 of 40 objects" in so,
+               "sidecars are read 32 at a time, and counted", "%d %r %s" % (rc, told, so))
+        local.faults({"operation": "DeleteObject", "name_contains": ".parquet", "kind": "slow", "delay_seconds": 2, "times": 40})
+        rc, so, told = to(part, "m", "--incremental_mode", "overwrite")
+        tap.ok((rc, local.hits()) == (0, 40) and (72, 120, None, 0) in told, "so are the objects that are removed", "%d %r %s" % (rc, told, so))
+    finally:
+        local.stop()
+
+
 def test_retry_failed(d, server):
     fails = {"/r1": 503, "/r4": 404, "/r7": 500, "/r13": 410, "/r15": 429}
     part = part_of(d, server, "r", 25, "r")
@@ -413,6 +447,8 @@ with Folder() as d:
         test_extend_at_once(other, server)
     test_retry_failed(d, server)
     test_in_s3(d, server)
+    with Folder() as other:
+        test_slow_preparation(other, server)
     test_verify_hash(d, server)
     test_settings(d)
 sys.exit(tap.done())

@@ -13,6 +13,7 @@
 #include "download/fetch/url.h"
 #include "download/image/bbox.h"
 #include "download/shard/writer.h"
+#include "download_report.h"
 #include "finish.h"
 #include "incremental_mode.h"
 #include "input.h"
@@ -53,6 +54,7 @@ struct download {
     struct sink *sink;             /* of the working thread */
     struct sink *sink_report;
     struct progress_report *report;
+    struct progress preparation; /* until the rows are known */
     struct resume resume;
     struct manifest_extend extend;
     struct fetch_threads *fetch_threads;
@@ -311,25 +313,27 @@ static bool open_output(const struct download *d, struct sink **ret, struct err 
     return true;
 }
 
-static bool start_report(struct download *d, struct err *err)
+static struct download_report report_of(const struct download *d)
 {
-    const struct progress_report_config config = {.progress = &d->run.progress,
-                                                  .of = PROGRESS_REPORT_OF_ROWS,
-                                                  .as = d->o.report,
-                                                  .task = d->task,
-                                                  .attempt = d->attempt,
-                                                  .host = d->run.host,
-                                                  .hosts = d->run.hosts,
-                                                  .rows_all = d->run.rows,
-                                                  .shards_all = pipeline_shards(&d->run),
-                                                  .interval_us =
-                                                      d->o.progress_interval_s * USEC_PER_SEC,
-                                                  .line = summary_line};
+    return (struct download_report){
+        .o = &d->o, .task = d->task, .attempt = d->attempt, .sink = d->sink_report};
+}
+
+static bool report_preparation(struct download *d, struct err *err)
+{
     if (!open_output(d, &d->sink_report, err)) {
         return false;
     }
-    progress_report_start(&config, d->sink_report, &d->report);
+    const struct download_report r = report_of(d);
+    download_report_preparation(&r, &d->preparation, d->hosts.me, &d->report);
     return true;
+}
+
+static void report_rows(struct download *d)
+{
+    const struct download_report r = report_of(d);
+    progress_report_stop(d->report);
+    download_report_rows(&r, &d->run, &d->report);
 }
 
 static void run_alive(struct download *d)
@@ -377,7 +381,7 @@ static enum job_main_end finish(struct download *d, struct err *err)
 static bool compare(struct download *d, bool finished, struct err *err)
 {
     int64_t resumed;
-    return input_open(&d->o, &d->input, err) && duck_open(&d->duck, err) &&
+    return input_open(&d->o, &d->preparation, &d->input, err) && duck_open(&d->duck, err) &&
            part_rows_open(&d->duck, &d->input, &d->o, &d->rows, err) &&
            part_record_new(&d->o, &d->input, d->part, part_rows_of_files(d->rows), &d->record,
                            err) &&
@@ -398,12 +402,13 @@ static bool prepare(struct download *d, struct err *err)
          !part_hosts_begin(d->part_hosts, err))) {
         return false;
     }
-    if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err) ||
+    if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->preparation, &d->run.format,
+                                &d->extend, err) ||
         !finish_can_be_checked(&d->run, d->attempt, d->run.format.first_shard, err) ||
-        !part_record_write(d->record, d->sink, d->run.format.first_shard, err) ||
-        !start_report(d, err)) {
+        !part_record_write(d->record, d->sink, d->run.format.first_shard, err)) {
         return false;
     }
+    report_rows(d);
     if (!resume_load(d->sink, &d->run, &d->resume, err)) {
         return err_wrap(err, "cannot resume in '%s'", d->o.output_folder);
     }
@@ -427,28 +432,20 @@ static bool find_hosts(struct download *d, struct err *err)
                     d->hosts.n, d->o.incremental_mode));
 }
 
-static void tell_already_finished(const struct download_options *o)
-{
-    AUTO_BUF struct buf b = BUF_INIT(SUMMARY_BYTES_MAX);
-    if (o->report == PROGRESS_REPORT_JSON) {
-        summary_json_already(o, &b);
-        (void)fwrite(b.p, 1, b.n, stderr);
-    } else {
-        (void)printf("worker  - '%s' is already finished\n", o->output_folder);
-    }
-}
-
 static enum job_main_end download(void *ctx, struct err *err)
 {
     struct download *d = ctx;
     bool done = false;
     if (!find_hosts(d, err) || !open_output(d, &d->sink, err) ||
-        !incremental_mode_is_done(d->sink, &d->o, d->task, &done, err) || !compare(d, done, err)) {
+        !incremental_mode_is_done(d->sink, &d->o, d->task, &done, err) ||
+        !report_preparation(d, err) || !compare(d, done, err)) {
+        progress_report_stop(d->report);
         return JOB_MAIN_FAILED;
     }
     if (done) {
+        progress_report_stop(d->report);
         resume_abort_uploads(d->sink);
-        tell_already_finished(&d->o);
+        summary_tell_already(&d->o);
         if (d->hosts.n > 1) {
             part_hosts_clean(d->sink, d->hosts.me, true);
         }

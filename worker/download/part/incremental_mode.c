@@ -85,9 +85,40 @@ bool incremental_mode_is_done(struct sink *sink, const struct download_options *
     return true;
 }
 
+/* Remove the objects, then the folders of names[n]. */
+static bool remove_named(struct sink *sink, const char *const *names, size_t n, struct progress *p,
+                         struct err *err)
+{
+    size_t folders = 0; /* of one suffix all are folders or none is */
+    while (folders < n && str_ends(str_of(names[folders]), "/")) {
+        if (!shard_object_delete(sink, names[folders], err)) {
+            return false;
+        }
+        p->prepared++;
+        folders++;
+    }
+    return folders == n || sink_delete_many(sink, names + folders, n - folders, &p->prepared, err);
+}
+
+/* The shards' files in the listing that end with the k-th suffix; out[l->n]. */
+static size_t of_suffix(const struct sink_listing *l, const struct shard_format *f, size_t k,
+                        const char **out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const char *name = l->objects[i].name;
+        if (str_ends(str_of(name), shard_suffix(k)) &&
+            (shard_number(f, name) >= 0 || shard_is_folder_of(l, name))) {
+            out[n++] = name;
+        }
+    }
+    return n;
+}
+
 /* Remove the manifest first, then the files that mark shards as finished, so that after a kill in
  * between nothing looks complete. */
-static bool remove_all(struct sink *sink, const struct shard_format *f, struct err *err)
+static bool remove_all(struct sink *sink, const struct shard_format *f, struct progress *p,
+                       struct err *err)
 {
     struct sink_listing l = {0};
     if (!sink_delete(sink, WP_MANIFEST_KEY, err) || !sink_delete(sink, PART_RECORD_KEY, err) ||
@@ -96,18 +127,17 @@ static bool remove_all(struct sink *sink, const struct shard_format *f, struct e
     }
     bool ok = true;
     int64_t n = 0;
+    AUTO_FREE const char **names = xcalloc(l.n + 1, sizeof *names);
     for (size_t k = 0; shard_suffix(k) != NULL; k++) {
-        for (size_t i = 0; ok && i < l.n; i++) {
-            const char *name = l.objects[i].name;
-            if (str_ends(str_of(name), shard_suffix(k)) &&
-                (shard_number(f, name) >= 0 || shard_is_folder_of(&l, name))) {
-                ok = shard_object_delete(sink, name, err);
-                n++;
-            }
-        }
+        n += (int64_t)of_suffix(&l, f, k, names);
+    }
+    progress_prepare(p, "removed", n);
+    for (size_t k = 0; ok && shard_suffix(k) != NULL; k++) {
+        size_t these = of_suffix(&l, f, k, names);
+        ok = remove_named(sink, names, these, p, err);
     }
     sink_listing_done(&l);
-    log_event(LOG_INFO, "output_overwritten", LF_I("objects_removed", n));
+    log_event(LOG_INFO, "output_overwritten", LF_I("objects_removed", p->prepared));
     return ok;
 }
 
@@ -175,7 +205,8 @@ static bool mark_extension(struct sink *sink, const struct download_options *o, 
 }
 
 bool incremental_mode_begin(struct sink *sink, const struct download_options *o, const char *task,
-                            struct shard_format *f, struct manifest_extend *ret, struct err *err)
+                            struct progress *p, struct shard_format *f, struct manifest_extend *ret,
+                            struct err *err)
 {
     struct marker m;
     if (o->mode == MODE_INCREMENTAL) {
@@ -186,7 +217,7 @@ bool incremental_mode_begin(struct sink *sink, const struct download_options *o,
     }
     if (o->mode == MODE_OVERWRITE) {
         return (m.ours && task[0] != '\0') ||
-               (remove_all(sink, f, err) &&
+               (remove_all(sink, f, p, err) &&
                 write_marker(sink, o->incremental_mode, task, 0, false, err));
     }
     if (m.there && !m.ours) {

@@ -15,10 +15,10 @@
  * another task is an error. Changes nothing. */
 bool incremental_mode_is_done(struct sink *sink, const struct download_options *o, const char *task,
                               bool *ret_done, struct err *err) MUST_CHECK;
-/* Prepare the output: overwrite removes it; extend sets f->first_shard and returns the earlier
- * output. Call once the input is known to be valid. */
+/* Prepare the output: overwrite removes it, and tells in p how far that is; extend sets
+ * f->first_shard and returns the earlier output. Call once the input is known to be valid. */
 bool incremental_mode_begin(struct sink *sink, const struct download_options *o, const char *task,
-                            struct shard_format *f, struct manifest_extend *ret,
+                            struct progress *p, struct shard_format *f, struct manifest_extend *ret,
                             struct err *err) MUST_CHECK;
 /* Remove our marker, after the manifest or when the task has already finished. */
 bool incremental_mode_end(struct sink *sink, const struct download_options *o, const char *task,

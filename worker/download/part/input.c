@@ -120,15 +120,15 @@ static bool take_path(const struct download_options *o, const char *path, bool c
 }
 
 /* Find the files; *ret_where is where they were looked for, the caller's. */
-static bool find(const struct download_options *o, struct input *in, char **ret_where,
-                 struct err *err)
+static bool find(const struct download_options *o, struct progress *p, struct input *in,
+                 char **ret_where, struct err *err)
 {
     const char *url_list = o->url_list;
     struct str u = str_of(url_list);
     bool channel = u.n == 0 || str_starts(u, "channel:");
     if (str_starts(u, "s3://")) {
         *ret_where = xstrdup(url_list);
-        return o->retry_failed ? input_s3_earlier(o, in, err) : input_s3_fetch(o, in, err);
+        return o->retry_failed ? input_s3_earlier(o, p, in, err) : input_s3_fetch(o, p, in, err);
     }
     if (channel) {
         if (!sagemaker_container_channel(u.n == 0 ? NULL : url_list + 8, ret_where, err)) {
@@ -140,11 +140,12 @@ static bool find(const struct download_options *o, struct input *in, char **ret_
     return take_path(o, *ret_where, channel, in, err);
 }
 
-bool input_open(const struct download_options *o, struct input *ret, struct err *err)
+bool input_open(const struct download_options *o, struct progress *p, struct input *ret,
+                struct err *err)
 {
     struct input in = {.fd = -1};
     AUTO_FREE char *where = NULL;
-    bool ok = find(o, &in, &where, err);
+    bool ok = find(o, p, &in, &where, err);
     if (ok && in.files_n == 0) {
         ok = err_set(err, ERR_INVALID, "'%s' has no file that ends with .%s%s", where,
                      o->input_format,

@@ -3,6 +3,7 @@
 #include "input_s3.h"
 #include "common/cleanup.h"
 #include "common/s3.h"
+#include "io/many.h"
 #include "io/sink.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -86,43 +87,69 @@ static bool is_wanted(const struct object_filter *w, const char *name, const str
            (w->output == NULL || !input_is_own_shard(w->output, folder, name));
 }
 
+struct fetch_below { /* of in->files[first], and what follows */
+    const struct s3_uri *base;
+    const struct input *in;
+    size_t first;
+    struct progress *p;
+};
+
+static bool connect_one(void *ctx UNUSED, struct s3_blocking **ret, struct err *err)
+{
+    return s3_blocking_new(S3_TRIES, ret, err);
+}
+
+static bool fetch_file(void *ctx, struct s3_blocking *s3, size_t i, struct err *err)
+{
+    const struct fetch_below *f = ctx;
+    const char *path = f->in->files[f->first + i].path;
+    struct s3_uri u = *f->base;
+    size_t at = strlen(u.key);
+    (void)snprintf(u.key + at, sizeof u.key - at, "%s", strrchr(path, '/') + 1);
+    if (!fetch_into(s3, &u, path, err)) {
+        return false;
+    }
+    f->p->prepared++;
+    return true;
+}
+
 /* Fetch the wanted objects below the prefix; none is no error. Listings are sorted. */
 static bool fetch_below(struct s3_blocking *s3, const struct s3_uri *base,
-                        const struct object_filter *w, struct input *in, struct err *err)
+                        const struct object_filter *w, struct progress *p, struct input *in,
+                        struct err *err)
 {
     struct s3_listing all = {0};
+    struct fetch_below f = {base, in, in->files_n, p};
     if (!make_temporary_folder(in, err) ||
         !s3_blocking_list_level(s3, base, OBJECTS_LISTED_MAX, &all, err)) {
         return false;
     }
-    bool ok = true;
-    for (size_t i = 0; ok && i < all.n; i++) {
+    for (size_t i = 0; i < all.n; i++) {
         const char *name = all.objects[i].key + strlen(base->key);
-        if (!is_wanted(w, name, base)) {
-            continue;
+        if (is_wanted(w, name, base)) {
+            input_add(in, xasprintf("%s/%s", in->dir, name),
+                      xasprintf("s3://%s/%s", base->bucket, all.objects[i].key));
         }
-        struct s3_uri u = *base;
-        (void)snprintf(u.key, sizeof u.key, "%s", all.objects[i].key);
-        char *path = xasprintf("%s/%s", in->dir, name);
-        ok = fetch_into(s3, &u, path, err);
-        input_add(in, path, xasprintf("s3://%s/%s", base->bucket, u.key));
     }
     s3_listing_done(&all);
-    return ok;
+    const struct many m = {
+        .n = in->files_n - f.first, .connect = connect_one, .one = fetch_file, .ctx = &f};
+    progress_prepare(p, "read", (int64_t)m.n);
+    return many_run(&m, err);
 }
 
 static bool fetch_folder(const struct download_options *o, struct s3_blocking *s3, const char *uri,
-                         struct input *in, struct err *err)
+                         struct progress *p, struct input *in, struct err *err)
 {
     AUTO_FREE char *suffix = xasprintf(".%s", o->input_format);
     AUTO_FREE char *folder = xasprintf("%s%s", uri, str_ends(str_of(uri), "/") ? "" : "/");
     struct object_filter w = {.suffix = suffix, .output = o->output_folder};
     struct s3_uri base;
-    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(s3, &base, &w, in, err);
+    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(s3, &base, &w, p, in, err);
 }
 
 static bool fetch_pattern(const struct download_options *o, struct s3_blocking *s3,
-                          struct input *in, struct err *err)
+                          struct progress *p, struct input *in, struct err *err)
 {
     AUTO_FREE char *folder = xstrdup(o->url_list);
     char *last = strrchr(folder, '/') + 1;
@@ -132,17 +159,17 @@ static bool fetch_pattern(const struct download_options *o, struct s3_blocking *
     if (strpbrk(folder, INPUT_WILDCARDS) != NULL) {
         return err_set(err, ERR_INVALID, "only the last part of an S3 pattern may have wildcards");
     }
-    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(s3, &base, &w, in, err);
+    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(s3, &base, &w, p, in, err);
 }
 
 /* An object, or when there is none the prefix of this name. */
-static bool fetch_named(const struct download_options *o, struct s3_blocking *s3, struct input *in,
-                        struct err *err)
+static bool fetch_named(const struct download_options *o, struct s3_blocking *s3,
+                        struct progress *p, struct input *in, struct err *err)
 {
     struct s3_uri u;
     struct err why = ERR_INIT;
     if (str_ends(str_of(o->url_list), "/")) {
-        return fetch_folder(o, s3, o->url_list, in, err);
+        return fetch_folder(o, s3, o->url_list, p, in, err);
     }
     if (!s3_parse_uri(str_of(o->url_list), &u, err) ||
         !input_refuse_own(o->output_folder, o->url_list, err)) {
@@ -152,26 +179,28 @@ static bool fetch_named(const struct download_options *o, struct s3_blocking *s3
         return true;
     }
     bool below = why.code == ERR_NOT_FOUND && strcmp(why.aws_code, "NoSuchBucket") != 0;
-    if (below && !fetch_folder(o, s3, o->url_list, in, err)) {
+    if (below && !fetch_folder(o, s3, o->url_list, p, in, err)) {
         return false;
     }
     *err = in->files_n > 0 ? *err : why;
     return in->files_n > 0;
 }
 
-bool input_s3_fetch(const struct download_options *o, struct input *in, struct err *err)
+bool input_s3_fetch(const struct download_options *o, struct progress *p, struct input *in,
+                    struct err *err)
 {
     struct s3_blocking *s3;
     if (!s3_blocking_new(S3_TRIES, &s3, err)) {
         return false;
     }
-    bool ok = strpbrk(o->url_list, INPUT_WILDCARDS) != NULL ? fetch_pattern(o, s3, in, err)
-                                                            : fetch_named(o, s3, in, err);
+    bool ok = strpbrk(o->url_list, INPUT_WILDCARDS) != NULL ? fetch_pattern(o, s3, p, in, err)
+                                                            : fetch_named(o, s3, p, in, err);
     s3_blocking_free(s3);
     return ok ? true : err_wrap(err, "cannot read '%s'", o->url_list);
 }
 
-bool input_s3_earlier(const struct download_options *o, struct input *in, struct err *err)
+bool input_s3_earlier(const struct download_options *o, struct progress *p, struct input *in,
+                      struct err *err)
 {
     struct s3_uri base;
     struct s3_blocking *s3;
@@ -182,7 +211,7 @@ bool input_s3_earlier(const struct download_options *o, struct input *in, struct
     if (!s3_parse_uri(str_of(uri), &base, err) || !s3_blocking_new(S3_TRIES, &s3, err)) {
         return false;
     }
-    bool ok = fetch_below(s3, &base, &w, &all, err);
+    bool ok = fetch_below(s3, &base, &w, p, &all, err);
     if (ok && all.files_n == 0) {
         ok = err_set(err, ERR_INVALID, "no sidecars (.parquet) of an earlier output");
     }

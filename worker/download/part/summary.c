@@ -5,6 +5,7 @@
 #include "job/last_words.h"
 #include "second_pass.h"
 #include <inttypes.h>
+#include <stdio.h>
 
 #define TEXT_MARGIN   (LAST_WORDS_COUNT + 3)
 #define GO_ON_KEEPING "Run it again without --incremental_mode to go on; with it, it starts again."
@@ -163,6 +164,17 @@ void summary_json_already(const struct download_options *o, struct buf *out)
     json_out_str(&w, "output_folder", o->output_folder);
     json_out_end_object(&w);
     buf_add_cstr(out, "\n");
+}
+
+void summary_tell_already(const struct download_options *o)
+{
+    AUTO_BUF struct buf b = BUF_INIT(SUMMARY_BYTES_MAX);
+    if (o->report == PROGRESS_REPORT_JSON) {
+        summary_json_already(o, &b);
+        (void)fwrite(b.p, 1, b.n, stderr);
+    } else {
+        (void)printf("worker  - '%s' is already finished\n", o->output_folder);
+    }
 }
 
 const char *summary_how_to_go_on(const struct download_options *o)

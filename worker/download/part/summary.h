@@ -25,6 +25,8 @@ void summary_text(const struct summary *s, int width, struct buf *out);
 void summary_json(const struct summary *s, struct buf *out);
 /* Append {"event":"already_finished",...} and a newline: nothing was left to do. Pure. */
 void summary_json_already(const struct download_options *o, struct buf *out);
+/* Tell it as the report is told. */
+void summary_tell_already(const struct download_options *o);
 /* Append what is told after a stop or a failure, of `rows` rows of which `done` are durable;
  * nothing when none is. Pure. */
 void summary_again(const struct download_options *o, bool stopped, int64_t done, int64_t rows,

@@ -38,6 +38,25 @@ static void test_hang__never_started(void **state)
     assert_int_equal(check(&h, 30 * MIN_US), HANG_DETECTOR_NONE);
 }
 
+/* Reading an earlier output is progress, until it stands still; it is no part of the rows' rate. */
+static void test_hang__preparation_is_progress(void **state)
+{
+    (void)state;
+    struct hang_detector_state h = {0};
+    struct hang_detector_seen s = {.prepares = true};
+    for (int64_t m = 1; m <= 100; m++) {
+        s.at_us = T0 + m * MIN_US;
+        s.prepared = MIN(m, 60) * 1000;
+        hang_detector_saw(&h, &s, s.at_us);
+        assert_int_equal(check(&h, m * MIN_US),
+                         m < 90 ? HANG_DETECTOR_NONE : HANG_DETECTOR_STANDSTILL);
+    }
+    saw(&h, 101, 500, 1000); /* kept from an earlier try */
+    assert_int_equal(check(&h, 101 * MIN_US), HANG_DETECTOR_NONE);
+    saw(&h, 111, 600, 1000);
+    assert_true(hang_detector_expected_end_us(&h, T0, T0) == T0 + 151 * MIN_US);
+}
+
 static void test_hang__silent(void **state)
 {
     (void)state;
@@ -153,6 +172,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hang__never_started),
+        cmocka_unit_test(test_hang__preparation_is_progress),
         cmocka_unit_test(test_hang__silent),
         cmocka_unit_test(test_hang__standstill),
         cmocka_unit_test(test_hang__new_start_counts_anew),

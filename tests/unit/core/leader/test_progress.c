@@ -29,7 +29,7 @@ static void test_progress__what_an_answer_says(void **state)
     } cases[] = {
         {AWS_OK, 200,
          "{\"attempt\":\"1\",\"updated\":\"2026-01-02T03:04:05Z\",\"rows_done\":5,\"rows_in\":9,"
-         "\"bytes\":7,\"shards_done\":2}",
+         "\"bytes\":7,\"shards_done\":2,\"prepared\":3}",
          PROGRESS_THERE},
         {AWS_OK, 200, "{\"attempt\":\"1\",\"updated\":\"2026-01-02T03:04:05Z\"}", PROGRESS_THERE},
         {AWS_OK, 200, "{\"attempt\":\"2\",\"updated\":\"2026-01-02T03:04:05Z\"}", PROGRESS_ABSENT},
@@ -61,6 +61,7 @@ static void test_progress__what_an_answer_says(void **state)
     assert_int_equal(seen.at_us, INT64_C(1767323045) * SEC);
     assert_true(seen.rows_done == 5 && seen.rows_total == 9 && seen.bytes == 7);
     assert_int_equal(seen.shards_done, 2);
+    assert_true(seen.prepares && seen.prepared == 3);
     leader_world_done(&w);
 }
 
