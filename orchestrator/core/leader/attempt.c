@@ -144,7 +144,7 @@ enum verify_step leader_verify_step(const struct live_attempt *a)
         bool unplaced = a->stage->spec->verify == VERIFY_ARTIFACTS && !a->placed;
         return unplaced ? VERIFY_STEP_PLACE : VERIFY_STEP_LOOK;
     }
-    return a->p.wanted ? VERIFY_STEP_LATER : VERIFY_STEP_LEAVE;
+    return cancelled ? VERIFY_STEP_LEAVE : VERIFY_STEP_LATER;
 }
 
 bool leader_examined_long_enough(const struct live_attempt *a, int64_t boot_us)

@@ -53,9 +53,9 @@ enum verify_step {
     VERIFY_STEP_PLACE, /* an older droverd saw its end and did not write where its output is: a
                           Describe tells */
     VERIFY_STEP_LATER, /* without a readable spec or its part's input nobody knows where it is */
-    VERIFY_STEP_LEAVE, /* nor does anybody want it: it ends unseen. So does one of a campaign that
-                          is cancelled once a look has failed; a pause waits for the next look,
-                          since its part would be paid once more */
+    VERIFY_STEP_LEAVE, /* its campaign is cancelled, and a look has failed, or nobody knows where it
+                          is: it ends unseen. A pause waits for the next look, since its part would
+                          be paid once more */
 };
 enum verify_step leader_verify_step(const struct live_attempt *a);
 /* Its log was not read in time: it is concluded without. */

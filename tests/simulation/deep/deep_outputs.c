@@ -67,7 +67,8 @@ void outputs_judge_job(const struct campaign *c, const struct job *j)
     }
 }
 
-/* I17: an output that was whole when its job ended is called short by nobody. */
+/* I17: an output that was whole when its job ended is called short by nobody, and its part is not
+ * paid again before somebody has looked at it, unless people retry it. */
 void outputs_judge_again(const struct job *j, const struct job *o)
 {
     bool whole = o->over && strcmp(o->status, "Completed") == 0 && o->written && !o->late &&
@@ -78,8 +79,12 @@ void outputs_judge_again(const struct job *j, const struct job *o)
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, o->name);
     param_i64(&p, CAUSE_SHORT_OUTPUT);
-    if (sql_asked_i64("outputs_short",
-                      "SELECT count(*) FROM attempt WHERE name = $1 AND cause = $2", &p) > 0) {
+    param_i64(&p, ATTEMPT_FAILED);
+    if (sql_asked_i64("outputs_again",
+                      "SELECT count(*) FROM attempt a WHERE a.name = $1 AND (a.cause = $2 OR "
+                      "a.state = $3 AND NOT EXISTS (SELECT FROM operation o WHERE o.campaign_id = "
+                      "a.campaign_id AND o.kind = 'retry'))",
+                      &p) > 0) {
         wrong("I17", "%s is started, and %s had written the part's output", j->name, o->name);
     }
 }

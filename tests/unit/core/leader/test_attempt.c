@@ -372,8 +372,12 @@ static void test_attempt__an_output_without_a_spec(void **state)
     assert_int_equal(leader_verify_step(a), VERIFY_STEP_LOOK);
     a->p.wanted = false;
     assert_int_equal(leader_verify_step(a), VERIFY_STEP_LOOK);
-    w.ls->spec = NULL;
+    w.ls->spec = NULL; /* a pause gives nothing up that is paid: its outcome is not known */
+    w.lc->row.wanted = WANTED_PAUSE;
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LATER);
+    w.lc->row.wanted = WANTED_CANCEL;
     assert_int_equal(leader_verify_step(a), VERIFY_STEP_LEAVE);
+    w.lc->row.wanted = WANTED_RUN;
     a->p.wanted = true;
     assert_int_equal(leader_verify_step(a), VERIFY_STEP_LATER);
     a->p.failed_as = CAUSE_USER_CODE; /* its log tells, whether its output is known or not */
@@ -473,6 +477,9 @@ static void test_attempt__a_part_that_is_lost(void **state)
     assert_false(leader_attempt_reread_due(&w.s, a, BOOT));
     assert_true(leader_attempt_reread_due(&w.s, a, BOOT + 9999 * SEC));
     a->p.wanted = false;
+    w.lc->row.wanted = WANTED_PAUSE;
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LATER);
+    w.lc->row.wanted = WANTED_CANCEL;
     assert_int_equal(leader_verify_step(a), VERIFY_STEP_LEAVE);
     leader_world_done(&w);
 }
