@@ -160,15 +160,17 @@ static void decide_task(struct leader_state *s, const struct live_attempt *a,
                         const struct protocol_effect *e, usec_t now_us, struct pending_record *p,
                         struct outcome_notes *notes)
 {
-    bool hung = a->row.stop_cause != CAUSE_NONE && a->campaign->row.wanted != WANTED_CANCEL;
+    bool cancelled = a->campaign->row.wanted == WANTED_CANCEL;
+    bool hung = a->row.stop_cause != CAUSE_NONE && !cancelled;
+    /* The job ended by itself and was judged: a pause meanwhile does not make it free. */
+    bool judged = e->from == ATTEMPT_VERIFYING && !cancelled;
     p->r.task_moves = true;
     if (a->p.state == ATTEMPT_SUCCEEDED) {
         p->r.task_to = TASK_DONE;
         p->r.task_counts = true;
         return;
     }
-    if (!a->p.wanted && !hung) {
-        bool cancelled = a->campaign->row.wanted == WANTED_CANCEL;
+    if (!a->p.wanted && !hung && !judged) {
         p->r.task_to = cancelled ? TASK_CANCELLED : TASK_WAITING;
         p->r.cause = CAUSE_NONE;
         return;

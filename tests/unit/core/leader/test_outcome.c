@@ -21,9 +21,8 @@ static void test_outcome__success_ends_the_task(void **state UNUSED)
     e.from = ATTEMPT_VERIFYING;
     struct pending_record p = plan(&w, a, &e, NULL);
     assert_true(p.r.task_moves && p.r.task_counts && p.r.task_to == TASK_DONE);
-    assert_true(p.r.from == ATTEMPT_VERIFYING && p.r.to == ATTEMPT_SUCCEEDED);
-    assert_true(p.r.billable_s == 7200 && p.r.cost_musd == 7200000);
-    assert_true(p.r.run_seconds == 3600 && p.r.rows_in == 10);
+    assert_true(p.r.from == ATTEMPT_VERIFYING && p.r.to == ATTEMPT_SUCCEEDED && p.r.rows_in == 10);
+    assert_true(p.r.billable_s == 7200 && p.r.cost_musd == 7200000 && p.r.run_seconds == 3600);
     assert_true(p.r.attempt_id == 1 && p.r.task_id == 1001 && p.r.instances == 2);
     leader_push_record(&w.s, a, &p);
     assert_null(a->manifest);
@@ -43,10 +42,8 @@ static void test_outcome__a_retry_keeps_what_was_learned(void **state UNUSED)
     (void)snprintf(a->reason, sizeof a->reason, "network: connection reset");
     struct protocol_effect e = ended_as(CAUSE_NETWORK);
     struct pending_record p = plan(&w, a, &e, &n);
-    assert_int_equal(p.r.task_to, TASK_WAITING);
-    assert_true(p.r.task_counts);
-    assert_true(p.r.not_before_us >= WALL + 30 * SEC);
-    assert_true(p.r.not_before_us <= WALL + 600 * SEC);
+    assert_true(p.r.task_to == TASK_WAITING && p.r.task_counts);
+    assert_in_range(p.r.not_before_us, WALL + 30 * SEC, WALL + 600 * SEC);
     assert_true(p.change.task_id == 1001 && p.change.campaign_id == 7);
     assert_true(p.change.tries[CAUSE_NETWORK] == 1 && p.change.same == 1);
     assert_int_equal(p.change.spent_musd, 3600000);
@@ -54,15 +51,12 @@ static void test_outcome__a_retry_keeps_what_was_learned(void **state UNUSED)
     assert_true(p.signature[0] != '\0');
     w.ls->rules.k = w.ls->rules.canary = 1;
     assert_true(commit(&w, a, &p)); /* the stage's breaker hears of it */
-    const struct task_change_row *c = leader_state_change(&w.s, 1001, false);
-    assert_non_null(c);
-    assert_int_equal(c->tries[CAUSE_NETWORK], 1);
+    assert_int_equal(leader_state_change(&w.s, 1001, false)->tries[CAUSE_NETWORK], 1);
     assert_true(w.ls->row.counts[TASK_WAITING] == 100 && w.lc->live == 0);
     struct ready_queue_task t;
     assert_false(ready_queue_peek(w.ls->ready, WALL, &t)); /* it backs off */
     assert_true(ready_queue_peek(w.ls->ready, WALL + 600 * SEC, &t));
-    assert_int_equal(t.task_id, 1001);
-    assert_true(t.size_mb == 300 && t.seq == 1);
+    assert_true(t.task_id == 1001 && t.size_mb == 300 && t.seq == 1);
     a = leader_world_attempt(&w, 2, 1); /* the next one of the same task fails alike */
     a->row.task_id = 1001;
     a->row.task_attempts = 1;
@@ -93,6 +87,12 @@ static void test_outcome__where_the_task_goes(void **state UNUSED)
          false},
         {"paused", CAUSE_STOPPED, 0, true, WANTED_PAUSE, TASK_WAITING, CAUSE_NONE, false},
         {"cancelled", CAUSE_STOPPED, 0, true, WANTED_CANCEL, TASK_CANCELLED, CAUSE_NONE, false},
+        {"its output may not be read, and paused", CAUSE_ACCESS_DENIED, 0, true, WANTED_PAUSE,
+         TASK_FAILED, CAUSE_ACCESS_DENIED, true},
+        {"its output is short, and paused", CAUSE_SHORT_OUTPUT, 0, true, WANTED_PAUSE, TASK_WAITING,
+         CAUSE_SHORT_OUTPUT, true},
+        {"its output may not be read, and cancelled", CAUSE_ACCESS_DENIED, 0, true, WANTED_CANCEL,
+         TASK_CANCELLED, CAUSE_NONE, false},
         {"hung", CAUSE_STOPPED, CAUSE_TIMEOUT, true, WANTED_RUN, TASK_WAITING, CAUSE_TIMEOUT, true},
         {"hung, failed as it was stopped", CAUSE_NETWORK, CAUSE_TIMEOUT, true, WANTED_RUN,
          TASK_WAITING, CAUSE_NETWORK, true},
@@ -115,6 +115,7 @@ static void test_outcome__where_the_task_goes(void **state UNUSED)
         a->p.wanted = !cases[i].unwanted;
         w.lc->row.wanted = cases[i].wanted;
         struct protocol_effect e = ended_as(cases[i].cause);
+        e.from = strstr(cases[i].what, "output") != NULL ? ATTEMPT_VERIFYING : e.from;
         struct pending_record p = plan(&w, a, &e, NULL);
         if (p.r.task_to != cases[i].to || p.r.cause != cases[i].ret_cause ||
             p.r.task_counts != cases[i].counts) {
@@ -136,8 +137,7 @@ static void test_outcome__the_spec_says_what_counts(void **state UNUSED)
     a->row.task_attempts = 19;   /* an attempt that counted would be the last */
     struct protocol_effect e = ended_as(CAUSE_USER_CODE);
     struct pending_record p = plan(&w, a, &e, NULL);
-    assert_int_equal(p.r.task_to, TASK_WAITING);
-    assert_false(p.r.task_counts);
+    assert_true(p.r.task_to == TASK_WAITING && !p.r.task_counts);
     w.spec.retry[CAUSE_USER_CODE].counts = true;
     p = plan(&w, a, &e, NULL);
     assert_true(p.r.task_to == TASK_FAILED && p.r.task_counts);
