@@ -31,7 +31,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import TOP, Tap, patience, wait_for, wait_moving
-from kit.measure import cpu_s, metric, psql
+from kit.measure import cpu_s, metric, psql, used_s
 from kit.stack import Stack
 
 PARTS = int(os.environ.get("PARTS", "1000000"))
@@ -82,19 +82,6 @@ INSERT INTO event (campaign_id, kind, detail) SELECT {cid}, 'part.state', json_b
 VACUUM (ANALYZE);
 CHECKPOINT;
 """
-
-
-def used_s(s):
-    """CPU time of droverd and of all PostgreSQL has running, to the nanosecond where the kernel counts so."""
-    with open(s.sock + "/data/postmaster.pid", encoding="ascii") as f:
-        first = f.readline().strip()
-    used = 0
-    for pid in [str(s.procs["droverd0"].pid), *subprocess.run(["ps", "-o", "pid=", "--ppid", first], check=True, capture_output=True, text=True).stdout.split()]:
-        try:
-            used += time.clock_gettime((~int(pid) << 3) | 2)  # the clock of that process
-        except OSError:
-            pass  # it has ended
-    return used
 
 
 class Asking(threading.Thread):

@@ -2,7 +2,8 @@
 """A million parts, each retried once. Aim: a leader takes them over in seconds; every GET of the API costs little, also while the campaign
 moves; and however many ask for the dearest one, all others are answered. Method: the parts are posted, their attempts and 200,000
 failures of 1,000 signatures are written by SQL while no droverd runs; then every GET of /openapi.json is asked, at rest and while
-counters change, and beside 16 viewers. CPU times and ratios are judged, the milliseconds printed.   (PARTS=20000: a small one)
+counters change, and beside 16 viewers. Of 101 answers of a path, the first one included, the 100th keeps the limit on a quiet machine; where others use the
+cores it has longer (patience), its CPU time at most three times as long, as they share the caches. All seconds likewise.   (PARTS=20000: a small one)
 
 Measured on 2 cores shared with four times as much as they can do: taken over with 1.5 s of CPU of droverd; p99 of 52 GETs at most 28 ms, of why
 116 ms (17 ms of CPU); while counters change the same, why 155 ms; beside 16 viewers of why the others 3 ms at most. The first
@@ -17,14 +18,15 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import Tap, patience, wait_for, wait_moving
-from kit.measure import all_cpu_s, cpu_s, metric, psql
+from kit.measure import cpu_s, metric, processes, psql, used_s
 from kit.stack import Stack
 
 PARTS = int(os.environ.get("PARTS", "1000000"))
 FAILED, SIGNATURES = PARTS // 5, 1000
 ASKED = 100      # times each path is asked
 VIEWERS = 16
-LEAD_CPU_S = 5
+LEAD_S = 5
+BUSY = 3  # times as much CPU may be used where others use the cores, too
 ANSWER_MS, FORECAST_MS, OTHERS_MS = 100, 2500, 50  # what is wanted of a quiet machine
 tap = Tap()
 SPEC = """version: 1
@@ -86,11 +88,11 @@ def post(s):
 
 
 def takeover(s):
-    began = time.monotonic()
+    limit, began = patience(LEAD_S), time.monotonic()
     pid = s.start_droverd().pid
     holds(s, PARTS - FAILED)
     took, cpu = time.monotonic() - began, cpu_s(pid)
-    tap.ok(cpu <= LEAD_CPU_S, f"a leader took over {PARTS} parts, each retried once, in {cpu:.1f} s of CPU and {took:.1f} s (<= {LEAD_CPU_S} s of CPU)")
+    tap.ok(cpu <= LEAD_S and took <= limit, f"a leader took over {PARTS} parts, each retried once, in {cpu:.1f} s of CPU and {took:.1f} s (<= {LEAD_S} s, on this machine now {limit:.0f})")
 
 
 def gets(s, cid):
@@ -115,21 +117,28 @@ def gets(s, cid):
     return last
 
 
+def p99(of):
+    """Of at least so many, those above are 1 % or less."""
+    return sorted(of)[-(-len(of) * 99 // 100) - 1]
+
+
 def asked(s, paths, times, what):
-    """Each path so many times after a first one. Returns {path: milliseconds}; what costs too much on average is told."""
-    took, dear = {}, []
+    """Each path so many times after a first one. Returns {path: milliseconds}; what was too long is told."""
+    took, late = {}, []
     for name, at in paths.items():
-        limit = (FORECAST_MS if name.endswith("/forecast") else ANSWER_MS) / 1000
-        first = ms(s, at(times), may=(2, 4))
-        began = all_cpu_s(s)
-        each = sorted(ms(s, at(n), may=(2, 4)) for n in range(times))
-        cpu = (all_cpu_s(s) - began) / times
+        limit = FORECAST_MS if name.endswith("/forecast") else ANSWER_MS
+        may, pids, each, cost = patience(limit), processes(s), [], []
+        may_use = min(may, BUSY * limit)
+        for n in range(times, -1, -1):
+            before = used_s(s, pids)
+            each.append(ms(s, at(n), may=(2, 4)))
+            cost.append(min(each[-1], 1000 * (used_s(s, pids) - before)))
         took[name] = each
-        p99 = each[times * 99 // 100 - 1]
-        print(f"# {what}: {name}: first {first:.0f} ms, then p50 {each[times // 2]:.1f}, p99 {p99:.1f} ms, {cpu * 1000:.1f} ms of CPU{'   <-- over' if p99 > limit * 1000 else ''}",
+        over = p99(cost) > may_use or p99(each) > may
+        print(f"# {what}: {name}: first {each[0]:.0f} ms, p50 {statistics.median(each):.1f}, p99 {p99(each):.1f} ms (on this machine now {may:.0f}), {p99(cost):.1f} ms of CPU ({may_use:.0f}){'   <-- over' if over else ''}",
               flush=True)
-        dear += [(name, cpu)] if cpu > limit else []
-    tap.ok(not dear, f"{what}: each of {len(paths)} GETs costs at most {ANSWER_MS} ms of CPU on average (forecast {FORECAST_MS})", dear)
+        late += [(name, p99(each), p99(cost))] if over else []
+    tap.ok(not late, f"{what}: p99 of each of {len(paths)} GETs is at most {ANSWER_MS} ms (forecast {FORECAST_MS}) on a quiet machine", late)
     return took
 
 
@@ -183,6 +192,7 @@ def beside(s, cid, paths, slowest, viewers):
 def crowd(s, cid, paths, took):
     """Viewers of the slowest answer. They take turns, so 16 of them cost others no more than one does, on any machine."""
     slowest = max((name for name in took if not name.endswith("/forecast")), key=lambda name: took[name][len(took[name]) // 2])
+    limit = patience(OTHERS_MS)
     one, _ = beside(s, cid, paths, slowest, 1)
     others, slow = beside(s, cid, paths, slowest, VIEWERS)
     worst = max(others, key=others.get)
@@ -191,7 +201,7 @@ def crowd(s, cid, paths, took):
     print(f"# beside {VIEWERS} viewers of {slowest} (p50 {statistics.median(slow):.0f} ms): medians of the others {typical:.1f} ms, worst {others[worst]:.0f} ms "
           f"({worst}), beside one {alone:.1f} ms, worst {max(one.values()):.0f}; over {OTHERS_MS} ms: {over}")
     tap.ok(typical <= 2 * alone + 1, f"{VIEWERS} viewers of the dearest answer cost others no more than one does", (typical, alone))
-    tap.ok(others[worst] <= max(OTHERS_MS, 4 * max(one.values())), f"and each of them less than {OTHERS_MS} ms, on a quiet machine", over)
+    tap.ok(others[worst] <= limit, f"and each of them less than {OTHERS_MS} ms on a quiet machine, on this one now {limit:.0f}", over)
 
 
 def main():

@@ -2,7 +2,7 @@
 """Ten million parts in ten campaigns. Aim: they are posted as fast as a million are, a new leader takes them over in seconds, holds them in
 little memory and decides as quickly as with few of them; once cancelled, the ten are archived in seconds. Method: ten POSTs of a million
 lines; kill -9 and a start; jobs that end at once while decisions are counted; cancel and archive. Limits are CPU time, memory and
-counts, or generous; the seconds are printed.   (PARTS=20000 CAMPAIGNS=3: a small one; ONLY=cycles)
+counts, and the seconds that are wanted of a quiet machine, more of them where others use the cores (patience).   (PARTS=20000 CAMPAIGNS=3: a small one; ONLY=cycles)
 
 Measured on 2 cores shared with four times as much as they can do, PostgreSQL on the same disk: posted in 51 to 86 s, taken over in 9.3 s with
 14.8 s of CPU (1.2 of them droverd's), 285 MB, 112 to 129 us of CPU a decision (2 of 365 over 2 ms), cancelled in 225 s, archived in 5.0 to
@@ -13,7 +13,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, wait_for, wait_moving
+from kit import Tap, patience, wait_for, wait_moving
 from kit.measure import all_cpu_s, cpu_s, metric, psql
 from kit.stack import Stack
 
@@ -55,7 +55,7 @@ def moving(s):
 
 def post(s):
     lines = "".join('{"uri":"s3://laion/meta/part-%07d.parquet","size":%d}\n' % (i, 100000000 + i % 997 * 100000) for i in range(PARTS)).encode()
-    ids, took = [], []
+    ids, took, limit = [], [], patience(POST_S)
     for k in range(CAMPAIGNS):
         cid = s.submit(SPEC.format(k))
         s.api("POST", f"/campaigns/{cid}:pause", {})
@@ -65,8 +65,7 @@ def post(s):
         if status != 201:
             raise RuntimeError(text[:300])
         ids.append(cid)
-    tap.ok(len(ids) == CAMPAIGNS, f"{ALL} parts in {CAMPAIGNS} campaigns")
-    print(f"# posted in {sum(took):.1f} s (wanted: {POST_S} s): {', '.join(f'{t:.1f}' for t in took)}", flush=True)
+    tap.ok(sum(took) <= limit, f"{ALL} parts in {CAMPAIGNS} campaigns are posted in {sum(took):.1f} s (<= {POST_S} s, on this machine now {limit:.0f}): {', '.join(f'{t:.1f}' for t in took)}")
     first, last = sum(took[:3]) / 3, sum(took[-3:]) / 3
     tap.ok(last < 2.5 * first + 1, "the last of them cost no more than the first", took)
     wait_moving(lambda: metric(s, "droverd_parts_waiting") == ALL, moving(s), "all parts in the leader's queues")
@@ -76,11 +75,11 @@ def post(s):
 def takeover(s):
     s.kill("droverd0")
     wait_for(lambda: s.sql("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()") == "0", 30, "the end of its sessions")
-    began, cpu = time.monotonic(), all_cpu_s(s)
+    limit, began, cpu = patience(LEAD_S), time.monotonic(), all_cpu_s(s)
     s.start_droverd(ready=False)
     wait_moving(lambda: metric(s, "droverd_parts_waiting") == ALL, lambda: all_cpu_s(s), "a leader", step=0.2)
     took, cpu, own = time.monotonic() - began, all_cpu_s(s) - cpu, cpu_s(s.procs["droverd0"].pid)
-    print(f"# taken over in {took:.1f} s (wanted: {LEAD_S} s), {cpu:.1f} s of CPU, {own:.1f} s of them droverd's", flush=True)
+    tap.ok(took <= limit, f"taken over in {took:.1f} s (<= {LEAD_S} s, on this machine now {limit:.0f}), {cpu:.1f} s of CPU, {own:.1f} s of them droverd's")
     tap.ok(cpu <= 2 * LEAD_S, f"a new leader takes {ALL} parts over with at most {2 * LEAD_S} s of CPU, PostgreSQL's included", cpu)  # twice: others share the caches
     tap.ok(rss_mb(s) <= RSS_MB, f"the leader of {ALL} parts has {rss_mb(s):.0f} MB ({RSS_MB} MB), {rss_mb(s, 'VmHWM'):.0f} MB at most", rss_mb(s))
 
@@ -105,7 +104,7 @@ def archived(s, ids):
     wait_moving(lambda: all(s.ended(cid) for cid in ids), moving(s), "the end of all", seconds=300, step=1)
     print(f"# cancelled in {time.monotonic() - began:.1f} s", flush=True)
     size = int(s.sql("SELECT pg_database_size(current_database())"))
-    began = time.monotonic()
+    limit, began = patience(ARCHIVE_S), time.monotonic()
     for cid in ids:
         status, text, _ = s.raw("POST", f"/v1/campaigns/{cid}:archive", b"{}", {"Content-Type": "application/json"})
         if status != 202:
@@ -113,7 +112,7 @@ def archived(s, ids):
     wait_moving(lambda: s.sql("SELECT count(*) FROM archive WHERE archived_at IS NOT NULL") == str(CAMPAIGNS), moving(s), "the archives", step=0.5)
     took = time.monotonic() - began
     left = int(s.sql("SELECT pg_database_size(current_database())"))
-    print(f"# archived in {took:.1f} s (wanted: {ARCHIVE_S} s); the database had {size >> 20} MB, and has {left >> 20} MB", flush=True)
+    tap.ok(took <= limit, f"archived in {took:.1f} s (<= {ARCHIVE_S} s, on this machine now {limit:.0f}); the database had {size >> 20} MB, and has {left >> 20} MB")
     tap.eq(s.sql("SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM task_run) + (SELECT count(*) FROM attempt)"), "0", "no part and no attempt is left")
     tap.ok(left < size / 10, "their space is given back", (size, left))
     tap.eq(s.sql("SELECT count(*) FROM check_counters()"), "0", "all sums are right")
