@@ -166,7 +166,14 @@ INSERT INTO webhook_delivery (webhook_id, notice_id, next_at) SELECT id, notice_
 UPDATE notice_cursor SET event_id = greatest(event_id, $1::bigint) WHERE event_id < $1::bigint
 
 -- name: notice_forget
--- Notices of more than 14 days ago, with their deliveries.
+-- Notices of more than 14 days ago, with their deliveries. And what waits for longer than anything is made to (a webhook that is tried again after a week) was
+-- written while PostgreSQL's clock was ahead: it waits no more.
+WITH due AS (
+    UPDATE notice SET due_at = clock_timestamp() WHERE due_at > clock_timestamp() + interval '8 days'),
+next AS (
+    UPDATE webhook_delivery SET next_at = clock_timestamp() WHERE state = 'waiting' AND next_at > clock_timestamp() + interval '8 days'),
+busy AS (
+    UPDATE webhook SET busy_until = NULL WHERE busy_until > clock_timestamp() + interval '8 days')
 DELETE FROM notice WHERE id IN (SELECT id FROM notice WHERE at < clock_timestamp() - interval '14 days' ORDER BY at LIMIT 1000)
 
 -- name: delivery_take

@@ -2,6 +2,7 @@
  * each of them: idempotency keys, archived campaigns. Method: the leader's functions on a real
  * database; check_counters() and the cost page after every step, and a reader in the way of a
  * campaign's tables. */
+#include "store/api/notices.h"
 #include "store/leader/maintenance.h"
 #include "store/leader/strays.h"
 #include <libpq-fe.h>
@@ -35,6 +36,29 @@ static void test_retention__expired_keys_go_in_batches(void **state)
     assert_memory_equal(seen, want, sizeof want);
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM idempotency_key"), 6);
     store_close(s);
+}
+
+/* PostgreSQL's clock was a year ahead and was set right: what was to be told soon is told soon. */
+static void test_retention__a_clock_that_was_ahead_silences_no_webhook(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    pg_sql(w->db,
+           "INSERT INTO webhook (name, url, format, kinds, secret, busy_until) SELECT 'w' || y, "
+           "'https://h/', 'json', '{done}', sha256(''), now() + interval '1 s' + y * interval "
+           "'1 year' FROM generate_series(0, 1) y;"
+           "INSERT INTO notice (kind, due_at) SELECT 'done', now() + interval '1 hour' + y * "
+           "interval '1 year' FROM generate_series(0, 1) y;"
+           "INSERT INTO webhook_delivery (webhook_id, notice_id, next_at) SELECT w.id, n.id, "
+           "n.due_at FROM webhook w, notice n");
+    pg_good(store_notice_forget(w->s, &err), &err);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM notice WHERE due_at <= clock_timestamp()"),
+                     1);
+    assert_int_equal(
+        pg_i64(w->db, "SELECT count(*) FROM webhook_delivery WHERE next_at <= clock_timestamp()"),
+        2);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM webhook WHERE busy_until IS NULL"), 1);
+    pg_sql(w->db, "DELETE FROM webhook; DELETE FROM notice");
 }
 
 #define OLD_EVENTS 400000
@@ -201,6 +225,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_retention__##name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(expired_keys_go_in_batches),
+        TEST(a_clock_that_was_ahead_silences_no_webhook),
         TEST(many_old_events_go_in_batches),
         TEST(an_archived_campaign_keeps_its_ledger_and_its_costs),
         TEST(a_void_attempt_is_looked_for_an_hour),
