@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/secret_shape.h"
 #include "core/model.h"
+#include "core/spec/campaign_key.h"
 #include "text_rules.h"
 #include <stdio.h>
 
@@ -38,6 +39,36 @@ static void maximum_expand(json_t *v)
     }
 }
 
+/* {"properties": "STAGE"} to the keys of that map of a campaign file. */
+static void keys_expand(json_t *v)
+{
+    const char *name = json_string_value(json_object_get(v, "properties"));
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    if (name == NULL) {
+        return;
+    }
+    json_t *properties = json_object();
+    for (size_t i = 0; i < n; i++) {
+        struct err err = ERR_INIT;
+        json_t *one = NULL;
+        if (strcmp(spec_map_name(keys[i].map), name) != 0 || keys[i].of == SPEC_KEY_LATER) {
+            continue;
+        }
+        if (!json_parse(str_of(keys[i].schema), strlen(keys[i].schema), &one, &err)) {
+            BUG(keys[i].name);
+        }
+        bool initial = keys[i].initial[0] != '\0' && strcmp(keys[i].initial, "required") != 0;
+        AUTO_FREE char *text = xasprintf("%s%s%s%s%s%s", keys[i].text, initial ? " Default: " : "",
+                                         initial ? keys[i].initial : "", initial ? "." : "",
+                                         keys[i].limit[0] != '\0' ? " Limit: " : "", keys[i].limit);
+        (void)json_object_set_new(one, "description", json_string(text));
+        (void)json_object_set_new(properties, keys[i].name, one);
+    }
+    ASSERT(json_object_size(properties) > 0);
+    (void)json_object_set_new(v, "properties", properties);
+}
+
 /* {"$ref": "Part"} to {"$ref": "#/components/schemas/Part"}, and the name of a limit to its value,
  * at any depth. */
 static void refs_expand(json_t *v, const char *prefix)
@@ -51,6 +82,7 @@ static void refs_expand(json_t *v, const char *prefix)
         (void)json_object_set_new(v, "$ref", json_string(whole));
     }
     maximum_expand(v);
+    keys_expand(v);
     json_object_foreach(v, key, child)
     {
         refs_expand(child, prefix);

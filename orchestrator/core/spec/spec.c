@@ -9,12 +9,6 @@
 
 #define DEADLINE_TEXT_MAX 40
 
-static const struct spec_key top_keys[] = {
-    {"version", KEY_OPEN}, {"name", KEY_OPEN},   {"project", KEY_OPEN},   {"tags", KEY_OPEN},
-    {"vars", KEY_OPEN},    {"limits", KEY_OPEN}, {"budget", KEY_OPEN},    {"security", KEY_OPEN},
-    {"retry", KEY_OPEN},   {"stages", KEY_OPEN}, {"warm_pool", KEY_OPEN}, {"notify", KEY_LATER},
-};
-
 struct read_campaign {
     struct spec *spec;
     struct read_stage stages[SPEC_STAGES_MAX];
@@ -129,9 +123,6 @@ static void read_deadline(struct spec_reader *r, const struct spec_node *p, stru
 
 static void read_limits(struct spec_reader *r, const struct spec_node *top, struct spec *s)
 {
-    static const struct spec_key keys[] = {
-        {"parts", KEY_OPEN},    {"priority", KEY_OPEN},  {"weight", KEY_OPEN},
-        {"deadline", KEY_OPEN}, {"instances", KEY_OPEN}, {"submits_per_second", KEY_LATER}};
     struct spec_node p;
     struct spec_node at;
     int64_t n;
@@ -139,7 +130,7 @@ static void read_limits(struct spec_reader *r, const struct spec_node *top, stru
         !spec_is_map(r, &p, "{parts: 16, priority: 50}")) {
         return;
     }
-    spec_check_keys(r, &p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, &p, SPEC_MAP_LIMITS);
     if (spec_child(r, &p, "parts", false, &at)) {
         (void)spec_i64(r, &at, 1, 1000000, &s->parts_limit);
     }
@@ -171,7 +162,6 @@ static struct spec_stage *stage_named(const struct read_campaign *c, const char 
 static void read_stage_budgets(struct spec_reader *r, const struct spec_node *p,
                                struct read_campaign *c)
 {
-    static const struct spec_key keys[] = {{"total", KEY_OPEN}, {"per_task", KEY_OPEN}};
     if (!spec_is_map(r, p, "{download: {total: 900 USD}}")) {
         return;
     }
@@ -194,7 +184,7 @@ static void read_stage_budgets(struct spec_reader *r, const struct spec_node *p,
             continue;
         }
         struct spec_node at;
-        spec_check_keys(r, &one, keys, ARRAY_LEN(keys), false);
+        spec_check_map(r, &one, SPEC_MAP_STAGE_BUDGET);
         if (spec_child(r, &one, "total", false, &at)) {
             (void)spec_money(r, &at, &s->budget_musd);
         }
@@ -240,8 +230,6 @@ static void read_warn_at(struct spec_reader *r, const struct spec_node *p, struc
 
 static void read_budget(struct spec_reader *r, const struct spec_node *top, struct read_campaign *c)
 {
-    static const struct spec_key keys[] = {
-        {"total", KEY_OPEN}, {"stages", KEY_OPEN}, {"at_limit", KEY_OPEN}, {"warn_at", KEY_OPEN}};
     const char *at_limits[AT_LIMIT_COUNT];
     struct spec_node p;
     struct spec_node at;
@@ -256,7 +244,7 @@ static void read_budget(struct spec_reader *r, const struct spec_node *top, stru
     if (!spec_is_map(r, &p, "{total: 900 USD}")) {
         return;
     }
-    spec_check_keys(r, &p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, &p, SPEC_MAP_BUDGET);
     if (spec_child(r, &p, "total", false, &at)) {
         (void)spec_money(r, &at, &c->spec->budget_musd);
     }
@@ -277,11 +265,6 @@ static void read_budget(struct spec_reader *r, const struct spec_node *top, stru
 
 static void read_security(struct spec_reader *r, const struct spec_node *top)
 {
-    static const struct spec_key keys[] = {{"role", KEY_OPEN},
-                                           {"vpc", KEY_OPEN},
-                                           {"encrypt_traffic", KEY_OPEN},
-                                           {"volume_kms_key", KEY_OPEN},
-                                           {"output_kms_key", KEY_OPEN}};
     struct spec_node p;
     struct spec_node at;
     r->role = r->defaults->role;
@@ -289,7 +272,7 @@ static void read_security(struct spec_reader *r, const struct spec_node *top)
         !spec_is_map(r, &p, "{role: \"arn:aws:iam::...\"}")) {
         return;
     }
-    spec_check_keys(r, &p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, &p, SPEC_MAP_SECURITY);
     if (spec_child(r, &p, "role", false, &at)) {
         r->role = r->role == NULL ? "" : r->role; /* a faulty one is not missing besides */
         (void)spec_role(r, &at, &r->role);
@@ -498,7 +481,7 @@ static void read_campaign(struct spec_reader *r, const struct spec_node *top,
 {
     struct spec_node at;
     int64_t version;
-    spec_check_keys(r, top, top_keys, ARRAY_LEN(top_keys), false);
+    spec_check_map(r, top, SPEC_MAP_CAMPAIGN);
     if (spec_child(r, top, "version", false, &at)) {
         (void)spec_i64(r, &at, 1, 1, &version);
     }

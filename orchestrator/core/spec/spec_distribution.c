@@ -65,10 +65,8 @@ static void read_processes(struct distribution_reader *d, const struct spec_node
 /* mpi: {enabled: true, processes_per_host: 8, custom_mpi_options: "-x NAME=value"} */
 static void read_mpi(struct distribution_reader *d, const struct spec_node *p)
 {
-    static const struct spec_key keys[] = {
-        {"enabled", KEY_OPEN}, {"processes_per_host", KEY_OPEN}, {"custom_mpi_options", KEY_OPEN}};
     if (spec_is_map(d->r, p, "{enabled: true, processes_per_host: 8}")) {
-        spec_check_keys(d->r, p, keys, ARRAY_LEN(keys), false);
+        spec_check_map(d->r, p, SPEC_MAP_MPI);
         d->t->distribution[DISTRIBUTION_MPI] = read_enabled(d->r, p);
         read_processes(d, p);
         read_options(d->r, p, "custom_mpi_options", &d->t->mpi_options);
@@ -89,27 +87,23 @@ static void read_parameters(struct distribution_reader *d, const struct spec_nod
 
 static void read_smdistributed(struct distribution_reader *d, const struct spec_node *p)
 {
-    static const struct spec_key keys[] = {{"dataparallel", KEY_OPEN}, {"modelparallel", KEY_OPEN}};
-    static const struct spec_key dp_keys[] = {{"enabled", KEY_OPEN},
-                                              {"custom_mpi_options", KEY_OPEN}};
-    static const struct spec_key mp_keys[] = {{"enabled", KEY_OPEN}, {"parameters", KEY_OPEN}};
     struct spec_node at;
     if (!spec_is_map(d->r, p, "{dataparallel: {enabled: true}}")) {
         return;
     }
-    spec_check_keys(d->r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(d->r, p, SPEC_MAP_SMDISTRIBUTED);
     if (p->node->n == 0) {
         spec_fault(d->r, p, "required", "{dataparallel: {enabled: true}}", "nothing is named");
     }
     if (spec_child(d->r, p, "dataparallel", false, &at) &&
         spec_is_map(d->r, &at, "{enabled: true}")) {
-        spec_check_keys(d->r, &at, dp_keys, ARRAY_LEN(dp_keys), false);
+        spec_check_map(d->r, &at, SPEC_MAP_DATA_PARALLEL);
         d->t->distribution[DISTRIBUTION_DATA_PARALLEL] = read_enabled(d->r, &at);
         read_options(d->r, &at, "custom_mpi_options", &d->t->dp_options);
     }
     if (spec_child(d->r, p, "modelparallel", false, &at) &&
         spec_is_map(d->r, &at, "{enabled: true, parameters: {partitions: 2}}")) {
-        spec_check_keys(d->r, &at, mp_keys, ARRAY_LEN(mp_keys), false);
+        spec_check_map(d->r, &at, SPEC_MAP_MODEL_PARALLEL);
         d->t->distribution[DISTRIBUTION_MODEL_PARALLEL] = read_enabled(d->r, &at);
         read_parameters(d, &at);
     }
@@ -121,14 +115,8 @@ static const char *const plain_kinds[] = {"pytorchddp", "torch_distributed", "py
 
 static void read_sdk(struct distribution_reader *d, const struct spec_node *p)
 {
-    static const struct spec_key keys[] = {
-        {"smdistributed", KEY_OPEN},     {"mpi", KEY_OPEN},        {"pytorchddp", KEY_OPEN},
-        {"torch_distributed", KEY_OPEN}, {"pytorchxla", KEY_OPEN}, {"parameter_server", KEY_OPEN},
-        {"instance_groups", KEY_LATER},
-    };
-    static const struct spec_key plain_keys[] = {{"enabled", KEY_OPEN}};
     struct spec_node at;
-    spec_check_keys(d->r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(d->r, p, SPEC_MAP_SDK_DISTRIBUTION);
     if (p->node->n == 0) {
         spec_fault(d->r, p, "required", sdk_hint, "no kind of distribution is named");
     }
@@ -141,7 +129,7 @@ static void read_sdk(struct distribution_reader *d, const struct spec_node *p)
     for (size_t i = 0; i < ARRAY_LEN(plain_kinds); i++) {
         if (spec_child(d->r, p, plain_kinds[i], false, &at) &&
             spec_is_map(d->r, &at, "{enabled: true}")) {
-            spec_check_keys(d->r, &at, plain_keys, 1, false);
+            spec_check_map(d->r, &at, SPEC_MAP_ENABLED);
             d->t->distribution[DISTRIBUTION_PYTORCHDDP + (int)i] = read_enabled(d->r, &at);
         }
     }
@@ -173,17 +161,11 @@ static void read_kind(struct distribution_reader *d, const struct spec_node *p)
 {
     static const char *const kinds[] = {"smdistributed",     "mpi",        "pytorchddp",
                                         "torch_distributed", "pytorchxla", "parameter_server"};
-    static const struct spec_key keys[] = {{"kind", KEY_OPEN},
-                                           {"mode", KEY_OPEN},
-                                           {"enabled", KEY_OPEN},
-                                           {"mpi_options", KEY_OPEN},
-                                           {"processes_per_host", KEY_OPEN},
-                                           {"parameters", KEY_OPEN}};
     static const char *const rewrites[] = {"smddp_rewrite"};
     struct spec_node at;
     int kind;
     int mode;
-    spec_check_keys(d->r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(d->r, p, SPEC_MAP_DISTRIBUTION);
     if (!spec_child(d->r, p, "kind", true, &at) ||
         !spec_choice(d->r, &at, kinds, ARRAY_LEN(kinds), NULL, &kind)) {
         return;
@@ -268,12 +250,11 @@ static const char *without_compiler(const struct spec_stage *s)
 static void read_compiler(struct distribution_reader *d, const struct spec_node *p,
                           const struct spec_node *stage)
 {
-    static const struct spec_key keys[] = {{"enabled", KEY_OPEN}, {"debug", KEY_OPEN}};
     struct spec_node at;
     struct spec_training *t = d->t;
     t->compiler = true;
     if (p->node->kind == YAML_MAP) {
-        spec_check_keys(d->r, p, keys, ARRAY_LEN(keys), false);
+        spec_check_map(d->r, p, SPEC_MAP_COMPILER);
         if (spec_child(d->r, p, "enabled", false, &at)) {
             (void)spec_bool(d->r, &at, &t->compiler);
         }

@@ -121,11 +121,6 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
 static void read_model(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
                        struct spec_endpoint *e)
 {
-    static const struct spec_key keys[] = {{"stage", KEY_OPEN},
-                                           {"data", KEY_OPEN},
-                                           {"framework", KEY_OPEN},
-                                           {"image", KEY_OPEN},
-                                           {"entry_point", KEY_OPEN}};
     struct spec_node at;
     const char *text;
     if (p->node->kind == YAML_STRING) {
@@ -139,7 +134,7 @@ static void read_model(struct spec_reader *r, const struct spec_node *p, struct 
     if (!spec_is_map(r, p, model_hint)) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_MODEL);
     bool stage = spec_child(r, p, "stage", false, &at);
     if (stage) {
         e->model_stage = "";
@@ -204,15 +199,13 @@ static bool media_type_ok(const char *s)
 static void read_smoke_test(struct spec_reader *r, const struct spec_node *p,
                             struct spec_endpoint *e)
 {
-    static const struct spec_key keys[] = {
-        {"payloads", KEY_OPEN}, {"content_type", KEY_OPEN}, {"p95_ms", KEY_OPEN}};
     struct spec_node at;
     int64_t n;
     if (p->node->kind != YAML_MAP) {
         read_payloads(r, p, e);
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_SMOKE_TEST);
     if (!spec_child(r, p, "payloads", false, &at)) {
         spec_fault(r, p, "required", payload_hint, "'payloads' is missing");
     } else {

@@ -23,7 +23,6 @@ static int64_t legal_gib(int64_t gib)
 /* Said, or the bytes that are expected with a quarter more. */
 static void read_size(struct spec_reader *r, const struct spec_node *p, struct spec_filesystem *f)
 {
-    static const struct spec_key keys[] = {{"bytes", KEY_OPEN}};
     struct spec_node at;
     struct spec_node bytes_at;
     int64_t n = 0;
@@ -44,7 +43,7 @@ static void read_size(struct spec_reader *r, const struct spec_node *p, struct s
     if (!spec_is_map(r, &at, "{bytes: 9500000000000}")) {
         return;
     }
-    spec_check_keys(r, &at, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, &at, SPEC_MAP_EXPECT_SIZE);
     if (spec_child(r, &at, "bytes", true, &bytes_at) &&
         spec_i64(r, &bytes_at, 1, EXPECT_BYTES_MAX, &n)) {
         f->capacity_gib = legal_gib((n + n / 4 + GIB - 1) / GIB);

@@ -108,11 +108,6 @@ static void read_bounds(struct spec_reader *r, const struct spec_node *p, struct
 
 void spec_gate_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    static const struct spec_key keys[] = {{"metric", KEY_OPEN},
-                                           {"of", KEY_OPEN},
-                                           {"below", KEY_OPEN},
-                                           {"above", KEY_OPEN},
-                                           {"else", KEY_OPEN}};
     struct spec_node at, of;
     struct spec_gate g = {.metric = NULL};
     if (!spec_child(r, p, "gate", false, &at) ||
@@ -122,7 +117,7 @@ void spec_gate_read(struct spec_reader *r, const struct spec_node *p, struct spe
     if (!spec_is_map(r, &at, "{metric: loss, below: 3.0}, or none")) {
         return;
     }
-    spec_check_keys(r, &at, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, &at, SPEC_MAP_GATE);
     read_metric(r, &at, s->training, &g);
     read_bounds(r, &at, &g);
     bool applies = true;

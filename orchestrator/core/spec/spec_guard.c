@@ -32,7 +32,6 @@ static void read_number_or_off(struct spec_reader *r, const struct spec_node *p,
 /* off, or {same: 3, of: 10} */
 static void read_breaker(struct spec_reader *r, const struct spec_node *p, struct spec_guard *g)
 {
-    static const struct spec_key keys[] = {{"same", KEY_OPEN}, {"of", KEY_OPEN}};
     struct spec_node at;
     int64_t same = g->breaker_same;
     int64_t of = g->breaker_of;
@@ -43,7 +42,7 @@ static void read_breaker(struct spec_reader *r, const struct spec_node *p, struc
     if (!spec_is_map(r, p, "off, or {same: 3, of: 10}")) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_BREAKER);
     bool good = !spec_child(r, p, "same", false, &at) || spec_i64(r, &at, 1, BREAKER_OF_MAX, &same);
     if (spec_child(r, p, "of", false, &at)) {
         good = spec_i64(r, &at, 1, BREAKER_OF_MAX, &of) && good;
@@ -65,22 +64,21 @@ static void read_breaker(struct spec_reader *r, const struct spec_node *p, struc
 /* off, or {silent: 15m, standstill: 30m, start: 30m}; each is a duration or off */
 static void read_hang(struct spec_reader *r, const struct spec_node *p, struct spec_guard *g)
 {
-    static const struct spec_key keys[] = {
-        {"silent", KEY_OPEN}, {"standstill", KEY_OPEN}, {"start", KEY_OPEN}};
+    static const char *const keys[] = {"silent", "standstill", "start"};
     int64_t *const rules[] = {&g->hang_silent_s, &g->hang_standstill_s, &g->hang_start_s};
     bool off = spec_is_off(p);
     if (!off && !spec_is_map(r, p, "off, or {silent: 15m, standstill: 30m, start: 30m}")) {
         return;
     }
     if (!off) {
-        spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+        spec_check_map(r, p, SPEC_MAP_HANG);
     }
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         struct spec_node at;
         int64_t seconds;
         if (off) {
             *rules[i] = 0;
-        } else if (spec_child(r, p, keys[i].name, false, &at)) {
+        } else if (spec_child(r, p, keys[i], false, &at)) {
             if (spec_is_off(&at)) {
                 *rules[i] = 0;
             } else if (spec_duration(r, &at, 1, SPEC_RUNTIME_S_MAX, &seconds)) {
@@ -92,12 +90,11 @@ static void read_hang(struct spec_reader *r, const struct spec_node *p, struct s
 
 static void read_limits(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    static const struct spec_key keys[] = {{"parts", KEY_OPEN}};
     struct spec_node at;
     if (!spec_is_map(r, p, "{parts: 16}")) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_STAGE_LIMITS);
     if (spec_child(r, p, "parts", false, &at)) {
         (void)spec_i64(r, &at, 1, 1000000, &s->parts_limit);
     }

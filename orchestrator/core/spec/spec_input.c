@@ -90,15 +90,10 @@ static void read_file_system(struct spec_reader *r, const struct spec_node *p,
                              const struct spec_stage *s, const struct spec_training *t,
                              struct spec_channel *c)
 {
-    static const struct spec_key keys[] = {{"file_system", KEY_OPEN},
-                                           {"path", KEY_OPEN},
-                                           {"access", KEY_OPEN},
-                                           {"file_system_type", KEY_OPEN},
-                                           {"content_type", KEY_OPEN}};
     static const char *const types[] = {"FSxLustre", "EFS"};
     static const char *const accesses[] = {"ro", "rw"};
     struct spec_node at;
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_FILE_SYSTEM);
     c->file_system_type = types[0];
     c->access = accesses[0];
     if (spec_child(r, p, "file_system", true, &at) &&
@@ -180,17 +175,13 @@ static void check_s3(struct spec_reader *r, const struct spec_node *p,
 static void read_s3(struct spec_reader *r, const struct spec_node *p, const struct spec_training *t,
                     struct spec_channel *c)
 {
-    static const struct spec_key keys[] = {
-        {"from", KEY_OPEN},         {"mode", KEY_OPEN},           {"type", KEY_OPEN},
-        {"spread", KEY_OPEN},       {"content_type", KEY_OPEN},   {"compression", KEY_OPEN},
-        {"shuffle_seed", KEY_OPEN}, {"record_wrapper", KEY_OPEN}, {"attributes", KEY_OPEN}};
     static const char *const types[] = {"S3Prefix", "ManifestFile", "AugmentedManifestFile"};
     static const char *const spreads[] = {"FullyReplicated", "ShardedByS3Key"};
     static const char *const compressions[] = {"None", "Gzip"};
     static const char *const wrappers[] = {"None", "RecordIO"};
     struct spec_node at;
     int before = r->faults->n;
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_CHANNEL);
     if (spec_child(r, p, "from", true, &at)) {
         read_from(r, &at, c);
     }

@@ -42,11 +42,6 @@ static void read_count(struct spec_reader *r, const struct spec_node *map,
 
 void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    static const struct spec_key keys[] = {{"from", KEY_OPEN},
-                                           {"count", KEY_OPEN},
-                                           {"order", KEY_OPEN},
-                                           {"per_part", KEY_OPEN},
-                                           {"vars", KEY_OPEN}};
     static const char *const orders[] = {"name"};
     static const char *const orders_later[] = {"size", "none", NULL};
     struct spec_node at;
@@ -60,7 +55,7 @@ void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct 
     if (!spec_is_map(r, p, "{from: \"s3://bucket/prefix/*.parquet\"}")) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_FAN_OUT);
     if (spec_child(r, p, "count", false, &at)) {
         read_count(r, p, &at, s);
         return;
@@ -105,10 +100,8 @@ static void check_proof(struct spec_reader *r, const struct spec_node *p,
 /* {exists: "s3://..."} or {count: 12, prefix: "s3://.../"} */
 static void read_verify_map(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    static const struct spec_key keys[] = {
-        {"exists", KEY_OPEN}, {"count", KEY_OPEN}, {"prefix", KEY_OPEN}};
     struct spec_node at;
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_VERIFY);
     if (spec_child(r, p, "exists", false, &at)) {
         s->verify = VERIFY_EXISTS;
         if (read_target(r, &at, &s->verify_target)) {
@@ -157,19 +150,15 @@ static void read_verify(struct spec_reader *r, const struct spec_node *p, struct
 
 static void read_done_if(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    static const struct spec_key keys[] = {{"manifest", KEY_OPEN},
-                                           {"img2dataset", KEY_OPEN},
-                                           {"exists", KEY_OPEN},
-                                           {"any", KEY_LATER},
-                                           {"min", KEY_LATER}};
+    static const char *const keys[] = {"manifest", "img2dataset", "exists"};
     struct spec_node at;
     int found = 0;
     if (!spec_is_map(r, p, "{manifest: \"s3://bucket/img/{part:05d}/\"} or {exists: KEY}")) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
-    for (size_t i = 0; i < 3; i++) {
-        if (spec_child(r, p, keys[i].name, false, &at)) {
+    spec_check_map(r, p, SPEC_MAP_DONE_IF);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        if (spec_child(r, p, keys[i], false, &at)) {
             found++;
             s->done_if_kind = i == 0   ? VERIFY_MANIFEST
                               : i == 1 ? VERIFY_IMG2DATASET

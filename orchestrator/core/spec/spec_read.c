@@ -152,10 +152,10 @@ void spec_guess(const char *word, const char *const *words, size_t n, char *out,
     }
 }
 
-void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const struct spec_key *keys,
-                     size_t n, bool quiet)
+void spec_check_keys(struct spec_reader *r, const struct spec_node *p,
+                     const struct spec_known_key *keys, size_t n, bool quiet)
 {
-    const char *names[96];
+    const char *names[SPEC_KEYS_MAX];
     size_t open = 0;
     ASSERT(n <= ARRAY_LEN(names));
     size_t names_n = 0;
@@ -175,12 +175,27 @@ void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const str
             spec_fault(r, &at, "unknown_key", hint, "unknown key '%.64s'", key);
         } else if (keys[open].status == KEY_LATER && !quiet) {
             spec_fault(r, &at, "unsupported", "leave it out",
-                       "'%s' is not supported in this version", key);
+                       "'%s' is not supported in this version%s%s", key,
+                       keys[open].why != NULL ? ": " : "",
+                       keys[open].why != NULL ? keys[open].why : "");
         } else if (keys[open].status == KEY_OTHER_KIND && !quiet) {
             spec_fault(r, &at, "conflict", "leave it out, or give the stage that kind",
                        "'%s' is a key of another kind of stage", key);
         }
     }
+}
+
+void spec_check_map(struct spec_reader *r, const struct spec_node *p, enum spec_map map)
+{
+    struct spec_known_key known[SPEC_KEYS_MAX];
+    size_t n;
+    const struct spec_key *keys = spec_keys_of(map, &n);
+    ASSERT(n <= ARRAY_LEN(known));
+    for (size_t i = 0; i < n; i++) {
+        known[i] = (struct spec_known_key){
+            keys[i].name, keys[i].of == SPEC_KEY_LATER ? KEY_LATER : KEY_OPEN, keys[i].text};
+    }
+    spec_check_keys(r, p, known, n, false);
 }
 
 /* NULL: there is none of that name, or a row's value has no text. */

@@ -1,6 +1,7 @@
 /* Shared by the spec*.c files that read a campaign file, and private to them: a place in the tree,
  * typed values, faults, variables. */
 #pragma once
+#include "campaign_key.h"
 #include "common/yaml.h"
 #include "spec_expand.h"
 #include "spec_parse.h"
@@ -23,9 +24,10 @@ struct spec_node {
 
 /* LATER: named in the format, not in this version. OTHER_KIND: of stages of another kind. */
 enum key_status { KEY_OPEN, KEY_LATER, KEY_OTHER_KIND };
-struct spec_key {
+struct spec_known_key {
     const char *name;
     enum key_status status;
+    const char *why; /* of LATER; or NULL */
 };
 
 struct spec_reader {
@@ -84,8 +86,10 @@ bool spec_is_map(struct spec_reader *r, const struct spec_node *p, const char *h
 bool spec_is_list(struct spec_reader *r, const struct spec_node *p, size_t max, const char *hint);
 /* Adds a fault for every key that is not one of keys[n]; with `quiet` not for keys of a later
  * version. */
-void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const struct spec_key *keys,
-                     size_t n, bool quiet);
+void spec_check_keys(struct spec_reader *r, const struct spec_node *p,
+                     const struct spec_known_key *keys, size_t n, bool quiet);
+/* The same with the keys that campaign_key.def gives the map. */
+void spec_check_map(struct spec_reader *r, const struct spec_node *p, enum spec_map map);
 /* A hint: the nearest of words[n] as "did you mean 'x'?", or all words. */
 void spec_guess(const char *word, const char *const *words, size_t n, char *out, size_t out_n);
 

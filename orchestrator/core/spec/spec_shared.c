@@ -182,7 +182,6 @@ static void read_ids(struct spec_reader *r, const struct spec_node *p, const cha
 void spec_read_vpc(struct spec_reader *r, const struct spec_node *p, const char **subnets,
                    int *subnets_n, const char **groups, int *groups_n)
 {
-    static const struct spec_key keys[] = {{"subnets", KEY_OPEN}, {"security_groups", KEY_OPEN}};
     *subnets_n = 0;
     *groups_n = 0;
     if (p->node->kind == YAML_STRING && strcmp(p->node->text, "none") == 0) {
@@ -191,7 +190,7 @@ void spec_read_vpc(struct spec_reader *r, const struct spec_node *p, const char 
     if (!spec_is_map(r, p, "none, or {subnets: [...], security_groups: [...]}")) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_VPC);
     read_ids(r, p, "subnets", 16, subnets, subnets_n);
     read_ids(r, p, "security_groups", 5, groups, groups_n);
 }
@@ -219,13 +218,11 @@ static void read_keep_alive(struct spec_reader *r, const struct spec_node *p, in
 
 void spec_read_warm(struct spec_reader *r, const struct spec_node *p, struct spec_warm *w)
 {
-    static const struct spec_key keys[] = {
-        {"keep_alive", KEY_OPEN}, {"max_idle_cost", KEY_OPEN}, {"kill_when_queue_empty", KEY_OPEN}};
     struct spec_node at;
     if (!spec_is_map(r, p, "{keep_alive: auto, max_idle_cost: 25 USD}")) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_WARM_POOL);
     if (spec_child(r, p, "keep_alive", false, &at)) {
         read_keep_alive(r, &at, &w->keep_alive_s);
     }
@@ -329,10 +326,6 @@ static void read_change_max(struct spec_reader *r, const struct spec_node *p, bo
 /* none, or {volume_gb: x2, max: 2000}, {instance_type: next}, {max_runtime: x1.5} */
 static bool read_change(struct spec_reader *r, const struct spec_node *p, struct spec_change *ret)
 {
-    static const struct spec_key keys[] = {{"volume_gb", KEY_OPEN},
-                                           {"instance_type", KEY_OPEN},
-                                           {"max_runtime", KEY_OPEN},
-                                           {"max", KEY_OPEN}};
     static const char *const nexts[] = {"next"};
     *ret = (struct spec_change){0};
     if (p->node->kind == YAML_STRING && strcmp(p->node->text, "none") == 0) {
@@ -344,7 +337,7 @@ static bool read_change(struct spec_reader *r, const struct spec_node *p, struct
                      "{max_runtime: x1.5}")) {
         return false;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_CHANGE);
     struct spec_node at;
     int i;
     bool volume = spec_child(r, p, "volume_gb", false, &at);
@@ -373,15 +366,10 @@ static bool read_change(struct spec_reader *r, const struct spec_node *p, struct
 
 static void read_row(struct spec_reader *r, const struct spec_node *p, struct spec_retry *rows)
 {
-    static const struct spec_key keys[] = {{"cause", KEY_OPEN},
-                                           {"wait", KEY_OPEN},
-                                           {"times", KEY_OPEN},
-                                           {"counts", KEY_OPEN},
-                                           {"change", KEY_OPEN}};
     if (!spec_is_map(r, p, "{cause: internal, wait: 30s..10m, times: 5}")) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_RETRY);
     struct spec_node at;
     struct spec_retry said = {.times = INT32_MIN, .wait_from_s = -1};
     bool counts = false;

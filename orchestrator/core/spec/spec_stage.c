@@ -5,98 +5,12 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#define OF_JOBS     (1u << SPEC_KIND_JOBS)
-#define OF_ENDPOINT (1u << SPEC_KIND_ENDPOINT)
-#define OF_LUSTRE   (1u << SPEC_KIND_LUSTRE)
-#define OF_BOTH     (OF_JOBS | OF_ENDPOINT)
-#define OF_KEPT     (OF_ENDPOINT | OF_LUSTRE)
-#define OF_SIZED    (OF_JOBS | OF_LUSTRE)
-#define OF_ALL      (OF_BOTH | OF_LUSTRE)
-#define LATER       0
-
-static const struct {
-    const char *name;
-    unsigned of; /* the kinds of stages that have the key */
-} stage_keys[] = {
-    {"name", OF_ALL},
-    {"kind", OF_ALL},
-    {"needs", OF_ALL},
-    {"worker", OF_JOBS},
-    {"image", OF_JOBS},
-    {"command", OF_JOBS},
-    {"fan_out", OF_JOBS},
-    {"instance_type", OF_BOTH},
-    {"instance_count", OF_BOTH},
-    {"volume_gb", OF_BOTH},
-    {"max_runtime", OF_JOBS},
-    {"min_runtime", OF_JOBS},
-    {"expect", OF_SIZED},
-    {"vpc", OF_ALL},
-    {"role", OF_BOTH},
-    {"network_isolation", OF_BOTH},
-    {"hyperparameters", OF_JOBS},
-    {"environment", OF_BOTH},
-    {"output", OF_JOBS},
-    {"verify", OF_JOBS},
-    {"done_if", OF_JOBS},
-    {"allow_failed", OF_JOBS},
-    {"retry", OF_JOBS},
-    {"limits", OF_JOBS},
-    {"canary", OF_JOBS},
-    {"breaker", OF_JOBS},
-    {"quarantine", OF_JOBS},
-    {"hang", OF_JOBS},
-    {"extends", OF_ALL},
-    {"from", OF_JOBS},
-    {"to", OF_JOBS},
-    {"auth", OF_JOBS},
-    {"framework", OF_JOBS},
-    {"source_dir", OF_JOBS},
-    {"entry_point", OF_JOBS},
-    {"distribution", OF_JOBS},
-    {"compiler", OF_JOBS},
-    {"metrics", OF_JOBS},
-    {"matrix", OF_BOTH},
-    {"gate", OF_JOBS},
-    {"input", OF_JOBS},
-    {"path_prefix", OF_JOBS},
-    {"checkpoint", OF_JOBS},
-    {"resumable", OF_JOBS},
-    {"spot", OF_JOBS},
-    {"retry_strategy", OF_JOBS},
-    {"warm_pool", OF_JOBS},
-    {"encrypt_traffic", OF_JOBS},
-    {"volume_kms_key", OF_ALL},
-    {"output_kms_key", OF_JOBS},
-    {"size_gb", OF_LUSTRE},
-    {"import", OF_LUSTRE},
-    {"export", OF_LUSTRE},
-    {"ttl", OF_KEPT},
-    {"delete", OF_LUSTRE},
-    {"deployment", OF_LUSTRE},
-    {"throughput", OF_LUSTRE},
-    {"idle", OF_ENDPOINT},
-    {"model", OF_ENDPOINT},
-    {"smoke_test", OF_ENDPOINT},
-    {"log_level", OF_JOBS},
-    {"input_mode", OF_JOBS},
-    {"debugger", OF_JOBS},
-    {"profiler", OF_JOBS},
-    {"infra_check", OF_JOBS},
-    {"remote_debug", OF_JOBS},
-    {"session_tags", OF_JOBS},
-    {"metrics_series", OF_JOBS},
-    {"training_plan", OF_JOBS},
-    {"output_compression", OF_JOBS},
-    {"entrypoint", OF_JOBS},
-    {"tags", OF_ALL},
-    {"instance_groups", LATER},
-};
-
 bool spec_is_stage_key(const char *s)
 {
-    for (size_t i = 0; i < ARRAY_LEN(stage_keys); i++) {
-        if (strcmp(stage_keys[i].name, s) == 0) {
+    size_t n;
+    const struct spec_key *keys = spec_keys_of(SPEC_MAP_STAGE, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(keys[i].name, s) == 0) {
             return true;
         }
     }
@@ -105,11 +19,13 @@ bool spec_is_stage_key(const char *s)
 
 void spec_guess_stage_key(const char *word, char *out, size_t out_n)
 {
-    const char *names[ARRAY_LEN(stage_keys)];
-    size_t n = 0;
-    for (size_t i = 0; i < ARRAY_LEN(stage_keys); i++) {
-        if (stage_keys[i].of != LATER) {
-            names[n++] = stage_keys[i].name;
+    const char *names[SPEC_KEYS_MAX];
+    size_t n = 0, all;
+    const struct spec_key *keys = spec_keys_of(SPEC_MAP_STAGE, &all);
+    ASSERT(all <= ARRAY_LEN(names));
+    for (size_t i = 0; i < all; i++) {
+        if (keys[i].of != SPEC_KEY_LATER) {
+            names[n++] = keys[i].name;
         }
     }
     spec_guess(word, names, n, out, out_n);
@@ -145,17 +61,21 @@ static bool is_of_model(struct spec_reader *r, const struct spec_node *p, const 
 static void check_keys(struct spec_reader *r, const struct spec_node *p, enum spec_kind kind,
                        bool quiet)
 {
-    struct spec_key keys[ARRAY_LEN(stage_keys)];
-    for (size_t i = 0; i < ARRAY_LEN(stage_keys); i++) {
-        const char *name = stage_keys[i].name;
-        unsigned of = stage_keys[i].of;
-        bool open = (of & (1u << kind)) != 0 ||
-                    (kind == SPEC_KIND_ENDPOINT && of != LATER && is_of_model(r, p, name));
-        keys[i] = (struct spec_key){name, of == LATER ? KEY_LATER
-                                          : open      ? KEY_OPEN
-                                                      : KEY_OTHER_KIND};
+    struct spec_known_key known[SPEC_KEYS_MAX];
+    size_t n;
+    const struct spec_key *keys = spec_keys_of(SPEC_MAP_STAGE, &n);
+    ASSERT(n <= ARRAY_LEN(known));
+    for (size_t i = 0; i < n; i++) {
+        bool later = keys[i].of == SPEC_KEY_LATER;
+        bool open = (keys[i].of & (1u << kind)) != 0 ||
+                    (kind == SPEC_KIND_ENDPOINT && !later && is_of_model(r, p, keys[i].name));
+        known[i] = (struct spec_known_key){keys[i].name,
+                                           later  ? KEY_LATER
+                                           : open ? KEY_OPEN
+                                                  : KEY_OTHER_KIND,
+                                           keys[i].text};
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), quiet);
+    spec_check_keys(r, p, known, n, quiet);
 }
 
 bool spec_stage_name_ok(const char *s)
@@ -293,7 +213,6 @@ static void read_size(struct spec_reader *r, const struct spec_node *p, struct s
 
 static void read_times(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    static const struct spec_key expect_keys[] = {{"duration", KEY_OPEN}, {"files", KEY_LATER}};
     struct spec_node at;
     if (spec_child(r, p, "max_runtime", false, &at)) {
         (void)spec_duration(r, &at, 1, SPEC_RUNTIME_S_MAX, &s->max_runtime_s);
@@ -308,7 +227,7 @@ static void read_times(struct spec_reader *r, const struct spec_node *p, struct 
     }
     if (spec_child(r, p, "expect", false, &at) && spec_is_map(r, &at, "{duration: 100m}")) {
         struct spec_node d;
-        spec_check_keys(r, &at, expect_keys, ARRAY_LEN(expect_keys), false);
+        spec_check_map(r, &at, SPEC_MAP_EXPECT);
         if (spec_child(r, &at, "duration", false, &d)) {
             (void)spec_duration(r, &d, 1, SPEC_RUNTIME_S_MAX, &s->expect_s);
         }

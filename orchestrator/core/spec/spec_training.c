@@ -233,7 +233,6 @@ static void read_script(struct spec_reader *r, const struct spec_node *p,
 
 static void read_metric(struct spec_reader *r, const struct spec_node *p, struct spec_training *t)
 {
-    static const struct spec_key keys[] = {{"name", KEY_OPEN}, {"regex", KEY_OPEN}};
     struct spec_metric *m = &t->metrics[t->metrics_n];
     struct spec_node at;
     struct err why = ERR_INIT;
@@ -242,7 +241,7 @@ static void read_metric(struct spec_reader *r, const struct spec_node *p, struct
     if (!spec_is_map(r, p, "{name: loss, regex: 'loss=([0-9.]+)'}")) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_METRIC);
     t->metrics_n++;
     if (spec_child(r, p, "name", true, &at) && spec_text(r, &at, BRACES_VARS, 255, &m->name)) {
         spec_one_line(r, &at, m->name);
@@ -298,7 +297,6 @@ static void check_place(struct spec_reader *r, const struct spec_node *p,
 static void read_checkpoint(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
                             struct spec_training *t)
 {
-    static const struct spec_key keys[] = {{"to", KEY_OPEN}, {"path", KEY_OPEN}};
     struct spec_node at;
     struct spec_node to;
     if (!spec_child(r, p, "checkpoint", false, &at)) {
@@ -311,7 +309,7 @@ static void read_checkpoint(struct spec_reader *r, const struct spec_node *p, st
     s->resumable = true;
     to = at;
     if (at.node->kind == YAML_MAP) {
-        spec_check_keys(r, &at, keys, ARRAY_LEN(keys), false);
+        spec_check_map(r, &at, SPEC_MAP_CHECKPOINT);
         struct spec_node path;
         if (spec_child(r, &at, "path", false, &path) &&
             spec_text(r, &path, BRACES_VARS, SPEC_STRING_MAX, &t->checkpoint_path) &&

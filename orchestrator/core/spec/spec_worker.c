@@ -269,14 +269,12 @@ static bool is_secret_arn(const char *s)
 /* auth: {secret: ARN, header: Authorization, prefix: "Bearer "} */
 static void read_auth(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    static const struct spec_key keys[] = {
-        {"secret", KEY_OPEN}, {"header", KEY_OPEN}, {"prefix", KEY_OPEN}};
     struct spec_node at;
     const char *text;
     if (!spec_is_map(r, p, "{secret: \"arn:aws:secretsmanager:...\"}")) {
         return;
     }
-    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    spec_check_map(r, p, SPEC_MAP_AUTH);
     if (spec_child(r, p, "secret", true, &at) && spec_text(r, &at, BRACES_VARS, 2048, &text)) {
         if (is_secret_arn(text)) {
             pass(r, &at, s, "secret", text);
