@@ -193,8 +193,8 @@ static bool is_aftermath(const char *s, const char *at)
     return (size_t)(at - s) >= n && strncmp(at - n, mark, n) == 0 && strncmp(at, "sigterm", 7) == 0;
 }
 
-/* A line in which a shell says of what its program died, and nothing else: "Killed", "Aborted (core
- * dumped)". */
+/* A line in which a shell says of what its program died, and nothing else, or behind a bar of
+ * progress: "Killed", "Aborted (core dumped)". */
 static enum cause of_lone_line(struct str text)
 {
     enum cause found = CAUSE_UNKNOWN;
@@ -202,6 +202,10 @@ static enum cause of_lone_line(struct str text)
         struct str line = str_trim(str_split(&text, '\n'));
         ptrdiff_t core = str_find(line, STR(" (core dumped)"));
         line.n = core > 0 ? (size_t)core : line.n;
+        const char *bar = line.n > 0 ? memrchr(line.p, ']', line.n) : NULL;
+        if (bar != NULL) { /* behind a bar of progress: "3.10it/s]Killed" */
+            line = str_trim((struct str){bar + 1, line.n - (size_t)(bar + 1 - line.p)});
+        }
         for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
             size_t n = strlen(signals[i].name);
             if (line.n == n && strncasecmp(line.p, signals[i].name, n) == 0 &&
@@ -254,11 +258,21 @@ enum cause cause_by_signal(const struct folded *f)
 
 bool cause_find_exit_code(const struct folded *f, int *ret)
 {
-    static const char *const words[] = {
-        "exit code",          "exitcode",           "exit_code",          "exit status",
-        "exited with",        "return code",        "errorcode",          "returned code",
-        "exit with",          "exiting with",       "successfully: exit", "failed with code",
-        "failed with status", "code=exited, status"};
+    static const char *const words[] = {"exit code",
+                                        "exitcode",
+                                        "exit_code",
+                                        "exit status",
+                                        "exited with",
+                                        "return code",
+                                        "errorcode",
+                                        "returned code",
+                                        "exit with",
+                                        "exiting with",
+                                        "successfully: exit",
+                                        "failed with code",
+                                        "failed with status",
+                                        "code=exited, status",
+                                        "exited ("};
     const char *last = NULL;
     for (size_t w = 0; w < ARRAY_LEN(words); w++) {
         if (!cause_has(f, words[w])) {

@@ -12,6 +12,8 @@ enum cause cause_by_signal(const struct folded *f);
 bool cause_find_exit_code(const struct folded *f, int *ret);
 /* The cause of a bare exit code. The sysexits codes count only when the program wrote nothing. */
 enum cause cause_of_exit(int code, bool silent);
+/* cause_pull.c: why an image could not be pulled. */
+enum cause cause_by_pull(const struct folded *f);
 /* cause_name.c: a service's error code or an exception by the parts of its name. */
 enum cause cause_by_name(const struct folded *f);
 /* A client of a service tells what it answered. */

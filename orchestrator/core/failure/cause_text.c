@@ -64,6 +64,9 @@ static enum cause by_agent(const struct folded *f)
         }
         p += strlen(verbs[i]);
         p += strncmp(p, "the ", 4) == 0 ? 4 : strncmp(p, "an ", 3) == 0 ? 3 : 0;
+        if (isdigit((unsigned char)*p)) { /* Slurm: the number of a user */
+            return CAUSE_STOPPED;
+        }
         for (size_t a = 0; a < ARRAY_LEN(agents); a++) {
             if (strncmp(p, agents[a], strlen(agents[a])) == 0) {
                 return CAUSE_STOPPED;
@@ -189,7 +192,10 @@ static enum cause by_signs(const struct folded *f)
     static enum cause (*const behind[])(const struct folded *) = {cause_by_http_status, by_agent,
                                                                   cause_by_signal};
     enum cause named = cause_by_name(f);
-    enum cause c = CAUSE_UNKNOWN;
+    enum cause c = cause_by_pull(f);
+    if (c != CAUSE_UNKNOWN) {
+        return c;
+    }
     if (named == CAUSE_ACCESS_DENIED || named == CAUSE_THROTTLED) {
         return named;
     }
