@@ -32,6 +32,7 @@ static const struct {
 } reasons[] = {
     {CAUSE_DISK_FULL, "no space left"},
     {CAUSE_DISK_FULL, "disk quota exceeded"},
+    {CAUSE_DISK_FULL, "containererror: context canceled"}, /* ECS, whose disk is full */
     {CAUSE_THROTTLED, "toomanyrequests"},
     {CAUSE_THROTTLED, "too many requests"},
     {CAUSE_THROTTLED, "rate limit"},

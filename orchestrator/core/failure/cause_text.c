@@ -7,6 +7,9 @@
 
 #define REACH 120 /* two words of a rule stand in one sentence */
 
+/* Second word of a rule whose first only names a thing ("dns"): any word of trouble, wherever. */
+#define CAUSE_TROUBLE NULL
+
 struct rule {
     enum cause cause;
     unsigned three; /* CAUSE_FIRST_THREE of a */
@@ -30,10 +33,40 @@ static const struct rule last_rules[] = {
 #undef X
 };
 
+static bool has_trouble(const struct folded *f)
+{
+    static const char *const words[] = {
+        "error",       "timed-out",   "time-out",  "time out",    "attempt",   "trying to",
+        "waiting for", "~hang",       "~hung",     "retry",       "retries",   "disconnect",
+        "dropped",     "stuck",       "violat",    "fail",        "timed out", "timeout",
+        "~lost",       "abort",       "exceed",    "exhaust",     "kill",      "terminat",
+        "refus",       "reset",       "broke",     "crash",       "fatal",     "panic",
+        "exception",   "~limit",      "~full",     "insufficien", "~down",     "unavailable",
+        "~reach",      "reached",     "warn",      "~bad",        "corrupt",   "invalid",
+        "unable",      "~cannot",     "could not", "can't",       "couldn't",  "~not",
+        "~no",         "unreachable", "denied",    "mismatch",    "missing",   "~closed",
+        "unexpected",  "unsupported", "interrupt", "~wrong",      "expired",   "problem",
+        "incorrect",   "~reclaimed",  "~out of"};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (cause_has(f, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fits(const struct folded *f, const struct rule *r)
+{
+    if (r->b == CAUSE_TROUBLE) {
+        return cause_has(f, r->a) && has_trouble(f);
+    }
+    return cause_has_near(f, r->a, r->b, REACH);
+}
+
 static enum cause first_rule(const struct folded *f, const struct rule *r, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (cause_may_have(f, r[i].three) && cause_has_near(f, r[i].a, r[i].b, REACH)) {
+        if (cause_may_have(f, r[i].three) && fits(f, &r[i])) {
             return r[i].cause;
         }
     }

@@ -384,6 +384,12 @@ static void test_cause__junk_stays_unknown(void **state)
     assert_cause(of_failed("AlgorithmError:"), UNKNOWN);
     assert_cause(of_failed("AlgorithmError: :"), UNKNOWN);
     assert_cause(of_failed("exit code"), UNKNOWN);
+    /* what only names a thing, when nothing says that it is in trouble */
+    assert_cause(of_failed("socket pool of 8, dns cache on, tls on, 4 threads decompress"),
+                 UNKNOWN);
+    assert_cause(of_failed("nvme0n1 is scratch, ecc on, connection 3 of 8 serves"), UNKNOWN);
+    assert_cause(of_failed("\xff\xfe\xfd \x80\x81"), UNKNOWN);
+    assert_cause(of_failed("connection failed"), NETWORK);
     AUTO_FREE char *big = xmalloc(100001);
     memset(big, 'x', 100000);
     big[100000] = '\0';
