@@ -221,7 +221,8 @@ int cmd_get(struct cli *cli)
     struct ref ref;
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!ref_read(cli, cli->args[0], &ref, &status) ||
+        (ref.part >= 0 && ref.stage[0] == '\0' && !ref_stage_find(cli, &ref, &status))) {
         return status;
     }
     AUTO_BUF struct buf query = BUF_INIT(8192);

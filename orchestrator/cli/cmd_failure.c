@@ -64,7 +64,7 @@ static const struct list_column columns[] = {
 };
 static const struct api_list failures = LIST(columns, "cause");
 /* A table of one stage has more room without its name. */
-static const struct api_list failures_of_one = {columns + 1, ARRAY_LEN(columns) - 1, "cause"};
+static const struct api_list failures_of_one = {columns + 1, ARRAY_LEN(columns) - 1, "cause", NULL};
 
 static bool of_one_stage(const struct cli *cli, const json_t *groups)
 {

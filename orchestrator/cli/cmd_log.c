@@ -70,14 +70,8 @@ int cmd_logs(struct cli *cli)
 {
     int status = EXIT_OK;
     struct ref ref;
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
-        return status;
-    }
-    if (ref.part < 0) {
-        return fail(EXIT_USAGE, "drover parts shows them; write drover logs c-7/17",
-                    "logs need a part: %s is a campaign", ref.campaign);
-    }
-    if (!list_limit_check(cli, LOG_LINES_MAX, &status)) {
+    if (!ref_read_part(cli, "logs", &ref, &status) ||
+        !list_limit_check(cli, LOG_LINES_MAX, &status)) {
         return status;
     }
     interrupt_catch();

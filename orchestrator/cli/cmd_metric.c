@@ -149,7 +149,8 @@ int cmd_metrics(struct cli *cli)
 {
     int status;
     struct ref ref;
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!ref_read(cli, cli->args[0], &ref, &status) ||
+        (ref.part >= 0 && ref_stage(cli, &ref)[0] == '\0' && !ref_stage_find(cli, &ref, &status))) {
         return status;
     }
     const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref.stage;

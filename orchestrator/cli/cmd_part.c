@@ -77,11 +77,18 @@ static void phases_print(const struct cli *cli, const json_t *list)
     table_print(cli, &t);
 }
 
+char *part_name(const json_t *part)
+{
+    struct str rest = str_of(jstr(part, "id"));
+    struct str campaign = str_split(&rest, '/');
+    return xasprintf(STR_FMT "/%s/" STR_FMT, STR_ARG(campaign), jstr(part, "stage"), STR_ARG(rest));
+}
+
 void part_print(const struct cli *cli, const json_t *p)
 {
     AUTO_FREE char *uri = text_clean(jstr(p, "uri"));
-    (void)printf("%s  stage %s  %s %s\n", jstr(p, "id"), jstr(p, "stage"),
-                 glyph(cli, jstr(p, "phase")), jstr(p, "phase"));
+    AUTO_FREE char *name = part_name(p);
+    (void)printf("%s  %s %s\n", name, glyph(cli, jstr(p, "phase")), jstr(p, "phase"));
     if (uri[0] != '\0') {
         text_print(cli, "input: ", uri);
     }
@@ -94,7 +101,7 @@ void part_print(const struct cli *cli, const json_t *p)
     if (json_array_size(json_object_get(p, "attempt_list")) > 0) {
         tries_print(cli, json_object_get(p, "attempt_list"));
         phases_print(cli, json_object_get(p, "attempt_list"));
-        (void)printf("log: drover logs %s\n", jstr(p, "id"));
+        (void)printf("log: drover logs %s\n", name);
     }
 }
 
@@ -106,9 +113,15 @@ static char *why_text(const struct cli *cli, const json_t *p)
     return text_short(cli, why);
 }
 
+static char *name_text(const struct cli *cli, const json_t *p)
+{
+    (void)cli;
+    return part_name(p);
+}
+
 static const struct list_column columns[] = {
-    {"PART", COLUMN_TEXT, .path = "id"},
-    {"STAGE", COLUMN_TEXT, .path = "stage"},
+    {"PART", COLUMN_TEXT, .path = "id", .text = name_text},
+    {"STAGE", COLUMN_TEXT, .path = "stage", .wide = true},
     {"STATE", COLUMN_STATE, .path = "phase"},
     {"CAUSE", COLUMN_TEXT, .path = "cause"},
     {"TRIES", COLUMN_NUMBER, .path = "attempts"},
@@ -120,7 +133,7 @@ static const struct list_column columns[] = {
     {"NOT BEFORE", COLUMN_TIME, .path = "not_before", .wide = true},
     {"CHANGED", COLUMN_TIME, .path = "updated_at", .wide = true},
 };
-static const struct api_list parts = LIST(columns, "id");
+static const struct api_list parts = {columns, ARRAY_LEN(columns), "id", name_text};
 
 int cmd_parts(struct cli *cli)
 {

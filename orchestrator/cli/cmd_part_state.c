@@ -7,8 +7,6 @@
 #include "wait.h"
 #include <stdio.h>
 
-#define STAGES_SHOWN 4
-
 struct part_verb {
     const char *verb, *from, *ask, *look; /* ask: of which parts; look: what shows such parts */
 };
@@ -23,41 +21,6 @@ static bool operation_ended(const json_t *v, const char *arg)
 {
     (void)arg;
     return strcmp(jstr(v, "state"), "done") == 0 || strcmp(jstr(v, "state"), "cancelled") == 0;
-}
-
-/* The stage of a part that is named by its number alone: each stage counts its own from 0. Where
- * several have it, only a person knows which one is meant. */
-static bool stage_find(struct cli *cli, struct ref *ref, int *ret_exit)
-{
-    CLEANUP(reply_done)
-    struct client_reply r = {0};
-    AUTO_BUF struct buf all = BUF_INIT(4096);
-    size_t i, n = 0;
-    json_t *s;
-    if (!client_get(cli, &r, ret_exit, "/v1/campaigns/%s", ref->campaign)) {
-        return false;
-    }
-    json_array_foreach(json_object_get(r.json, "stages"), i, s)
-    {
-        if (json_integer_value(jget(s, "parts", "total")) > ref->part) {
-            (void)snprintf(ref->stage, sizeof ref->stage, "%s", jstr(s, "name"));
-            if (n++ < STAGES_SHOWN) {
-                buf_addf(&all, "%s%s/%s/%lld", n > 1 ? " or " : "", ref->campaign, ref->stage,
-                         (long long)ref->part);
-            }
-        }
-    }
-    AUTO_FREE char *list = xasprintf("drover parts %s", ref->campaign);
-    if (n == 0) {
-        *ret_exit = fail(EXIT_NOT_FOUND, list, "no stage of %s has a part %lld", ref->campaign,
-                         (long long)ref->part);
-    } else if (n > 1) {
-        AUTO_FREE char *next =
-            xasprintf("%s%s", buf_cstr(&all), n > STAGES_SHOWN ? " or another stage's" : "");
-        *ret_exit = fail(EXIT_USAGE, next, "which stage? %zu stages of %s have a part %lld", n,
-                         ref->campaign, (long long)ref->part);
-    }
-    return n == 1;
 }
 
 /* What is named, with its stage in ref->stage; false after an error message. */
@@ -83,7 +46,7 @@ static bool selected_read(struct cli *cli, const struct part_verb *v, struct ref
     if (cli->opt.stage != NULL) {
         (void)snprintf(ret->stage, sizeof ret->stage, "%s", cli->opt.stage);
     } else if (ret->part >= 0 && ret->stage[0] == '\0') {
-        return stage_find(cli, ret, ret_exit);
+        return ref_stage_find(cli, ret, ret_exit);
     }
     return true;
 }

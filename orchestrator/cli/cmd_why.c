@@ -1,6 +1,7 @@
 /* drover why: why a part is not running. */
 #include "cli.h"
 #include "client.h"
+#include "cmd_part.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
@@ -10,8 +11,9 @@ static void why_print(const struct cli *cli, const json_t *v)
 {
     char low[TEXT_N], mid[TEXT_N], high[TEXT_N];
     AUTO_FREE char *text = text_clean(jstr(v, "text"));
+    AUTO_FREE char *name = part_name(v);
     AUTO_FREE char *head =
-        xasprintf("%s %s %s: ", glyph(cli, jstr(v, "state")), jstr(v, "id"), jstr(v, "state"));
+        xasprintf("%s %s %s: ", glyph(cli, jstr(v, "state")), name, jstr(v, "state"));
     text_print(cli, head, text);
     if (!jnull(v, "place")) {
         (void)printf("  place %lld of %lld", (long long)jint(v, "place"),

@@ -391,11 +391,23 @@ void list_csv(const struct cli *cli, const struct api_list *l, const json_t *row
     }
 }
 
-bool list_machine(const struct cli *cli, const struct api_list *l, const json_t *answer,
-                  const json_t *rows, int *ret_exit)
+void list_names(const struct cli *cli, const struct api_list *l, const json_t *rows)
 {
     size_t i;
     json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        const char *s = json_string_value(value_at(row, l->name));
+        AUTO_FREE char *text =
+            l->name_text != NULL ? l->name_text(cli, row) : xstrdup(s != NULL ? s : "");
+        AUTO_FREE char *name = text_clean(text);
+        (void)puts(name);
+    }
+}
+
+bool list_machine(const struct cli *cli, const struct api_list *l, const json_t *answer,
+                  const json_t *rows, int *ret_exit)
+{
     *ret_exit = EXIT_OK;
     if (!list_columns_check(cli, l, ret_exit)) {
         return true;
@@ -405,12 +417,7 @@ bool list_machine(const struct cli *cli, const struct api_list *l, const json_t 
     }
     AUTO_JSON json_t *in_order = sorted(cli, l, rows);
     if (cli->out == OUT_NAME) {
-        json_array_foreach(in_order, i, row)
-        {
-            const char *s = json_string_value(value_at(row, l->name));
-            AUTO_FREE char *name = text_clean(s != NULL ? s : "");
-            (void)puts(name);
-        }
+        list_names(cli, l, in_order);
         return true;
     }
     if (cli->csv) {

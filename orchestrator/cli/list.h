@@ -26,11 +26,12 @@ struct list_column {
 struct api_list {
     const struct list_column *columns;
     size_t columns_n;
-    const char *name; /* path of what -o name prints */
+    const char *name;                                             /* path of what -o name prints */
+    char *(*name_text)(const struct cli *cli, const json_t *row); /* instead, where it is set */
 };
 #define LIST(columns, name)                                                                        \
     {                                                                                              \
-        columns, ARRAY_LEN(columns), name                                                          \
+        columns, ARRAY_LEN(columns), name, NULL                                                    \
     }
 /* True for an output that programs read, or when --columns is wrong: everything is printed (answer
  * as JSON or YAML, or the rows as lines, names or CSV) and *ret_exit is set. */
@@ -53,5 +54,7 @@ void list_table(const struct cli *cli, const struct api_list *l, const json_t *a
 bool list_columns_check(const struct cli *cli, const struct api_list *l, int *ret_exit) MUST_CHECK;
 /* The member of rows that a column shows; the name itself when it shows none. */
 const char *list_column_member(const struct api_list *l, const char *column);
+/* The rows as -o name. */
+void list_names(const struct cli *cli, const struct api_list *l, const json_t *rows);
 /* For a list of several pages: the rows as CSV, with the line of heads when `first`. */
 void list_csv(const struct cli *cli, const struct api_list *l, const json_t *rows, bool first);

@@ -19,17 +19,6 @@ char *pages_query(const char *const (*pairs)[2], size_t n)
     return xstrdup(b.n > 0 ? buf_cstr(&b) : "");
 }
 
-static void names_print(const struct pages *p, const json_t *rows)
-{
-    size_t i;
-    json_t *row;
-    json_array_foreach(rows, i, row)
-    {
-        AUTO_FREE char *name = text_clean(jstr(row, p->list->name));
-        (void)puts(name);
-    }
-}
-
 static bool sorted_here(const struct cli *cli, const struct pages *p)
 {
     return p->sorts_here && cli->opt.sort != NULL;
@@ -45,7 +34,7 @@ static bool page_print(const struct cli *cli, const struct pages *p, const json_
     if (cli->out == OUT_JSONL) {
         print_lines(rows);
     } else if (cli->out == OUT_NAME) {
-        names_print(p, rows);
+        list_names(cli, p->list, rows);
     } else if (cli->csv) {
         list_csv(cli, p->list, rows, first);
     } else {

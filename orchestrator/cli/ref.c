@@ -5,8 +5,9 @@
 #include "print.h"
 #include <stdio.h>
 
-#define PAGE_ROWS 1000
-#define PAGES_MAX 100
+#define PAGE_ROWS    1000
+#define PAGES_MAX    100
+#define STAGES_SHOWN 4
 
 static bool is_number(struct str s)
 {
@@ -143,6 +144,39 @@ bool ref_read_whole(struct cli *cli, const char *verb, struct ref *ret, int *ret
     return whole;
 }
 
+bool ref_stage_find(struct cli *cli, struct ref *ref, int *ret_exit)
+{
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    AUTO_BUF struct buf all = BUF_INIT(4096);
+    size_t i, n = 0;
+    json_t *s;
+    if (!client_get(cli, &r, ret_exit, "/v1/campaigns/%s", ref->campaign)) {
+        return false;
+    }
+    json_array_foreach(json_object_get(r.json, "stages"), i, s)
+    {
+        if (json_integer_value(jget(s, "parts", "total")) > ref->part) {
+            (void)snprintf(ref->stage, sizeof ref->stage, "%s", jstr(s, "name"));
+            if (n++ < STAGES_SHOWN) {
+                buf_addf(&all, "%s%s/%s/%lld", n > 1 ? " or " : "", ref->campaign, ref->stage,
+                         (long long)ref->part);
+            }
+        }
+    }
+    AUTO_FREE char *list = xasprintf("drover parts %s", ref->campaign);
+    if (n == 0) {
+        *ret_exit = fail(EXIT_NOT_FOUND, list, "no stage of %s has a part %lld", ref->campaign,
+                         (long long)ref->part);
+    } else if (n > 1) {
+        AUTO_FREE char *next =
+            xasprintf("%s%s", buf_cstr(&all), n > STAGES_SHOWN ? " or another stage's" : "");
+        *ret_exit = fail(EXIT_USAGE, next, "which stage? %zu stages of %s have a part %lld", n,
+                         ref->campaign, (long long)ref->part);
+    }
+    return n == 1;
+}
+
 bool ref_read_part(struct cli *cli, const char *verb, struct ref *ret, int *ret_exit)
 {
     if (!ref_read(cli, cli->args[0], ret, ret_exit)) {
@@ -151,8 +185,10 @@ bool ref_read_part(struct cli *cli, const char *verb, struct ref *ret, int *ret_
     if (ret->part < 0) {
         *ret_exit = fail(EXIT_USAGE, "drover parts shows the numbers",
                          "name a part: drover %s %s/0", verb, ret->campaign);
+        return false;
     }
-    return ret->part >= 0;
+    bool named = ret->stage[0] != '\0' || cli->opt.stage != NULL;
+    return named || ref_stage_find(cli, ret, ret_exit);
 }
 
 const char *ref_stage(const struct cli *cli, const struct ref *ref)

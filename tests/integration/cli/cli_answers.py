@@ -152,6 +152,27 @@ def check_which(t, s):
     t.ok(status == 2 and "Skip 1 part of c-7/train for good? [y/N]" in out, "the question names the stage", out)
 
 
+def check_part(t, s):
+    """What is said of a part names its stage: the words go into the next command, and each stage has a part 0."""
+    part = {"id": "c-7/0", "seq": 0, "stage": "train", "phase": "done", "attempts": 1, "attempt_list": [{"n": 1, "state": "succeeded", "job_name": "j"}]}
+    log = {"job_name": "j", "lines": [{"time": "2026-01-02T03:04:05Z", "text": "of train"}]}
+    answers = {"/v1/parts/c-7/0": part, "/v1/campaigns/c-7/parts": {"parts": [part], "next_page_token": None}, "/v1/campaigns/c-7/parts/0/logs": log, "/v1/campaigns/c-7/parts/0/metrics": {"series": []},
+               "/v1/campaigns/c-7/parts/0/why": {"id": "c-7/0", "stage": "train", "state": "done", "text": "it is done", "next": None}, "/v1/campaigns/c-7/parts/0/request": {"request": {}, "note": ""}}
+
+    def of(*names):
+        whole = campaign(7, stages=[{"name": x, "parts": {"total": 1}} for x in names])
+        return lambda method, path, query, headers: (200, answers.get(path, whole))
+
+    for words, want in ((("get", "c-7/train/0"), "c-7/train/0  ✓ done"), (("get", "c-7/train/0"), "log: drover logs c-7/train/0\n"), (("parts", "c-7"), "\nc-7/train/0  "), (("parts", "c-7", "-o", "name"), "c-7/train/0\n"), (("why", "c-7/train/0"), "c-7/train/0 done: ")):
+        r = s.drover(*words, answer=of("list", "train"))
+        t.ok(r.returncode == 0 and want in r.stdout, f"{' '.join(words)} names the part as a command takes it", r)
+    for verb in ("get", "why", "logs", "metrics", "request"):
+        r = s.drover(verb, "c-7/0", answer=of("list", "train"))
+        t.ok(r.returncode == 2 and "next: c-7/list/0 or c-7/train/0\n" in r.stderr and not r.stdout, f"{verb} c-7/0 of two stages is refused with what to write", r)
+        r = s.drover(verb, "c-7/0", answer=of("train"))
+        t.ok(r.returncode == 0 and s.seen[-1][2].get("stage") == "train", "... of one it is that one", (r, s.seen))
+
+
 def check_wait(t, s):
     """It ends in another way while --wait waits."""
     def ends(before, state, archive=None):
@@ -388,7 +409,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
+    for check in (check_far, check_same, check_which, check_part, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())

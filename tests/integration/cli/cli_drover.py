@@ -133,7 +133,7 @@ def check_read(t, a):
     t.ok("disk_full: No space left" in r.stdout and "d-1-3-a1" in r.stdout and "1.23" in r.stdout, "get of a part", r.stdout)
     r = a.drover("parts", "c-1", "--state", "failed")
     t.ok(r.stdout.count("✗ failed") == 3 and "\x1b" not in r.stdout, "parts --state failed, without control bytes", r.stdout)
-    t.eq(a.drover("parts", "c-1/download", "--cause", "oom", "-o", "name").stdout, "c-1/9\n", "parts --cause -o name")
+    t.eq(a.drover("parts", "c-1/download", "--cause", "oom", "-o", "name").stdout, "c-1/download/9\n", "parts --cause -o name")
     t.eq(len(a.drover("parts", "c-1", "-n", "5", "-o", "jsonl").stdout.splitlines()), 5, "parts -n 5")
     t.ok("next: drover parts" in a.drover("parts", "c-1", "-n", "5").stderr, "and says there are more")
     r = a.drover("failures", "c-1")
