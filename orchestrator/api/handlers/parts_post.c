@@ -5,6 +5,7 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "common/log.h"
+#include "core/lowering/request_check.h"
 #include "core/spec/spec_json.h"
 #include "metrics.h"
 #include "ndjson.h"
@@ -63,9 +64,22 @@ static bool next_line(struct str *text, const char **forgotten, struct str *ret_
     return ndjson_next(text, ret_line);
 }
 
+/* request: it is a part, of which no request can be made. */
+static void line_fault(struct api_req *r, int line_i, const char *pointer, bool request,
+                       const struct err *why)
+{
+    if (r->faults == NULL) {
+        r->faults = arena_alloc(&r->arena, sizeof *r->faults);
+    }
+    faults_add(r->faults, (struct position){line_i, 1}, pointer, request ? "request" : "line",
+               request ? "give the line each variable of its stage, and texts that fit"
+                       : "{\"uri\":\"s3://bucket/key\",\"size\":123}",
+               "%s", why->message);
+}
+
 /* Check every line; faults name lines. *ret_n: number of parts. */
-static bool lines_check(struct api_req *r, const struct spooled *body, int64_t *ret_n,
-                        struct err *err)
+static bool lines_check(struct api_req *r, struct request_checks *check, const struct spooled *body,
+                        int64_t *ret_n, struct err *err)
 {
     CLEANUP(arena_done)
     struct arena a;
@@ -83,14 +97,12 @@ static bool lines_check(struct api_req *r, const struct spooled *body, int64_t *
         if (str_trim(line).n == 0) {
             continue;
         }
-        if (ndjson_part_parse(line, &a, &part, &pointer, &why)) {
-            n++;
+        if (!ndjson_part_parse(line, &a, &part, &pointer, &why)) {
+            line_fault(r, line_i, pointer, false, &why);
+        } else if (!request_check_part(check, n, part.uri, part.size, part.vars, &why)) {
+            line_fault(r, line_i, "vars", true, &why);
         } else {
-            if (r->faults == NULL) {
-                r->faults = arena_alloc(&r->arena, sizeof *r->faults);
-            }
-            faults_add(r->faults, (struct position){line_i, 1}, pointer, "line",
-                       "{\"uri\":\"s3://bucket/key\",\"size\":123}", "%s", why.message);
+            n++;
         }
         if (a.used > 0) {
             arena_reset(&a);
@@ -129,19 +141,17 @@ static bool lines_load(struct apidb_load *load, const struct spooled *body, stru
     return true;
 }
 
-/* ERR_INVALID unless the stage takes its parts from the API. */
+/* ERR_CONFLICT unless the stage takes its parts from the API. Its spec lives in *a. */
 static bool stage_takes_parts(struct api_req *r, int64_t campaign_id, const char *name,
-                              struct err *err)
+                              struct arena *a, struct request_checks *ret, struct err *err)
 {
     AUTO_BUF struct buf json = BUF_INIT(4 * API_BODY_MAX);
     AUTO_BUF struct buf text = BUF_INIT(2 * API_BODY_MAX);
     AUTO_JSON json_t *v = NULL;
-    CLEANUP(arena_done)
-    struct arena a;
-    arena_init(&a, 32 * API_BODY_MAX);
+    arena_init(a, 32 * API_BODY_MAX);
     struct spec *spec;
     if (!apidb_campaign_spec(r->db, campaign_id, &json, &text, err) ||
-        !json_parse(buf_str(&json), json.n, &v, err) || !spec_from_json(v, &a, &spec, err)) {
+        !json_parse(buf_str(&json), json.n, &v, err) || !spec_from_json(v, a, &spec, err)) {
         return false;
     }
     int i = spec_stage_find(spec, name);
@@ -151,6 +161,7 @@ static bool stage_takes_parts(struct api_req *r, int64_t campaign_id, const char
             "stage '%.64s' does not take parts from the API; that needs fan_out: {from: api}",
             name);
     }
+    request_check_begin(ret, spec, spec->stages[i], req_config(r)->defaults.region);
     return true;
 }
 
@@ -183,10 +194,14 @@ bool parts_post(struct api_req *r, struct err *err)
     const char *name = req_query(r, "stage");
     CLEANUP(spooled_done)
     struct spooled body = {0};
+    CLEANUP(arena_done)
+    struct arena a = {0};
+    CLEANUP(request_check_done)
+    struct request_checks check = {0};
     CLEANUP(keyed_end)
     struct keyed k = {0};
     if (!req_db(r, err) || !apidb_stage_find(r->db, campaign_id, name, &stage, err) ||
-        !stage_takes_parts(r, campaign_id, stage.name, err) ||
+        !stage_takes_parts(r, campaign_id, stage.name, &a, &check, err) ||
         !keyed_begin(r, false, &k, &replayed, err)) {
         return false;
     }
@@ -196,7 +211,7 @@ bool parts_post(struct api_req *r, struct err *err)
     if (!spooled_map(r, &body, err)) {
         return false;
     }
-    if (!lines_check(r, &body, &n, err)) {
+    if (!lines_check(r, &check, &body, &n, err)) {
         return false;
     }
     bool ok = load_and_answer(r, &stage, campaign_id, &body, n, last, &k, err);

@@ -8,6 +8,7 @@
 #include "common/rng.h"
 #include "common/yaml.h"
 #include "core/leader/input_listing.h"
+#include "core/lowering/request_check.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_json.h"
 #include "core/spec/spec_parse.h"
@@ -34,8 +35,8 @@ void submit_done(struct submit *s)
     arena_done(&s->arena);
 }
 
-/* Position of stages.NAME.fan_out.from in the file; {0, 0} when unknown. */
-static struct position fan_out_pos(const struct api_req *r, const char *stage)
+/* Position of stages.NAME in the file, or of its fan_out.from; {0, 0} when unknown. */
+static struct position stage_pos(const struct api_req *r, const char *stage, bool from)
 {
     struct position pos = {0, 0};
     struct faults *ignored = xcalloc(1, sizeof *ignored);
@@ -46,10 +47,11 @@ static struct position fan_out_pos(const struct api_req *r, const char *stage)
         for (size_t i = 0; stages != NULL && stages->kind == YAML_LIST && i < stages->n; i++) {
             const struct yaml_node *name = yaml_get(stages->items[i], "name");
             const struct yaml_node *fan_out = yaml_get(stages->items[i], "fan_out");
-            const struct yaml_node *from = fan_out != NULL ? yaml_get(fan_out, "from") : NULL;
+            const struct yaml_node *at = from && fan_out != NULL ? yaml_get(fan_out, "from") : NULL;
+            at = from ? at : name;
             if (name != NULL && name->text != NULL && strcmp(name->text, stage) == 0 &&
-                from != NULL) {
-                pos = from->pos;
+                at != NULL) {
+                pos = at->pos;
             }
         }
     }
@@ -61,7 +63,7 @@ static void fan_out_fault(struct api_req *r, const struct spec_stage *sp, const 
                           const char *hint, const char *message)
 {
     r->faults = arena_alloc(&r->arena, sizeof *r->faults);
-    faults_add(r->faults, fan_out_pos(r, sp->name),
+    faults_add(r->faults, stage_pos(r, sp->name, true),
                arena_printf(&r->arena, "stages.%s.fan_out.from", sp->name), code, hint, "%s",
                message);
 }
@@ -243,6 +245,42 @@ static bool refused(struct api_req *r, struct faults *faults, struct err *err)
                    faults->n == 1 ? "" : "s");
 }
 
+/* Each part that is known: the others are checked when they come, or by the leader. */
+static bool parts_check(struct request_checks *c, const struct submit_stage *st, int64_t *ret_part,
+                        struct err *err)
+{
+    const struct bridge_listing *listing = &st->listing;
+    int64_t step = c->stage->per_part, n = (int64_t)listing->n;
+    for (*ret_part = 0; *ret_part * step < n; ++*ret_part) {
+        const struct bridge_object *at = &listing->at[*ret_part * step];
+        if (!request_check_part(c, *ret_part, str_of(at->uri), at->size, STR(""), err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What no request can be made of would be accepted, and fail. */
+static bool requests_check(struct api_req *r, const struct spec *spec, const struct spec_stage *sp,
+                           const struct submit_stage *st, struct err *err)
+{
+    int64_t part = -1;
+    struct err why = ERR_INIT;
+    CLEANUP(request_check_done)
+    struct request_checks c;
+    request_check_begin(&c, spec, sp, req_config(r)->defaults.region);
+    if (request_check_stage(&c, &why) && parts_check(&c, st, &part, &why)) {
+        return true;
+    }
+    const char *what = part < 0 ? "" : arena_printf(&r->arena, "part %lld: ", (long long)part);
+    r->faults = arena_alloc(&r->arena, sizeof *r->faults);
+    faults_add(r->faults, stage_pos(r, sp->name, false),
+               arena_printf(&r->arena, "stages.%s", sp->name), "request",
+               "drover request --dry shows the request", "%s%s", what, why.message);
+    return err_set(err, ERR_INVALID, "no request can be made of stage '%s': %s%s", sp->name, what,
+                   why.message);
+}
+
 static bool stage_prepare(struct api_req *r, const struct submit *s, const struct spec_stage *sp,
                           struct submit_stage *st, struct err *err)
 {
@@ -290,7 +328,8 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
     s->list_until_us = clock_mono_us() + (s->dry_run ? DRY_LIST_WAIT_US : LIST_WAIT_US);
     for (int i = 0; i < s->spec->stages_n; i++) {
         struct submit_stage *st = &s->stages[i];
-        if (!stage_prepare(r, s, s->spec->stages[i], st, err)) {
+        if (!stage_prepare(r, s, s->spec->stages[i], st, err) ||
+            !requests_check(r, s->spec, s->spec->stages[i], st, err)) {
             return false;
         }
         s->parts += MAX(st->parts, 0);

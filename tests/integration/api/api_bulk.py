@@ -71,6 +71,10 @@ def check_bad(t, a):
     t.eq((s, [e["line"] for e in b.get("errors", [])]), (422, [2 * (i + 1) for i in range(len(bad))]), f"each of {len(bad)} wrong lines is named, no good one")
     t.ok(all(e["message"] and e["hint"] for e in b["errors"]), "with what is wrong and what to write")
     t.eq((count(a, cid), a.sql(f"SELECT tasks FROM stage_input WHERE campaign_id = {cid[2:]}")), (0, "0"), "nothing was added")
+    s, b, _ = a.submit(spec("vars", "{from: api, vars: [run]}", extra='    environment: {RUN: "{run}"}'))
+    s, b, _ = put(a, b["id"], b'{"uri":"s3://b/0","vars":{"run":"a"}}\n{"uri":"s3://b/1","vars":{"ran":"run"}}\n{"uri":"s3://b/2"}\n{"uri":"s3://b/3","vars":{"run":"' + b"a" * 513 + b'"}}')
+    t.eq((s, [(e["line"], e["message"][:26]) for e in b.get("errors", [])]), (422, [(2, "vars has no 'run', which a"), (3, "vars has no 'run', which a"), (4, "RUN is 513 bytes long; Cre")]),
+         "lines of which no request can be made: the variable, the limit")
     s, b, _ = put(a, cid, b"x\n" * 1000)
     t.ok(s == 422 and len(b["errors"]) == 64 and b["errors_dropped"] == 936, "a thousand faults: 64 shown, the rest counted")
     for body in (b"", b"\n\n"):

@@ -127,6 +127,11 @@ def check_faults(t, a):
     t.ok(s == 422 and "AccessDenied" in b["errors"][0]["message"] and b["errors"][0]["hint"] and b["errors"][0]["line"] == 7, "an unreadable bucket: 422 with the reason and the line", b)
     s, b, _ = a.submit(spec(fan_out='{from: "s3://data/none/*.parquet"}'))
     t.ok(s == 422 and "no object matches" in b["errors"][0]["message"], "no input: 422", b)
+    for query in ("", "?dry_run=true"):
+        s, b, _ = a.call("POST", "/v1/campaigns" + query, spec(extra=f"    environment: {{FROM: \"{'{uri}' * 40}\"}}"), {**YAML, "Idempotency-Key": str(uuid.uuid4())})
+        e = b["errors"][0]
+        t.ok(s == 422 and e["pointer"] == "stages.download" and e["line"] == 5 and e["message"].startswith("part 0: FROM is ") and e["message"].endswith("takes 512"),
+             f"POST{query}: a part of which no request can be made: 422 with the part, the field and the limit", b)
     a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 4)")
     s, b, _ = a.submit(spec(top="budget: 0.01 USD"))
     t.ok(s == 409 and b["code"] == "budget" and "0.01" in b["errors"][0]["message"], "a step no cap admits is refused with both numbers", b)
