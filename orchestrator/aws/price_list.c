@@ -120,6 +120,33 @@ static bool instance_key(const json_t *attributes, struct price_value *ret)
     return strcasecmp(use, "Hosting") == 0 && set_key(ret, "hosting:", name);
 }
 
+struct tier {
+    const char *throughput, *deployment; /* MB/s a TiB of SSD; 200 are of SCRATCH_2, too */
+};
+
+/* By "125", "125 MB/s/TiB", "1,000 MBps"; NULL: it says nothing that is known. */
+static const struct tier *tier_of(const json_t *attributes)
+{
+    static const struct tier tiers[] = {{"50", "PERSISTENT_1"},  {"100", "PERSISTENT_1"},
+                                        {"200", "PERSISTENT_1"}, {"125", "PERSISTENT_2"},
+                                        {"250", "PERSISTENT_2"}, {"500", "PERSISTENT_2"},
+                                        {"1000", "PERSISTENT_2"}};
+    char number[8] = "";
+    size_t n = 0;
+    for (const char *s = text_at(attributes, "throughputCapacity");
+         (*s >= '0' && *s <= '9') || *s == ','; s++) {
+        if (*s != ',' && n + 1 < sizeof number) {
+            number[n++] = *s;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
+        if (strcmp(number, tiers[i].throughput) == 0) {
+            return &tiers[i];
+        }
+    }
+    return NULL;
+}
+
 /* The deployment by a word in any attribute, else by the throughput that only one of them has. */
 static const char *deployment_of(const json_t *attributes)
 {
@@ -130,10 +157,6 @@ static const char *deployment_of(const json_t *attributes)
                  {"persistent2", "PERSISTENT_2"},  {"persistent_1", "PERSISTENT_1"},
                  {"persistent-1", "PERSISTENT_1"}, {"persistent 1", "PERSISTENT_1"},
                  {"persistent1", "PERSISTENT_1"}};
-    static const struct {
-        const char *throughput, *deployment;
-    } throughputs[] = {{"50", "PERSISTENT_1"},  {"100", "PERSISTENT_1"}, {"125", "PERSISTENT_2"},
-                       {"250", "PERSISTENT_2"}, {"500", "PERSISTENT_2"}, {"1000", "PERSISTENT_2"}};
     const char *key;
     json_t *v;
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
@@ -144,23 +167,25 @@ static const char *deployment_of(const json_t *attributes)
             }
         }
     }
-    struct str rest = str_of(text_at(attributes, "throughputCapacity"));
-    struct str number = str_split(&rest, ' '); /* "125", "125 MB/s/TiB" */
-    for (size_t i = 0; i < ARRAY_LEN(throughputs); i++) {
-        if (str_eq_cstr(number, throughputs[i].throughput)) {
-            return throughputs[i].deployment;
-        }
-    }
-    return NULL;
+    const struct tier *tier = tier_of(attributes);
+    return tier != NULL && strcmp(tier->throughput, "200") != 0 ? tier->deployment : NULL;
 }
 
+/* "storage:PERSISTENT_2/125"; without a throughput that the deployment has, it alone. */
 static bool storage_key(const json_t *attributes, struct price_value *ret)
 {
+    char name[32];
     const char *disk = text_at(attributes, "storageType");
     const char *deployment = deployment_of(attributes);
-    return deployment != NULL && has_word(text_at(attributes, "fileSystemType"), "Lustre") &&
-           (disk[0] == '\0' || strcasecmp(disk, "SSD") == 0) &&
-           set_key(ret, "storage:", str_of(deployment));
+    const struct tier *tier = tier_of(attributes);
+    if (deployment == NULL || !has_word(text_at(attributes, "fileSystemType"), "Lustre") ||
+        (disk[0] != '\0' && strcasecmp(disk, "SSD") != 0)) {
+        return false;
+    }
+    bool known = tier != NULL && strcmp(tier->deployment, deployment) == 0;
+    (void)snprintf(name, sizeof name, "%s%s%s", deployment, known ? "/" : "",
+                   known ? tier->throughput : "");
+    return set_key(ret, "storage:", str_of(name));
 }
 
 enum price_product price_product_read(struct str text, const char *region, struct price_value *ret,
@@ -191,7 +216,7 @@ enum price_product price_product_read(struct str text, const char *region, struc
     return ret->musd > 0 ? PRICE_PRODUCT_READ : PRICE_PRODUCT_OTHER;
 }
 
-bool price_reading_add(struct price_reading *r, const struct price_value *v)
+static bool add(struct price_reading *r, const struct price_value *v)
 {
     for (size_t i = 0; i < r->n; i++) {
         if (strcmp(r->list[i].key, v->key) == 0) {
@@ -207,4 +232,15 @@ bool price_reading_add(struct price_reading *r, const struct price_value *v)
     }
     r->list[r->n++] = *v;
     return true;
+}
+
+bool price_reading_add(struct price_reading *r, const struct price_value *v)
+{
+    struct price_value all = *v;
+    char *tier = strchr(all.key, '/');
+    if (tier == NULL) {
+        return add(r, v);
+    }
+    *tier = '\0'; /* the deployment alone is for a throughput that is not listed */
+    return add(r, v) && add(r, &all);
 }

@@ -16,5 +16,6 @@ enum price_product {
  * one of 0 USD is no price: free tiers are such. */
 enum price_product price_product_read(struct str text, const char *region, struct price_value *ret,
                                       struct err *err);
-/* Add a value; of two with one key the dearer stays. False: PRICE_VALUES_MAX is reached. */
+/* Add a value; of two with one key the dearer stays. One of a throughput counts for its deployment
+ * alone, too. False: PRICE_VALUES_MAX is reached. */
 bool price_reading_add(struct price_reading *r, const struct price_value *v) MUST_CHECK;

@@ -20,6 +20,7 @@ struct filesystem_intend_arg {
     struct filesystem_row row;
     struct buf *request;
     enum wait_reason why;
+    bool exact;         /* the price is of its throughput */
     bool made;          /* the request */
     struct err refused; /* why not */
 };
@@ -43,7 +44,7 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
         return false;
     }
     a->made = leader_plan_filesystem_intent(&c->state, a->campaign, a->stage, &f, &a->row,
-                                            a->request, &a->why, &a->refused);
+                                            a->request, &a->why, &a->exact, &a->refused);
     if (!a->made) {
         return store_alert(c->store, a->campaign->row.id, a->refused.message, err);
     }
@@ -85,7 +86,8 @@ static void intend(struct controller *c, struct live_campaign *lc, struct live_s
         return;
     }
     ls->reason = WAIT_NONE;
-    log_event(LOG_INFO, "filesystem_intended", LF_S("filesystem", a.row.token.s));
+    log_event(LOG_INFO, "filesystem_intended", LF_S("filesystem", a.row.token.s),
+              LF_S("priced_by", a.exact ? "its throughput" : "the dearest of its deployment"));
     filesystem_attach_io(c, leader_apply_filesystem_intent(&c->state, &a.row));
 }
 

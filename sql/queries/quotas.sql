@@ -23,12 +23,16 @@ SELECT key, value::bigint, clock_timestamp() FROM jsonb_each_text($1::jsonb)
 ON CONFLICT (instance_type) DO UPDATE SET musd = excluded.musd, read_at = excluded.read_at
 
 -- name: price_list_use
--- List prices less the discount become prices, but for what the operator's file names.
+-- List prices less the discount become prices, but for what the operator's file names: a deployment of storage is named with
+-- each of its throughputs that the file does not name by itself.
 -- $1 parts in a million that are paid bigint, $2 source text of the file's prices, $3 types the file names jsonb (array; NULL: it
 -- cannot be read, so that all its prices stay)
 INSERT INTO price (instance_type, musd_per_hour, source, read_at)
-SELECT l.instance_type, div(l.musd::numeric * $1::bigint + 500000, 1000000)::bigint, 'aws_pricing', l.read_at
+SELECT l.instance_type, coalesce(o.musd_per_hour, div(l.musd::numeric * $1::bigint + 500000, 1000000)::bigint),
+    coalesce(o.source, 'aws_pricing'), coalesce(o.read_at, l.read_at)
 FROM price_list l
+LEFT JOIN price o ON l.instance_type LIKE 'storage:%/%' AND o.instance_type = split_part(l.instance_type, '/', 1)
+    AND o.source = $2::text AND ($3::jsonb IS NULL OR $3::jsonb ? o.instance_type)
 WHERE NOT EXISTS (SELECT FROM price p WHERE p.instance_type = l.instance_type AND p.source = $2::text
     AND ($3::jsonb IS NULL OR $3::jsonb ? l.instance_type))
 ON CONFLICT (instance_type) DO UPDATE SET musd_per_hour = excluded.musd_per_hour,

@@ -99,6 +99,24 @@ static void job_warnings(struct json_out *w, const struct spec_stage *sp,
     }
 }
 
+static void storage_warnings(struct json_out *w, const struct spec_stage *sp,
+                             const struct apidb_rate *rate)
+{
+    const struct spec_filesystem *f = sp->filesystem;
+    char tier[SPEC_STORAGE_TIER_MAX];
+    char text[200];
+    spec_storage_tier(f->deployment, f->throughput, tier);
+    if (rate->price_musd_per_hour >= 0 && strchr(tier, '/') != NULL &&
+        strchr(rate->instance_type, '/') == NULL) {
+        (void)snprintf(text, sizeof text,
+                       "no price of %s is known: that of %s is taken, the dearest that AWS lists",
+                       tier, f->deployment);
+        warning(w, "price_of_dearest", sp->name, text);
+    }
+    warning(w, "outlives_drover", sp->name,
+            "a file system does not end by itself should drover stop: its ttl is reserved");
+}
+
 static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
                            const struct submit_stage *st, const struct limits *l)
 {
@@ -121,8 +139,7 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
         return;
     }
     if (sp->kind == SPEC_KIND_LUSTRE) {
-        warning(w, "outlives_drover", sp->name,
-                "a file system does not end by itself should drover stop: its ttl is reserved");
+        storage_warnings(w, sp, rate);
         return;
     }
     job_warnings(w, sp, st, l);

@@ -171,12 +171,18 @@ static bool endpoint_price(struct api_req *r, const struct spec_stage *sp, struc
     return ok;
 }
 
-/* What the whole ttl of a file system costs; its price is that of a GB and month. */
+/* What the whole ttl of a file system costs; its price is that of a GB and month, of
+ * its throughput where that is known, as the leader takes it. */
 static bool filesystem_price(struct api_req *r, const struct spec_stage *sp,
                              struct submit_stage *st, struct err *err)
 {
     const struct spec_filesystem *f = sp->filesystem;
-    if (!apidb_rate(r->db, sp->instance_type[0], &st->rate[0], err)) {
+    char tier[SPEC_STORAGE_TIER_MAX];
+    spec_storage_tier(f->deployment, f->throughput, tier);
+    AUTO_FREE char *key = xasprintf(SPEC_STORAGE_PREFIX "%s", tier);
+    if (!apidb_rate(r->db, key, &st->rate[0], err) ||
+        (st->rate[0].price_musd_per_hour < 0 &&
+         !apidb_rate(r->db, sp->instance_type[0], &st->rate[0], err))) {
         return false;
     }
     st->rate[0].limit = -1; /* of training */

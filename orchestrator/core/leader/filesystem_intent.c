@@ -90,8 +90,10 @@ bool leader_filesystem_due(const struct leader_state *s, const struct live_campa
            again(ls, &f->row, &from_us) && now_us >= from_us;
 }
 
-static musd_t price_of(const struct leader_state *s, const char *name)
+static musd_t price_of(const struct leader_state *s, struct str tier)
 {
+    char name[INSTANCE_TYPE_MAX + 1];
+    (void)snprintf(name, sizeof name, SPEC_STORAGE_PREFIX STR_FMT, STR_ARG(tier));
     for (size_t i = 0; i < s->slots_n; i++) {
         const struct quota_ledger *q = &s->slots[i].s;
         if (q->market == MARKET_ON_DEMAND && strcmp(q->instance_type, name) == 0) {
@@ -101,15 +103,26 @@ static musd_t price_of(const struct leader_state *s, const char *name)
     return -1;
 }
 
+musd_t leader_storage_price(const struct leader_state *s, const char *tier, bool *ret_exact)
+{
+    struct str rest = str_of(tier);
+    musd_t musd = price_of(s, rest);
+    *ret_exact = musd >= 0;
+    return musd >= 0 ? musd : price_of(s, str_split(&rest, '/'));
+}
+
 bool leader_plan_filesystem_intent(const struct leader_state *s, const struct live_campaign *lc,
                                    const struct live_stage *ls,
                                    const struct filesystem_intent_facts *f,
                                    struct filesystem_row *ret, struct buf *ret_request,
-                                   enum wait_reason *ret_why, struct err *err)
+                                   enum wait_reason *ret_why, bool *ret_exact, struct err *err)
 {
     const struct spec_stage *sp = ls->spec;
     const struct spec_filesystem *fs = sp->filesystem;
     uint8_t id[32];
+    char tier[SPEC_STORAGE_TIER_MAX];
+    spec_storage_tier(fs->deployment, fs->throughput, tier);
+    musd_t price = leader_storage_price(s, tier, ret_exact);
     *ret = (struct filesystem_row){.id = f->filesystem_id,
                                    .project_id = lc->row.project_id,
                                    .campaign_id = lc->row.id,
@@ -120,7 +133,7 @@ bool leader_plan_filesystem_intent(const struct leader_state *s, const struct li
                                    .ttl_s = fs->ttl_s,
                                    .keep = fs->keep,
                                    .exports = fs->exports && fs->import_from != NULL,
-                                   .price_musd_per_gb_month = price_of(s, sp->instance_type[0]),
+                                   .price_musd_per_gb_month = price,
                                    .intended_us = f->now_us};
     *ret_why = WAIT_PRICE_UNKNOWN;
     if (ret->price_musd_per_gb_month < 0) {

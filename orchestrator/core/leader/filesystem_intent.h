@@ -12,6 +12,10 @@ void leader_filesystems_mark(struct leader_state *s, usec_t now_us);
 bool leader_filesystem_due(const struct leader_state *s, const struct live_campaign *lc,
                            const struct live_stage *ls, usec_t now_us, int *ret_n);
 
+/* Of a GB and month, by spec_storage_tier; -1: unknown. *ret_exact: it is of that tier, not the
+ * dearest of its deployment. */
+musd_t leader_storage_price(const struct leader_state *s, const char *tier, bool *ret_exact);
+
 struct filesystem_intent_facts {
     int64_t filesystem_id;
     int n;
@@ -24,4 +28,5 @@ bool leader_plan_filesystem_intent(const struct leader_state *s, const struct li
                                    const struct live_stage *ls,
                                    const struct filesystem_intent_facts *f,
                                    struct filesystem_row *ret, struct buf *ret_request,
-                                   enum wait_reason *ret_why, struct err *err) MUST_CHECK;
+                                   enum wait_reason *ret_why, bool *ret_exact,
+                                   struct err *err) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "common/retry.h"
 #include "core/spec/spec.h"
 #include "endpoint_intent.h"
+#include "filesystem_intent.h"
 #include "resource_strays.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,19 +188,6 @@ enum resource_then resource_sweep_config(struct resource_found *u,
     return RESOURCE_HOLD;
 }
 
-static musd_t storage_price(const struct leader_state *s, const char *deployment)
-{
-    char name[sizeof SPEC_STORAGE_PREFIX + 32];
-    (void)snprintf(name, sizeof name, SPEC_STORAGE_PREFIX "%s", deployment);
-    for (size_t i = 0; i < s->slots_n; i++) {
-        const struct quota_ledger *q = &s->slots[i].s;
-        if (q->market == MARKET_ON_DEMAND && strcmp(q->instance_type, name) == 0) {
-            return q->price_musd_per_hour; /* of storage: a GB and month */
-        }
-    }
-    return 0;
-}
-
 static void put_hosting(const struct leader_state *s, const struct resource_found *u,
                         struct resource_stray_row *ret)
 {
@@ -216,11 +204,13 @@ static void put_filesystem(const struct leader_state *s, const struct resource_f
                            struct resource_stray_row *ret)
 {
     const struct filesystem_description *d = &u->fs;
+    char tier[SPEC_STORAGE_TIER_MAX];
     (void)snprintf(ret->status, sizeof ret->status, "%s", d->lifecycle);
-    (void)snprintf(ret->instance_type, sizeof ret->instance_type, "%s", d->deployment_type);
+    spec_storage_tier(d->deployment_type, d->throughput_per_unit, tier);
+    (void)snprintf(ret->instance_type, sizeof ret->instance_type, "%s", tier);
     ret->instances = 1;
     ret->size_gib = MAX(0, d->capacity_gib);
-    ret->price_musd_per_hour = MAX(0, storage_price(s, d->deployment_type));
+    ret->price_musd_per_hour = MAX(0, leader_storage_price(s, tier, &(bool){false}));
     ret->created_us = d->created;
     ret->started_us = strcmp(d->lifecycle, "AVAILABLE") == 0 ? d->created : 0;
 }
@@ -250,8 +240,9 @@ musd_t resource_sweep_price(const struct leader_state *s, const struct resource_
     if (row->price_musd_per_hour > 0) {
         return row->price_musd_per_hour;
     }
-    return MAX(0, row->kind == RESOURCE_FILE_SYSTEM ? storage_price(s, row->instance_type)
-                                                    : leader_hosting_price(s, row->instance_type));
+    return MAX(0, row->kind == RESOURCE_FILE_SYSTEM
+                      ? leader_storage_price(s, row->instance_type, &(bool){false})
+                      : leader_hosting_price(s, row->instance_type));
 }
 
 enum resource_then resource_sweep_held(enum tx_meaning meaning)

@@ -5,7 +5,7 @@
 
 struct price_value {
     /* as in the operator's file: an instance type for training, "hosting:" and one for endpoints,
-     * "storage:" and a deployment of FSx for Lustre */
+     * "storage:" and a deployment of FSx for Lustre, of PERSISTENT "/" and its throughput */
     char key[33];
     musd_t musd; /* an hour; of storage a GB and month */
 };

@@ -289,6 +289,11 @@ struct spec {
 };
 
 /* Index of the stage of that name; -1 when there is none. */
+#define SPEC_STORAGE_TIER_MAX 24
+/* What storage is priced by: "SCRATCH_2", or of PERSISTENT with its throughput "PERSISTENT_2/125".
+ * Behind SPEC_STORAGE_PREFIX that is the key of its price; where no such price is known, the
+ * deployment alone has one, of AWS Pricing its dearest. */
+void spec_storage_tier(const char *deployment, int64_t throughput, char ret[SPEC_STORAGE_TIER_MAX]);
 static inline int spec_stage_find(const struct spec *s, const char *name)
 {
     for (int i = 0; i < s->stages_n; i++) {

@@ -55,6 +55,15 @@ static void read_size(struct spec_reader *r, const struct spec_node *p, struct s
     }
 }
 
+void spec_storage_tier(const char *deployment, int64_t throughput, char ret[SPEC_STORAGE_TIER_MAX])
+{
+    char number[8] = "";
+    if (throughput > 0 && str_starts(str_of(deployment), "PERSISTENT")) {
+        (void)snprintf(number, sizeof number, "/%d", (int)MIN(throughput, 99999));
+    }
+    (void)snprintf(ret, SPEC_STORAGE_TIER_MAX, "%.15s%s", deployment, number);
+}
+
 static bool throughput_ok(const char *deployment, int64_t n)
 {
     static const int64_t first[] = {50, 100, 200};

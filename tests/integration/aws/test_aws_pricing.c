@@ -53,7 +53,27 @@ static void test_product__what_is_rented_has_a_price(void **state)
          "storage:PERSISTENT_2", 200000},
         {PRODUCT("Storage", "\"fileSystemType\":\"Lustre\",\"throughputCapacity\":\"125 MB/s/TiB\"",
                  "GB-Mo", "0.145"),
-         "storage:PERSISTENT_2", 145000},
+         "storage:PERSISTENT_2/125", 145000},
+        {PRODUCT("Storage",
+                 "\"fileSystemType\":\"Lustre\",\"usagetype\":\"USE1-Persistent_2\","
+                 "\"throughputCapacity\":\"1,000MBps\"",
+                 "GB-Mo", "0.6"),
+         "storage:PERSISTENT_2/1000", 600000},
+        {PRODUCT("Storage",
+                 "\"fileSystemType\":\"Lustre\",\"usagetype\":\"USE1-Persistent_1\","
+                 "\"throughputCapacity\":\"200\"",
+                 "GB-Mo", "0.29"),
+         "storage:PERSISTENT_1/200", 290000},
+        {PRODUCT("Storage",
+                 "\"fileSystemType\":\"Lustre\",\"usagetype\":\"USE1-Persistent_2\","
+                 "\"throughputCapacity\":\"50\"",
+                 "GB-Mo", "0.2"),
+         "storage:PERSISTENT_2", 200000}, /* which has none of 50 */
+        {PRODUCT("Storage",
+                 "\"fileSystemType\":\"Lustre\",\"usagetype\":\"USE1-Scratch\","
+                 "\"throughputCapacity\":\"200\"",
+                 "GB-Mo", "0.14"),
+         "storage:SCRATCH_2", 140000},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -231,8 +251,8 @@ static void test_pricing__is_read_over_pages_and_kinds(void **state)
     (void)state;
     struct got g = ask("us-east-1");
     assert_false(g.failed);
-    assert_int_equal(g.reading.n, TYPES + 2);
-    assert_int_equal(g.reading.products, TYPES + 2); /* the filters leave out what is not rented */
+    assert_int_equal(g.reading.n, TYPES + 5);
+    assert_int_equal(g.reading.products, TYPES + 4); /* the filters leave out what is not rented */
     assert_int_equal(g.reading.unreadable, 0);
     for (int i = 0; i < TYPES; i++) {
         char type[32];
@@ -241,6 +261,9 @@ static void test_pricing__is_read_over_pages_and_kinds(void **state)
     }
     assert_int_equal(price_of(&g.reading, "hosting:ml.t1.large"), 36000000);
     assert_int_equal(price_of(&g.reading, "storage:SCRATCH_2"), 140000);
+    assert_int_equal(price_of(&g.reading, "storage:PERSISTENT_2/125"), 145000);
+    assert_int_equal(price_of(&g.reading, "storage:PERSISTENT_2/500"), 340000);
+    assert_int_equal(price_of(&g.reading, "storage:PERSISTENT_2"), 340000); /* the dearest */
     free(g.reading.list);
 }
 
@@ -301,7 +324,9 @@ static char *config(void)
     for (int i = 0; i < TYPES; i++) {
         buf_addf(&b, "\"ml.t%d.large\":\"0.%03d\",", i, i + 1);
     }
-    buf_add_cstr(&b, "\"hosting:ml.t1.large\":\"36\",\"storage:SCRATCH_2\":\"0.14\"}}");
+    buf_add_cstr(&b, "\"hosting:ml.t1.large\":\"36\",\"storage:SCRATCH_2\":\"0.14\","
+                     "\"storage:PERSISTENT_2/500\":\"0.34\","
+                     "\"storage:PERSISTENT_2/125\":\"0.145\"}}");
     return xstrdup(buf_cstr(&b));
 }
 

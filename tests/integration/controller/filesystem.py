@@ -26,7 +26,7 @@ with open(data + "made-" + os.environ.get("TAG", "x"), "w") as f: f.write(text)
 with open(os.environ["DROVER_ML_ROOT"] + "/model/weights", "w") as f: f.write("trained")
 """
 HOUR_1200 = (140000 * 1200 * 2 + 730) // (2 * 730)
-LOCAL = {"prices": {TYPE: "0.115", "storage:SCRATCH_2": "0.14"}, "fsx_create_seconds": 0.6, "fsx_delete_seconds": 0.4, "fsx_task_seconds": 0.3}
+LOCAL = {"prices": {TYPE: "0.115", "storage:SCRATCH_2": "0.14", "storage:PERSISTENT_2": "0.6", "storage:PERSISTENT_2/125": "0.145"}, "fsx_create_seconds": 0.6, "fsx_delete_seconds": 0.4, "fsx_task_seconds": 0.3}
 
 
 def campaign(name, ttl="1h", more="", env="", top="", volume="size_gb: 1200"):
@@ -148,6 +148,11 @@ def test_money(tap, s):
     tap.eq((one["kind"], one["size_gib"], one["ttl_seconds"], one["price_micro_usd_per_hour"], one["worst_case_micro_usd"]), ("lustre", 1200, 3600, HOUR_1200, 3 * HOUR_1200),
            "a plan says its size, its ttl, and what an hour and all of it may cost")
     tap.ok(any(w["code"] == "outlives_drover" and w["stage"] == "volume" for w in plan["warnings"]), "and that it does not end by itself", plan["warnings"])
+    for n, price, warned in ((125, 145000, []), (250, 600000, ["volume"])):
+        volume = f"size_gb: 1200, deployment: PERSISTENT_2, throughput: {n}"
+        plan = json.loads(s.raw("POST", "/v1/campaigns?dry_run=true", campaign("tier", volume=volume).encode(), {"Content-Type": "application/yaml"}, 0)[1])
+        tap.eq((plan["stages"][0]["price_micro_usd_per_hour"], [w["stage"] for w in plan["warnings"] if w["code"] == "price_of_dearest"]), ((price * 1200 * 2 + 730) // (2 * 730), warned),
+               f"PERSISTENT_2 of {n} MB/s is priced by its throughput, and else said to be by the dearest")
     cid = submit(s, "waits", top="budget: 1.50 USD", more="", env=f', HOLD: "{s.dir}/hold"', volume="size_gb: 1200")
     wait_for(lambda: is_in(s, cid, "available"), 60, "it is there")
     tap.eq(row(s, cid, "reserved_musd"), str((140000 * 1200 * 3 * 2 + 730) // (2 * 730)), "its ttl and two hours are reserved")

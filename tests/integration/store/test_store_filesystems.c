@@ -222,6 +222,49 @@ static void test_store_filesystems__the_end_is_booked_once(void **state)
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM filesystem WHERE request IS NOT NULL"), 0);
 }
 
+static int64_t price_of(struct world *w, const char *tier)
+{
+    return pg_i64(w->db, "SELECT musd_per_hour FROM price WHERE instance_type = 'storage:%s'",
+                  tier);
+}
+
+static void list_prices(struct world *w, const char *named)
+{
+    struct err err = ERR_INIT;
+    begin(w);
+    pg_good(store_price_list_put(w->s,
+                                 "{\"storage:PERSISTENT_2/125\": 145000, "
+                                 "\"storage:PERSISTENT_2/500\": 340000, "
+                                 "\"storage:PERSISTENT_2\": 340000}",
+                                 &err),
+            &err);
+    pg_good(store_price_list_use(w->s, 1000000, "file", named, &err), &err);
+    commit(w);
+}
+
+/* A file that names a deployment of storage names all its throughputs, but for those it names. */
+static void test_store_filesystems__a_file_prices_a_deployment_or_a_throughput(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    list_prices(w, "[]");
+    assert_int_equal(price_of(w, "PERSISTENT_2/125"), 145000);
+    begin(w);
+    pg_good(store_price_put(w->s, "storage:PERSISTENT_2", 90000, "file", &err), &err);
+    pg_good(store_price_put(w->s, "storage:PERSISTENT_2/500", 200000, "file", &err), &err);
+    commit(w);
+    list_prices(w, "[\"storage:PERSISTENT_2\", \"storage:PERSISTENT_2/500\"]");
+    assert_int_equal(price_of(w, "PERSISTENT_2"), 90000);
+    assert_int_equal(price_of(w, "PERSISTENT_2/125"), 90000);
+    assert_int_equal(price_of(w, "PERSISTENT_2/500"), 200000);
+    list_prices(w, NULL); /* a file that cannot be read now */
+    assert_int_equal(price_of(w, "PERSISTENT_2/125"), 90000);
+    list_prices(w, "[]");
+    assert_int_equal(price_of(w, "PERSISTENT_2"), 340000);
+    assert_int_equal(price_of(w, "PERSISTENT_2/125"), 145000);
+    assert_int_equal(price_of(w, "PERSISTENT_2/500"), 340000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +272,7 @@ int main(void)
         T(test_store_filesystems__a_row_is_read_back_as_it_was_written),
         T(test_store_filesystems__no_intent_without_money_or_of_a_stopped_campaign),
         T(test_store_filesystems__the_end_is_booked_once),
+        T(test_store_filesystems__a_file_prices_a_deployment_or_a_throughput),
 #undef T
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -21,13 +21,16 @@ static bool folder_of(const struct app *app, const char *fs, const char *path,
 void fsx_charge(struct app *app, const char *id, usec_t at)
 {
     json_t *fs = record_find(app, RECORD_FILE_SYSTEM, id);
-    const char *type = record_text(
-        json_object_get(json_object_get(fs, "asked"), "LustreConfiguration"), "DeploymentType");
+    const json_t *config = json_object_get(json_object_get(fs, "asked"), "LustreConfiguration");
+    const char *type = record_text(config, "DeploymentType");
+    int64_t throughput = record_i64(config, "PerUnitStorageThroughput");
+    AUTO_FREE char *tier = throughput > 0 ? xasprintf("%s/%lld", type, (long long)throughput)
+                                          : xstrdup(type[0] == '\0' ? "SCRATCH_1" : type);
     int64_t from = record_i64(fs, "billed_from");
-    json_t *line = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", id, "kind", "storage",
-                             "instance_type", type[0] == '\0' ? "SCRATCH_1" : type, "instances",
-                             (json_int_t)record_i64(fs, "capacity"), "from", (json_int_t)from, "to",
-                             (json_int_t)MAX(at, from));
+    json_t *line =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", id, "kind", "storage", "instance_type",
+                  tier, "instances", (json_int_t)record_i64(fs, "capacity"), "from",
+                  (json_int_t)from, "to", (json_int_t)MAX(at, from));
     AUTO_FREE char *key = xasprintf("%s/%lld", id, (long long)from);
     (void)!record_add(app, RECORD_CHARGE, key, line, NULL);
     record_set_i64(fs, "billed_from", at);

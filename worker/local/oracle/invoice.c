@@ -141,8 +141,9 @@ static void invoice_add(struct invoice *v, const char *name, const char *kind, c
     (void)json_array_append_new(v->lines, o);
 }
 
-/* A file system: GiB by whole hours, at "storage:<deployment type>" USD a GB and month of 730
- * hours. Its seconds are no instance-seconds, so the total has none of them. */
+/* A file system: GiB by whole hours, at "storage:<deployment type>/<throughput>", else
+ * "storage:<deployment type>" USD a GB and month of 730 hours. Its seconds are no
+ * instance-seconds, so the total has none of them. */
 static void storage_add(struct invoice *v, const json_t *c)
 {
     int64_t span = record_i64(c, "to") - record_i64(c, "from");
@@ -151,7 +152,10 @@ static void storage_add(struct invoice *v, const json_t *c)
     int64_t price = 0;
     int64_t cost = 0;
     AUTO_FREE char *key = xasprintf("storage:%s", record_text(c, "instance_type"));
-    const char *text = json_string_value(json_object_get(v->app->set.prices, key));
+    AUTO_FREE char *plain = xasprintf("%.*s", (int)strcspn(key, "/"), key);
+    const json_t *usd = json_object_get(v->app->set.prices, key);
+    usd = usd != NULL ? usd : json_object_get(v->app->set.prices, plain);
+    const char *text = json_string_value(usd);
     bool priced = text != NULL && invoice_price(text, &price) &&
                   muldiv_i64(price * gib, hours, HOURS_PER_MONTH, &cost);
     json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "name", record_text(c, "name"), "kind",

@@ -80,14 +80,18 @@ static void offer_instance(json_t *list, const struct request *r, const char *ty
           &(struct product){"AmazonSageMaker", "ML Instance", attributes, "Hrs", usd});
 }
 
-static void offer_storage(json_t *list, const struct request *r, const char *deployment,
-                          const char *usd)
+/* tier: "SCRATCH_2"; "PERSISTENT_2/125" with its throughput. */
+static void offer_storage(json_t *list, const struct request *r, const char *tier, const char *usd)
 {
-    AUTO_FREE char *usage = xasprintf("USE1-Lustre-%s-SSD", deployment);
+    int n = (int)strcspn(tier, "/");
+    AUTO_FREE char *usage = xasprintf("USE1-Lustre-%.*s-SSD", n, tier);
     json_t *attributes =
         json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "regionCode", r->app->set.region,
                   "locationType", "AWS Region", "servicecode", "AmazonFSx", "fileSystemType",
                   "Lustre", "storageType", "SSD", "usagetype", usage);
+    if (tier[n] == '/') {
+        (void)json_object_set_new(attributes, "throughputCapacity", json_string(tier + n + 1));
+    }
     offer(list, r->input, &(struct product){"AmazonFSx", "Storage", attributes, "GB-Mo", usd});
 }
 

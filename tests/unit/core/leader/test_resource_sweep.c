@@ -2,6 +2,7 @@
  * about once, and held only when its tag is ours and it is still there; others' things cost one
  * question; lists come one by one, rarely, and again after failures. Method: lists, tags and
  * descriptions by hand. */
+#include "core/leader/filesystem_intent.h"
 #include "core/leader/resource_strays.h"
 #include "core/leader/resource_sweep.h"
 #include "leader_world.h"
@@ -296,6 +297,23 @@ static void test_resource_sweep__what_its_row_says(void **state)
     assert_int_equal(resource_sweep_price(&t.w.s, &row), 140000);
     row.price_musd_per_hour = 7; /* as it was found it stays */
     assert_int_equal(resource_sweep_price(&t.w.s, &row), 7);
+    memcpy(u.fs.deployment_type, "PERSISTENT_2", sizeof "PERSISTENT_2");
+    u.fs.throughput_per_unit = 125;
+    leader_state_slots(&t.w.s, "storage:PERSISTENT_2", MARKET_ON_DEMAND)->s.price_musd_per_hour =
+        600000;
+    assert_true(resource_sweep_row(&t.w.s, &u, &row));
+    assert_string_equal(row.instance_type, "PERSISTENT_2/125");
+    assert_int_equal(row.price_musd_per_hour, 600000); /* the dearest, while 125 has none */
+    bool exact = true;
+    assert_int_equal(leader_storage_price(&t.w.s, "PERSISTENT_2/125", &exact), 600000);
+    assert_false(exact);
+    leader_state_slots(&t.w.s, "storage:PERSISTENT_2/125", MARKET_ON_DEMAND)
+        ->s.price_musd_per_hour = 145000;
+    assert_true(resource_sweep_row(&t.w.s, &u, &row));
+    assert_int_equal(row.price_musd_per_hour, 145000);
+    assert_int_equal(leader_storage_price(&t.w.s, "PERSISTENT_2/125", &exact), 145000);
+    assert_true(exact);
+    assert_int_equal(leader_storage_price(&t.w.s, "PERSISTENT_1/50", &exact), -1);
     assert_int_equal(row.size_gib, 1200);
     assert_int_equal(row.started_us, WALL);
     assert_string_equal(row.token, NAME);

@@ -191,6 +191,11 @@ static void test_spec_filesystem__is_read_stored_and_read_back(void **state)
         const struct spec_stage *s = both[i]->stages[0];
         assert_int_equal(s->kind, SPEC_KIND_LUSTRE);
         assert_string_equal(s->instance_type[0], "storage:PERSISTENT_2");
+        char tier[SPEC_STORAGE_TIER_MAX];
+        spec_storage_tier(s->filesystem->deployment, s->filesystem->throughput, tier);
+        assert_string_equal(tier, "PERSISTENT_2/250");
+        spec_storage_tier("SCRATCH_2", 200, tier);
+        assert_string_equal(tier, "SCRATCH_2");
         assert_string_equal(s->volume_kms_key, "alias/a");
         const struct spec_filesystem *f = s->filesystem;
         assert_string_equal(f->deployment, "PERSISTENT_2");
