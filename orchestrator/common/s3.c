@@ -55,6 +55,7 @@ bool s3_parse_uri(struct str uri, struct s3_uri *ret, struct err *err)
 }
 
 struct op {
+    struct aws_client *c;
     const char *operation;
     struct s3_uri u;
     bool needs_length;
@@ -179,6 +180,29 @@ static void check_root(const struct op *op, const struct aws_reply *reply, struc
     (void)aws_reply_err(&refused, op->operation, &r->err);
 }
 
+struct refused_head { /* whose reason a GET tells */
+    struct s3_result r;
+    s3_cb cb;
+    void *ctx;
+};
+
+static void on_reason(void *ctx, const struct s3_result *r)
+{
+    AUTO_FREE struct refused_head *h = ctx;
+    bool told = r->status / 100 != 2 && r->status != 416; /* 416: an empty object */
+    h->cb(h->ctx, told ? r : &h->r);
+}
+
+/* A HEAD has no body, so 400 says nothing: keys that have expired look like an object that cannot
+ * be asked about so. */
+static void ask_reason(const struct op *op, const struct s3_result *r)
+{
+    struct refused_head *h = xcalloc(1, sizeof *h);
+    *h = (struct refused_head){*r, op->cb, op->ctx};
+    h->r.body = STR("");
+    s3_get(op->c, &op->u, 0, 0, S3_ERROR_BYTES_MAX, on_reason, h);
+}
+
 static void on_reply(void *ctx, const struct aws_reply *reply)
 {
     AUTO_FREE struct op *op = ctx;
@@ -216,7 +240,11 @@ static void on_reply(void *ctx, const struct aws_reply *reply)
             (void)s3_result_unreadable(&r, op->operation, "what was stored is not what was sent");
         }
     }
-    op->cb(op->ctx, &r);
+    if (op->head && r.outcome == AWS_REFUSED && r.status == 400) {
+        ask_reason(op, &r);
+    } else {
+        op->cb(op->ctx, &r);
+    }
 }
 
 static bool on_data(void *ctx, struct str data)
@@ -229,7 +257,8 @@ void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec
               void *ctx)
 {
     struct op *op = xcalloc(1, sizeof *op);
-    *op = (struct op){.operation = spec->operation,
+    *op = (struct op){.c = c,
+                      .operation = spec->operation,
                       .u = *u,
                       .needs_length = spec->needs_length,
                       .is_get = spec->is_get,

@@ -182,6 +182,27 @@ static void test_get__what_is_not_there_is_said_at_once(void **state)
     assert_int_equal(hostile_count(&server, key), 1); /* not tried again */
 }
 
+static void test_head__a_refusal_without_a_word_is_asked_for_its_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bucket;
+        enum err_code code;
+        const char *word;
+    } cases[] = {{"mute-keys", ERR_UNAUTHENTICATED, "ExpiredToken"},
+                 {"mute-object", ERR_AWS, "InvalidRequest"},
+                 {"mute-head", ERR_AWS, "BadRequest"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct s3_uri u = uri(cases[i].bucket);
+        struct s3_head head;
+        struct err err = ERR_INIT;
+        assert_true(s3_blocking_put(s, &u, STR("content"), NULL, false, NULL));
+        assert_false(s3_blocking_head(s, &u, &head, &err));
+        assert_int_equal(err.code, cases[i].code);
+        assert_string_equal(err.aws_code, cases[i].word);
+    }
+}
+
 static void test_get__larger_than_allowed_is_not_tried_again(void **state)
 {
     (void)state;
@@ -539,6 +560,7 @@ int main(void)
         TEST(test_put__what_was_stored_is_not_what_was_sent),
         TEST(test_multipart__of_the_stores_own_checksum),
         TEST(test_get__what_is_not_there_is_said_at_once),
+        TEST(test_head__a_refusal_without_a_word_is_asked_for_its_reason),
         TEST(test_get__larger_than_allowed_is_not_tried_again),
         TEST(test_get__throttles_and_cut_bodies_pass),
         TEST(test_file__a_cut_download_goes_on_where_it_was),

@@ -301,8 +301,8 @@ def test_slow_preparation(d, server):
         def to(part, name, *args):
             """(status, standard output, what the progress object said of the preparation)"""
             told, at = set(), local.folder("data", name, "_progress.json")
-            p = start(["--parquet", part, "--output", "s3://data/" + name, "--number_sample_per_shard", 1, "--allow-net", server.net,
-                       "--progress_interval", 1] + list(args), env=local.env())
+            p = start(["--parquet", part, "--output", "s3://data/" + name, "--number_sample_per_shard", 1, "--allow-net", server.net]
+                      + list(args), env=local.env())
             while p.poll() is None:
                 if os.path.exists(at):
                     r = load(local.folder("data", name), "_progress.json")
@@ -313,11 +313,11 @@ def test_slow_preparation(d, server):
         rc, so, told = to(part, "m")
         tap.eq((rc, told), (0, set()), "a short preparation leaves no trace")
         local.faults({"operation": "GetObject", "name_contains": ".parquet", "kind": "slow", "delay_seconds": 3, "times": 40})
-        rc, so, told = to("s3://data/m", "m2", "--retry-failed")
+        rc, so, told = to("s3://data/m", "m2", "--retry-failed", "--progress_interval", 1)
         tap.ok((rc, local.hits()) == (0, 40) and (32, 40, None, 0) in told and "read 32 of 40 objects" in so,
                "sidecars are read 32 at a time, and counted", "%d %r %s" % (rc, told, so))
         local.faults({"operation": "DeleteObject", "name_contains": ".parquet", "kind": "slow", "delay_seconds": 2, "times": 40})
-        rc, so, told = to(part, "m", "--incremental_mode", "overwrite")
+        rc, so, told = to(part, "m", "--incremental_mode", "overwrite", "--progress_interval", 1)
         tap.ok((rc, local.hits()) == (0, 40) and (72, 120, None, 0) in told, "so are the objects that are removed", "%d %r %s" % (rc, told, so))
     finally:
         local.stop()

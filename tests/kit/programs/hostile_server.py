@@ -442,6 +442,10 @@ def store(sock, req):
         return answer(sock, 200, "", [("ETag", etag_of(body))] + summed(bucket, body, first) + own(bucket, body))
     if req.path not in OBJECTS:
         return answer(sock, 404, "", head=True) if req.method == "HEAD" else error(sock, 404, "NoSuchKey")
+    if bucket.startswith("mute"):  # HEAD has no body
+        code = "" if req.method == "HEAD" else {"mute-keys": "ExpiredToken", "mute-object": "InvalidRequest"}.get(bucket)
+        if code is not None:
+            return answer(sock, 400, "", head=True) if code == "" else error(sock, 400, code)
     if req.method == "HEAD":
         body, etag = OBJECTS[req.path]
         if bucket == "lossy-head":
@@ -453,7 +457,8 @@ def store(sock, req):
 
 
 STORES = ("summed", "summed-wrong", "summed-damaged", "lossy-head", "stolen-twin", "stolen-complete", "lossy-put", "stolen", "lossy-get", "changing", "rangeless", "steady", "lossy-parts",
-          "own-flipped", "own-flipped-crc32", "own-flipped-sha256", "own-damaged", "own-cut", "own-lossy", "own-stored", "late-error", "precondition", "lossy-complete", "flaky")
+          "own-flipped", "own-flipped-crc32", "own-flipped-sha256", "own-damaged", "own-cut", "own-lossy", "own-stored", "late-error", "precondition", "lossy-complete", "flaky",
+          "mute-keys", "mute-object", "mute-head")
 BEHAVIOURS = {n[2:].replace("_", "-"): f for n, f in list(globals().items()) if n.startswith("b_")}
 BEHAVIOURS.update({b: store for b in STORES})
 
