@@ -5,6 +5,13 @@
 SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '30s', true),
     set_config('maintenance_work_mem', '128MB', true);
 
+-- Many parts make tables of their campaign, as long as none of it are elsewhere: meanwhile nothing else loads for any stage
+-- of it. Batches that are small do not wait for each other.
+-- name: api_load_lock
+-- $1 campaign bigint, $2 many? boolean
+SELECT CASE WHEN $2::boolean THEN pg_advisory_xact_lock(hashtextextended('parts of campaign ' || $1::bigint, 0))
+    ELSE pg_advisory_xact_lock_shared(hashtextextended('parts of campaign ' || $1::bigint, 0)) END;
+
 -- Batches of a stage are serialised by a lock on its row.
 -- name: api_stage_lock
 -- $1 stage bigint

@@ -63,13 +63,30 @@ static bool ended(const char *state, struct err *err)
     return err_set(err, ERR_CONFLICT, "the campaign has ended (%s): it takes no more parts", state);
 }
 
+/* A lock of another load did not come in time. */
+static bool busy(struct err *err)
+{
+    return err == NULL || err->code != ERR_TIMEOUT
+               ? false
+               : err_set(err, ERR_UNAVAILABLE,
+                         "other parts of the campaign are being loaded: send these again later");
+}
+
+static bool campaign_lock(struct store *s, int64_t campaign_id, int64_t n, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_bool(&p, n >= LOAD_PARTITION_MIN);
+    return store_run(s, QUERY(API_LOAD_LOCK), &p, NULL, err) || busy(err);
+}
+
 static bool stage_lock(struct store *s, int64_t stage_id, int64_t *ret_tasks, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, stage_id);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_STAGE_LOCK), &p, &res, err)) {
-        return false;
+        return busy(err);
     }
     ASSERT(row_count(res) == 1);
     if (row_bool(res, 0, 1)) {
@@ -122,7 +139,8 @@ bool apidb_load_begin(struct store *s, int64_t campaign_id, int64_t stage_id, in
 {
     ASSERT(n >= 0);
     int64_t tasks, first_id = 0;
-    if (!stage_lock(s, stage_id, &tasks, err)) {
+    if ((n > 0 && !campaign_lock(s, campaign_id, n, err)) ||
+        !stage_lock(s, stage_id, &tasks, err)) {
         return false;
     }
     if (tasks + n > INT32_MAX) {

@@ -9,8 +9,9 @@ bool apidb_bulk(struct store *s, struct err *err) MUST_CHECK;
 /* Use the normal time-outs again. */
 void apidb_bulk_end(struct store *s);
 /* Lock the stage's input and reserve n ids. A batch of at least LOAD_PARTITION_MIN parts gets its
- * own partitions, and so do all after it in the transaction. ERR_CONFLICT when the stage is closed
- * or the campaign has ended. The caller owns *ret. */
+ * own partitions, and so do all after it in the transaction; meanwhile others who load for the
+ * campaign wait, or get ERR_UNAVAILABLE. ERR_CONFLICT when the stage is closed or the campaign has
+ * ended. The caller owns *ret. */
 #define LOAD_PARTITION_MIN 100000
 bool apidb_load_begin(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t n,
                       struct apidb_load **ret, struct err *err) MUST_CHECK;

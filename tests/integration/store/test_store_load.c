@@ -64,6 +64,7 @@ static void assert_own(const struct world *w, const struct pg_campaign *c, int64
 struct loading {
     const char *db;
     struct pg_campaign c;
+    int64_t n;
     struct err err;
     atomic_bool over;
     bool ok;
@@ -73,7 +74,7 @@ static void *load_main(void *ctx)
 {
     struct loading *l = ctx;
     struct store *s = pg_open(l->db, STORE_API);
-    l->ok = begin_bulk(s, &l->err) && load(s, &l->c, l->c.stage_id, MANY, &l->err) &&
+    l->ok = begin_bulk(s, &l->err) && load(s, &l->c, l->c.stage_id, l->n, &l->err) &&
             apidb_load_publish(s, l->c.campaign_id, &l->err) && tx_commit(s, &l->err);
     store_close(s);
     atomic_store(&l->over, true);
@@ -117,7 +118,7 @@ static bool move(struct world *w, int part, struct err *err)
 static void load_past_reader(struct world *w, const char *reads, int part)
 {
     struct err err = ERR_INIT;
-    struct loading l = {.db = w->db, .c = make(w), .err = ERR_INIT};
+    struct loading l = {.db = w->db, .c = make(w), .n = MANY, .err = ERR_INIT};
     PGconn *reader = PQconnectdb(w->db), *seer = PQconnectdb(w->db);
     PQclear(PQexec(reader, reads));
     pthread_t thread;
@@ -168,18 +169,55 @@ static void test_load__two_at_once_do_not_wait_for_each_other(void **state)
     }
 }
 
+/* A further stage of the campaign, which takes parts. */
+static int64_t stage_more(const struct world *w, int64_t campaign_id)
+{
+    int64_t id = pg_i64(w->db,
+                        "INSERT INTO stage (campaign_id, seq, name) VALUES (%lld, 1, 'b') "
+                        "RETURNING id",
+                        (long long)campaign_id);
+    pg_sql(w->db, "INSERT INTO stage_input (stage_id, campaign_id) VALUES (%lld, %lld)",
+           (long long)id, (long long)campaign_id);
+    return id;
+}
+
+/* Many parts go to one stage of a campaign, and at once some to another: they wait, and all are
+ * there in the end. When the first ones take too long, the others are told so in words. */
+static void test_load__two_stages_of_one_campaign_at_once(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct pg_campaign c = make(w);
+    struct loading second = {.db = w->db, .c = c, .n = 3, .err = ERR_INIT};
+    second.c.stage_id = stage_more(w, c.campaign_id);
+    struct store *s = pg_open(w->db, STORE_API), *hasty = pg_open(w->db, STORE_API);
+    pg_good(begin_bulk(s, &err) && load(s, &c, c.stage_id, MANY, &err), &err);
+    assert_true(begin_bulk(hasty, &err) &&
+                store_plain(hasty, "SET LOCAL lock_timeout = '50ms'", &err));
+    assert_false(load(hasty, &second.c, second.c.stage_id, MANY, &err));
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "are being loaded"));
+    store_close(hasty);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, load_main, &second), 0);
+    while (!atomic_load(&second.over) &&
+           pg_i64(w->db, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0) {
+        (void)poll(NULL, 0, 1);
+    }
+    pg_good(apidb_load_publish(s, c.campaign_id, &err) && tx_commit(s, &err), &err);
+    (void)pthread_join(thread, NULL);
+    pg_good(second.ok, &second.err);
+    store_close(s);
+    assert_own(w, &c, MANY + 3);
+}
+
 /* Only then are the default partitions locked; a later batch goes the ordinary way. */
 static void test_load__all_stages_of_a_submit_are_attached_at_once(void **state)
 {
     struct world *w = *state;
     struct err err = ERR_INIT;
     struct pg_campaign c = make(w);
-    int64_t second = pg_i64(w->db,
-                            "INSERT INTO stage (campaign_id, seq, name) VALUES (%lld, 1, 'b') "
-                            "RETURNING id",
-                            (long long)c.campaign_id);
-    pg_sql(w->db, "INSERT INTO stage_input (stage_id, campaign_id) VALUES (%lld, %lld)",
-           (long long)second, (long long)c.campaign_id);
+    int64_t second = stage_more(w, c.campaign_id);
     struct store *s = pg_open(w->db, STORE_API);
     pg_good(begin_bulk(s, &err) && load(s, &c, c.stage_id, MANY, &err) &&
                 load(s, &c, second, 3, &err),
@@ -254,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_leader_goes_on_while_tables_wait_for_a_reader),
         TEST(two_at_once_do_not_wait_for_each_other),
+        TEST(two_stages_of_one_campaign_at_once),
         TEST(all_stages_of_a_submit_are_attached_at_once),
         TEST(parts_that_come_with_the_end_are_refused),
         TEST(the_end_waits_for_parts_that_are_published),
