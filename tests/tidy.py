@@ -12,6 +12,7 @@ import sys
 
 from tidy_base import TOP, check, done, lines_at, read, strip_comments, tree
 from tidy_objects import check_collisions, check_cycles, check_globals, check_headers, check_unseen, check_uncalled, objects, symbols_of
+from tidy_sql import check_sql_clock
 
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
@@ -478,6 +479,7 @@ def main():
     check_plain(files)
     check_sleeps(files)
     check_sql(c_files)
+    check_sql_clock(files)
     check_globals(objs)
     check_collisions(objs)
     symbols = symbols_of(objs)
