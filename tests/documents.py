@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import campaign_keys
 from kit import BIN, TOP, Tap
 
 # Rooms that hold folders or no C; every folder that the Makefile makes an archive of is one, too.
@@ -144,6 +145,19 @@ def recipes(tap):
     tap.eq(len(steps_missing(planted)[1]), 6, "the planted steps are found")
 
 
+def campaign_file(tap):
+    """The page of all keys is the table's; what the table says of every key stands in it."""
+    path = os.path.join(TOP, "deploy/campaign-file.md")
+    table = read("orchestrator/core/spec/campaign_key.def")
+    page = campaign_keys.page(table, read("orchestrator/api/server/schemas_campaign.def"))
+    if "--update" in sys.argv:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(page)
+    keys = sum(len(keys) for _, _, _, keys in campaign_keys.rows(table))
+    tap.eq(keys, len(re.findall(r"^K\(", table, re.M)), "every key of the table is read")
+    tap.ok(read("deploy/campaign-file.md") == page, "deploy/campaign-file.md is what the table says: tests/documents.py --update writes it")
+
+
 def man_pages(tap):
     with tempfile.TemporaryDirectory() as out:
         r = run("sh", "deploy/man/man.sh", BIN, out)
@@ -179,6 +193,7 @@ def main():
     notice(tap)
     searches(tap)
     recipes(tap)
+    campaign_file(tap)
     man_pages(tap)
     return tap.done()
 
