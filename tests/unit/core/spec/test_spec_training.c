@@ -53,7 +53,7 @@ static const struct mistake mistakes[] = {
      "{enabled: true}}}",
      "ml.trn1.2xlarge", "conflict", 5, "do not run on ml.trn1.2xlarge"},
     {"framework: pytorch 1.12.0", "framework: pytorch 1.12.0\n    instance_groups: []",
-     "unsupported", 6, "instance_groups"},
+     "unsupported", 6, "counts in several quotas and has several prices"},
     /* script */
     {"    source_dir: \"s3://acme/code/sourcedir.tar.gz\"\n", "", "required", 4, "source_dir"},
     {"s3://acme/code/sourcedir.tar.gz", "./train", "unsupported", 6, "drover submit packs"},
@@ -116,7 +116,7 @@ static const struct mistake mistakes[] = {
     {"{smdistributed: {dataparallel: {enabled: true}}}", "{kind: mpi, mode: data_parallel}",
      "conflict", 10, "modes"},
     {"{smdistributed: {dataparallel: {enabled: true}}}", "{instance_groups: []}", "unsupported", 10,
-     "instance_groups"},
+     "jobs have no instance_groups here"},
     {"ml.p3.16xlarge", "ml.c5.18xlarge", "conflict", 10, "GPUs"},
     {"framework: pytorch 1.12.0\n    source_dir: \"s3://acme/code/sourcedir.tar.gz\"\n"
      "    entry_point: train.py\n    instance_type: ml.p3.16xlarge",
