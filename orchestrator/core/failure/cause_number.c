@@ -258,21 +258,14 @@ enum cause cause_by_signal(const struct folded *f)
 
 bool cause_find_exit_code(const struct folded *f, int *ret)
 {
-    static const char *const words[] = {"exit code",
-                                        "exitcode",
-                                        "exit_code",
-                                        "exit status",
-                                        "exited with",
-                                        "return code",
-                                        "errorcode",
-                                        "returned code",
-                                        "exit with",
-                                        "exiting with",
-                                        "successfully: exit",
-                                        "failed with code",
-                                        "failed with status",
-                                        "code=exited, status",
-                                        "exited ("};
+    static const char *const words[] = {"exit code",          "exitcode",
+                                        "exit_code",          "exit status",
+                                        "exited with",        "return code",
+                                        "errorcode",          "returned code",
+                                        "exit with",          "exiting with",
+                                        "successfully: exit", "failed with code",
+                                        "failed with status", "code=exited, status",
+                                        "exited (",           "systemexit"};
     const char *last = NULL;
     for (size_t w = 0; w < ARRAY_LEN(words); w++) {
         if (!cause_has(f, words[w])) {

@@ -232,8 +232,8 @@ static void test_cause_corpus__texts_again(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_again.tsv", &f);
     print_figures("texts again", &f);
-    /* The aim, 950, is not reached: 71 of 75 when measured. Raise it, never lower it. */
-    assert_share(&f, 227, 940);
+    /* 72 of 75 when measured. Raise it, never lower it. */
+    assert_share(&f, 251, 950);
 }
 
 int main(void)
