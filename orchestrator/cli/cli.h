@@ -54,4 +54,5 @@ enum cli_exit {
     EXIT_PARTS_FAILED = 10,
     EXIT_CANCELLED = 11,
     EXIT_INTERRUPTED = 130,
+    EXIT_PIPE = 141, /* nobody reads its output any more, as of programs that SIGPIPE ends */
 };

@@ -7,6 +7,7 @@
 #include "print.h"
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -85,8 +86,12 @@ int main(int argc, char **argv)
     }
     int status = cli.command->run(&cli);
     client_free(cli.client);
-    if (fflush(stdout) != 0) {
-        return fail(EXIT_FAILED, "is the disk full, or the pipe closed?", "cannot write to stdout");
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        struct pollfd out = {.fd = STDOUT_FILENO};
+        if (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0) {
+            return EXIT_PIPE; /* `| head -1` has read what it wants: nothing to be told of */
+        }
+        return fail(EXIT_FAILED, "is the disk full?", "cannot write to stdout");
     }
     return status;
 }

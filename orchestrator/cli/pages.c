@@ -94,7 +94,8 @@ int pages_print(struct cli *cli, const struct pages *p)
         return status;
     }
     AUTO_FREE char *order = order_query(cli, p);
-    for (bool first = true; left > 0 && (first || token[0] != '\0'); first = false) {
+    for (bool first = true; left > 0 && !ferror(stdout) && (first || token[0] != '\0');
+         first = false) {
         CLEANUP(reply_done)
         struct client_reply r = {0};
         if (!client_get(cli, &r, &status, "%s?page_size=%lld%s%s%s%s", p->path,

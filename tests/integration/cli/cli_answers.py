@@ -173,6 +173,23 @@ def check_part(t, s):
         t.ok(r.returncode == 0 and s.seen[-1][2].get("stage") == "train", "... of one it is that one", (r, s.seen))
 
 
+def check_pipe(t, s):
+    """A reader that goes early, as head does, is no error; a disk that is full is one, of every form of output."""
+    rows = [{**campaign(n), "id": f"c-{n}"} for n in range(5000)]
+    listed = pages(rows)
+    for form in ((), ("-o", "csv"), ("-o", "json"), ("-o", "jsonl"), ("-o", "name")):
+        s.answer, s.seen = lambda method, path, query, headers: listed(query), []
+        words = ["ls", "-n", "5000", *form]
+        p = subprocess.Popen([DROVER, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=s.env)
+        p.stdout.close()
+        said = p.stderr.read()
+        t.ok(p.wait() == 141 and said == b"", f"drover {' '.join(words)} | true: 141 and not a word", (p.returncode, said))
+        t.ok(form not in (("-o", "jsonl"), ("-o", "csv"), ("-o", "name")) or len(s.seen) < 5, "... and no page more is asked for", len(s.seen))
+        with open("/dev/full", "w", encoding="ascii") as full:
+            r = subprocess.run([DROVER, *words], stdout=full, stderr=subprocess.PIPE, env=s.env, check=False)
+        t.ok(r.returncode == 1 and b"cannot write to stdout\n  next: is the disk full?" in r.stderr, "... of a full disk: 1", r)
+
+
 def check_wait(t, s):
     """It ends in another way while --wait waits."""
     def ends(before, state, archive=None):
@@ -409,7 +426,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_part, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
+    for check in (check_far, check_same, check_which, check_part, check_pipe, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
