@@ -190,6 +190,16 @@ def check_pipe(t, s):
         t.ok(r.returncode == 1 and b"cannot write to stdout\n  next: is the disk full?" in r.stderr, "... of a full disk: 1", r)
 
 
+def check_absent(t, s):
+    """What a campaign that is there does not have: the next step is what shows what it has."""
+    whole = campaign(7, stages=[{"name": "train", "parts": {"total": 99}}])
+    for words, detail, want in ((("get", "c-7/a/0"), "campaign c-7 has no stage 'a'", "drover get c-7 shows its stages"), (("parts", "c-7/a"), "campaign c-7 has no stage 'a'", "drover get c-7 shows its stages"),
+                                (("why", "c-7/train/99"), "campaign c-7 has no part 99", "drover parts c-7 lists its parts"), (("get", "c-9/train/1"), "there is no campaign c-9", "drover ls lists them"),
+                                (("logs", "c-7/train/17"), "this part has no such attempt yet, so there is no log", "drover get c-7/train/17 lists its attempts, drover why c-7/train/17 why it has none")):
+        r = s.drover(*words, answer=lambda method, path, query, headers, detail=detail: (200, whole) if path == "/v1/campaigns/c-7" else (404, {"code": "not_found", "detail": detail}))
+        t.ok(r.returncode == 3 and r.stderr == f"error: {detail} (HTTP 404)\n  next: {want}\n", f"{' '.join(words)}: {want}", r)
+
+
 def check_wait(t, s):
     """It ends in another way while --wait waits."""
     def ends(before, state, archive=None):
@@ -426,7 +436,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_part, check_pipe, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
+    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
