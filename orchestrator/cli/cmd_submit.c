@@ -185,6 +185,22 @@ static const char *plan_name(const json_t *s)
     return "";
 }
 
+/* What a part, or the whole of a stage that has no parts, may cost at most. */
+static void plan_worst(const json_t *s)
+{
+    char worst[TEXT_N], one[TEXT_N];
+    bool parts = strcmp(jstr(s, "kind"), "lustre") != 0 && strcmp(jstr(s, "kind"), "endpoint") != 0;
+    if (jnull(s, "worst_case_micro_usd_per_part")) {
+        return;
+    }
+    (void)printf("  %-12s at worst %s USD%s", "",
+                 money(jint(s, "worst_case_micro_usd_per_part"), one), parts ? " a part" : "");
+    if (parts && !jnull(s, "worst_case_micro_usd")) {
+        (void)printf(", %s USD in all", money(jint(s, "worst_case_micro_usd"), worst));
+    }
+    (void)putchar('\n');
+}
+
 static void plan_endpoint(const json_t *s)
 {
     char ttl[TEXT_N], idle[TEXT_N];
@@ -195,6 +211,7 @@ static void plan_endpoint(const json_t *s)
         (void)printf("  %-12s or after %s without an invocation\n", "",
                      span(jint(s, "idle_seconds"), idle));
     }
+    plan_worst(s);
 }
 
 static void plan_filesystem(const json_t *s)
@@ -202,11 +219,11 @@ static void plan_filesystem(const json_t *s)
     char ttl[TEXT_N];
     (void)printf("  %-12s lustre     %lld GiB   deleted after its last use, %s at the latest\n",
                  plan_name(s), (long long)jint(s, "size_gib"), span(jint(s, "ttl_seconds"), ttl));
+    plan_worst(s);
 }
 
 static void plan_stage(const json_t *s)
 {
-    char worst[TEXT_N], one[TEXT_N];
     if (strcmp(jstr(s, "kind"), "lustre") == 0) {
         plan_filesystem(s);
         return;
@@ -228,14 +245,7 @@ static void plan_stage(const json_t *s)
                                             (long long)(jint(q, "held") + jint(q, "foreign")));
     (void)printf("  %-12s %s   %lld x %s   %s\n", plan_name(s), parts,
                  (long long)jint(s, "instance_count"), jstr(s, "instance_type"), quota);
-    if (!jnull(s, "worst_case_micro_usd_per_part")) {
-        (void)printf("  %-12s at worst %s USD a part", "",
-                     money(jint(s, "worst_case_micro_usd_per_part"), one));
-        if (!jnull(s, "worst_case_micro_usd")) {
-            (void)printf(", %s USD in all", money(jint(s, "worst_case_micro_usd"), worst));
-        }
-        (void)putchar('\n');
-    }
+    plan_worst(s);
 }
 
 /* What several stages are warned of is one line that names them. */

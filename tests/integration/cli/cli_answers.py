@@ -200,6 +200,16 @@ def check_absent(t, s):
         t.ok(r.returncode == 3 and r.stderr == f"error: {detail} (HTTP 404)\n  next: {want}\n", f"{' '.join(words)}: {want}", r)
 
 
+def check_plan(t, s):
+    """The worst cases of a plan's stages make its worst case, those of file systems and endpoints with them."""
+    cost = lambda n: {"worst_case_micro_usd_per_part": n, "worst_case_micro_usd": n, "quota": {}, "instance_count": 1, "parts": 1}  # noqa: E731
+    plan = {"name": "x", "parts": {"total": 1}, "warnings": [], "worst_case_micro_usd": 1250000, "budget_micro_usd": 5000000, "stages": [
+        {"name": "train", "kind": "jobs", **cost(500000)}, {"name": "volume", "kind": "lustre", "size_gib": 1200, "ttl_seconds": 1800, **cost(690000)}, {"name": "serve", "kind": "endpoint", "ttl_seconds": 600, **cost(60000)}]}
+    r = s.drover("submit", f"{TOP}/deploy/examples/everything.yaml", "--dry-run", answer=lambda *args: (200, plan))
+    shown = re.findall(r"^ {15}at worst ([0-9.]+) USD", r.stdout, re.M)
+    t.ok(r.returncode == 0 and shown == ["0.5000", "0.6900", "0.0600"] and "at worst 1.25 USD in all" in r.stdout, "the plan shows what each stage may cost", r)
+
+
 def check_wait(t, s):
     """It ends in another way while --wait waits."""
     def ends(before, state, archive=None):
@@ -436,7 +446,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
+    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_plan, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
