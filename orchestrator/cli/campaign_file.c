@@ -38,7 +38,7 @@ bool campaign_file_read(const char *name, struct campaign_file *ret, int *ret_ex
         *ret_exit = fail(EXIT_USAGE, "is it a campaign file?", "'%s' is larger than %d bytes", name,
                          SPEC_TEXT_MAX);
     } else if (ret->text.n == 0) {
-        *ret_exit = fail(EXIT_USAGE, "deploy/examples has campaign files", "'%s' is empty", name);
+        *ret_exit = fail(EXIT_USAGE, "drover init writes one to begin with", "'%s' is empty", name);
     } else {
         return true;
     }

@@ -61,5 +61,6 @@ int cmd_audit(struct cli *cli)
                                             .query = query,
                                             .key = "audit",
                                             .screen = 50,
-                                            .more = "drover audit -n 1000, or -o jsonl"});
+                                            .more = "drover audit",
+                                            .most = 1000});
 }

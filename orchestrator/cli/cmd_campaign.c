@@ -124,6 +124,11 @@ int cmd_ls(struct cli *cli)
                    ? list_billable(cli)
                    : fail(EXIT_USAGE, "leave one of them out", "--billable lists no states");
     }
+    if (cli->opt.state != NULL && strcmp(cli->opt.state, "waiting") == 0) {
+        return fail(EXIT_USAGE, "drover ls --state running",
+                    "'waiting' is what a campaign does that is running and of which nothing can "
+                    "start");
+    }
     const char *const pairs[][2] = {{"state", cli->opt.state}};
     AUTO_FREE char *query = pages_query(pairs, ARRAY_LEN(pairs));
     return pages_print(cli, &(struct pages){.list = &campaigns,
@@ -131,7 +136,8 @@ int cmd_ls(struct cli *cli)
                                             .query = query,
                                             .key = "campaigns",
                                             .screen = 50,
-                                            .more = "drover ls -n 1000, or -o jsonl",
+                                            .more = "drover ls",
+                                            .most = 1000,
                                             .none = "no campaigns; next: drover submit FILE",
                                             .above = guidance_lines,
                                             .sorts_here = true});

@@ -37,7 +37,8 @@ static int operation_list(struct cli *cli)
                                             .query = query,
                                             .key = "operations",
                                             .screen = 50,
-                                            .more = "drover ops -n 1000, or -o jsonl"});
+                                            .more = "drover ops",
+                                            .most = 1000});
 }
 
 /* "cause [disk_full], parts [3, 5]"; what is wrapped breaks at blanks. */

@@ -135,6 +135,19 @@ static const struct list_column columns[] = {
 };
 static const struct api_list parts = {columns, ARRAY_LEN(columns), "id", name_text};
 
+/* The state that --state knows of a word that the table shows more exactly. NULL: another word. */
+static const char *kept_as(const char *word)
+{
+    static const char *const active[] = {"submitting", "starting",  "running",
+                                         "uploading",  "verifying", "stopping"};
+    for (size_t i = 0; word != NULL && i < ARRAY_LEN(active); i++) {
+        if (strcmp(word, active[i]) == 0) {
+            return "active";
+        }
+    }
+    return word != NULL && strcmp(word, "backing_off") == 0 ? "waiting" : NULL;
+}
+
 int cmd_parts(struct cli *cli)
 {
     int status = EXIT_OK;
@@ -143,17 +156,24 @@ int cmd_parts(struct cli *cli)
         return status;
     }
     const char *stage = ref_stage(cli, &ref);
+    const char *kept = kept_as(cli->opt.state);
+    if (kept != NULL) {
+        AUTO_FREE char *next = xasprintf("drover parts %s --state %s", ref.campaign, kept);
+        return fail(EXIT_USAGE, next, "'%s' is what a part does that is %s", cli->opt.state, kept);
+    }
     const char *const pairs[][2] = {{"stage", stage[0] != '\0' ? stage : NULL},
                                     {"state", cli->opt.state},
                                     {"cause", cli->opt.cause},
                                     {"filter", cli->opt.filter}};
     AUTO_FREE char *query = pages_query(pairs, ARRAY_LEN(pairs));
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s/parts", ref.campaign);
-    AUTO_FREE char *more = xasprintf("drover parts %s -n 10000, or -o jsonl", ref.campaign);
+    AUTO_FREE char *more =
+        xasprintf("drover parts %s%s%s", ref.campaign, stage[0] != '\0' ? "/" : "", stage);
     return pages_print(cli, &(struct pages){.list = &parts,
                                             .path = path,
                                             .query = query,
                                             .key = "parts",
                                             .screen = 200,
-                                            .more = more});
+                                            .more = more,
+                                            .most = 10000});
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define PAGE_ROWS_MAX 1000
+#define SHELL_PLAIN   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_,.:/@%+-"
 
 char *pages_query(const char *const (*pairs)[2], size_t n)
 {
@@ -17,6 +18,39 @@ char *pages_query(const char *const (*pairs)[2], size_t n)
         }
     }
     return xstrdup(b.n > 0 ? buf_cstr(&b) : "");
+}
+
+static void option_add(struct buf *b, const char *name, const char *value)
+{
+    if (value == NULL) {
+        return;
+    }
+    buf_addf(b, " --%s ", name);
+    if (value[0] != '\0' && value[strspn(value, SHELL_PLAIN)] == '\0') {
+        buf_add_cstr(b, value);
+        return;
+    }
+    buf_add_cstr(b, "'");
+    for (const char *c = value; *c != '\0'; c++) {
+        buf_addf(b, *c == '\'' ? "'\\''" : "%c", *c);
+    }
+    buf_add_cstr(b, "'");
+}
+
+/* The same command for more rows, as it is pasted into a shell. The caller frees it. */
+static char *more_of(const struct cli *cli, const struct pages *p, const char *sort)
+{
+    const struct cli_options *o = &cli->opt;
+    const char *const options[][2] = {{"state", o->state},     {"cause", o->cause},
+                                      {"filter", o->filter},   {"campaign", o->campaign},
+                                      {"who", o->who},         {"action", o->action},
+                                      {"columns", o->columns}, {"sort", sort}};
+    AUTO_BUF struct buf b = BUF_INIT(1 << 16);
+    buf_add_cstr(&b, p->more);
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        option_add(&b, options[i][0], options[i][1]);
+    }
+    return xasprintf("%s -n %lld, or -o jsonl", buf_cstr(&b), (long long)p->most);
 }
 
 static bool sorted_here(const struct cli *cli, const struct pages *p)
@@ -43,7 +77,8 @@ static bool page_print(const struct cli *cli, const struct pages *p, const json_
     return true;
 }
 
-static void all_print(const struct cli *cli, const struct pages *p, json_t *all, const char *next)
+static void all_print(const struct cli *cli, const struct pages *p, json_t *all, const char *next,
+                      const char *more)
 {
     int ignored;
     if (cli->out == OUT_JSON) {
@@ -61,7 +96,7 @@ static void all_print(const struct cli *cli, const struct pages *p, json_t *all,
             say("%s", p->none);
         }
         if (next[0] != '\0') {
-            say("there are more; next: %s", p->more);
+            say("there are more; next: %s", more);
         }
     } else if (sorted_here(cli, p)) {
         bool printed = list_machine(cli, p->list, NULL, all, &ignored);
@@ -93,6 +128,7 @@ int pages_print(struct cli *cli, const struct pages *p)
     if (!list_columns_check(cli, p->list, &status)) {
         return status;
     }
+    AUTO_FREE char *more = more_of(cli, p, cli->opt.sort);
     AUTO_FREE char *order = order_query(cli, p);
     for (bool first = true; left > 0 && !ferror(stdout) && (first || token[0] != '\0');
          first = false) {
@@ -111,6 +147,6 @@ int pages_print(struct cli *cli, const struct pages *p)
             (void)json_array_extend(all, rows);
         }
     }
-    all_print(cli, p, all, token);
+    all_print(cli, p, all, token, more);
     return EXIT_OK;
 }

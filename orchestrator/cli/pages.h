@@ -8,7 +8,8 @@ struct pages {
     const char *query; /* "", or "&cause=oom" */
     const char *key;   /* of the rows in a page */
     int64_t screen;    /* rows of a table without --limit; every other output has all rows */
-    const char *more;  /* what to write for the rows that a table leaves out */
+    const char *more;  /* the command without its options, for the rows that a table leaves out */
+    int64_t most;      /* rows that it proposes, with the options that were given */
     const char *none;  /* NULL, or what is said below a table without rows */
     /* NULL, or what stands above a table */
     void (*above)(const struct cli *cli, const json_t *rows);

@@ -343,9 +343,9 @@ static int follow(struct follow *f)
             return EXIT_REFUSED;
         }
         if (timeout_us >= 0 && clock_mono_us() - f->began_us > timeout_us) {
-            return fail(EXIT_WAIT_TIMEOUT, "drover watch continues waiting",
-                        "%s is still %s after %s", f->campaign, jstr(r.json, "state"),
-                        f->cli->opt.timeout);
+            AUTO_FREE char *next = xasprintf("drover watch %s continues waiting", f->campaign);
+            return fail(EXIT_WAIT_TIMEOUT, next, "%s is still %s after %s", f->campaign,
+                        state_shown(r.json), f->cli->opt.timeout);
         }
         pause_ms(PROGRESS_POLL_MS);
     }

@@ -210,6 +210,33 @@ def check_plan(t, s):
     t.ok(r.returncode == 0 and shown == ["0.5000", "0.6900", "0.0600"] and "at worst 1.25 USD in all" in r.stdout, "the plan shows what each stage may cost", r)
 
 
+def check_more(t, s):
+    """The command that is proposed for more rows selects what the one before it did."""
+    rows = pages([{"id": f"c-7/{n}", "stage": "train", "phase": "failed"} for n in range(9)], "parts")
+    answer = lambda method, path, query, headers: rows(query)  # noqa: E731
+    for words, want in ((("c-7/train",), "c-7/train"), (("c-7", "--stage", "train", "--state", "failed"), "c-7/train --state failed"), (("c-7", "--cause", "oom,timeout"), "c-7 --cause oom,timeout"),
+                        (("c-7", "--filter", 'text="it\'s full"', "--sort", "-usd"), """c-7 --filter 'text="it'\\''s full"' --sort -usd""")):
+        r = s.drover("parts", *words, "-n", "2", answer=answer)
+        t.ok(f"there are more; next: drover parts {want} -n 10000, or -o jsonl\n" in r.stderr, f"parts {' '.join(words)}: the same for more rows", r)
+    listed = pages([campaign(n) for n in range(9)])
+    r = s.drover("ls", "--state", "succeeded", "-n", "2", answer=lambda method, path, query, headers: listed(query))
+    t.ok("next: drover ls --state succeeded -n 1000, or -o jsonl\n" in r.stderr, "ls --state, too", r)
+
+
+def check_words(t, s):
+    """A word that a table shows and --state does not know names the one that it knows; what is waited for has the word and the name that were shown."""
+    r = s.drover("ls", "--state", "waiting", answer=lambda *args: (400, {"code": "malformed", "detail": "no such state"}))
+    t.ok(r.returncode == 2 and r.stderr.endswith("next: drover ls --state running\n"), "ls --state waiting", r)
+    for word, kept in (("running", "active"), ("uploading", "active"), ("backing_off", "waiting")):
+        r = s.drover("parts", "c-7", "--state", word)
+        t.ok(r.returncode == 2 and r.stderr.endswith(f"next: drover parts c-7 --state {kept}\n"), f"parts --state {word}", r)
+    waits = campaign(7, state="running", waits_for="the quota of its instance type cannot be read", parts={"total": 4, "waiting": 4}, guidance=[], ended_at=None)
+    r = s.drover("watch", "c-7", "--timeout", "0s", answer=lambda *args: (200, waits))
+    t.ok(r.returncode == 8 and " c-7 waiting " in r.stdout + r.stderr and r.stderr.endswith("error: c-7 is still waiting after 0s\n  next: drover watch c-7 continues waiting\n"), "watch says the state that it shows, and goes on with this campaign", r)
+    r = s.drover("validate", "-", stdin="")
+    t.ok(r.returncode == 2 and "'-' is empty\n  next: drover init writes one to begin with\n" in r.stderr, "an empty file: what every installation has", r)
+
+
 def check_wait(t, s):
     """It ends in another way while --wait waits."""
     def ends(before, state, archive=None):
@@ -446,7 +473,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_plan, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
+    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_plan, check_more, check_words, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
