@@ -4,8 +4,9 @@
 #include "endpoint_request.h"
 #include "request_parts.h"
 
-#define SERVER_SETTINGS_N 4
-#define ENV_N_MAX         (SPEC_PAIRS_MAX + SERVER_SETTINGS_N)
+static const char *const server_settings[] = SPEC_SERVER_SETTINGS;
+
+#define ENV_N_MAX (SPEC_PAIRS_MAX + (int)ARRAY_LEN(server_settings))
 
 struct model_env {
     struct map_entry at[ENV_N_MAX];
@@ -55,10 +56,11 @@ static bool env_make(const struct endpoint_request_input *in, struct model_env *
     }
     if (e->framework) {
         bool script = e->entry_point != NULL;
-        env_add(env, "SAGEMAKER_PROGRAM", script ? e->entry_point : "");
-        env_add(env, "SAGEMAKER_SUBMIT_DIRECTORY", script ? "/opt/ml/model/code" : "");
-        env_add(env, "SAGEMAKER_CONTAINER_LOG_LEVEL", "20");
-        env_add(env, "SAGEMAKER_REGION", in->region);
+        const char *const values[ARRAY_LEN(server_settings)] = {
+            script ? e->entry_point : "", script ? "/opt/ml/model/code" : "", "20", in->region};
+        for (size_t i = 0; i < ARRAY_LEN(server_settings); i++) {
+            env_add(env, server_settings[i], values[i]);
+        }
     }
     if (env->n > ENVIRONMENT_N_MAX) {
         return err_set(err, ERR_INVALID,

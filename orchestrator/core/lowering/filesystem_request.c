@@ -4,9 +4,6 @@
 #include "request_parts.h"
 #include <stdio.h>
 
-#define TAGS_MAX       50 /* of a resource */
-#define TAGS_OF_DROVER 6
-
 static void write_lustre(const struct spec_filesystem *f, struct json_out *w)
 {
     json_out_object(w, "LustreConfiguration");
@@ -28,11 +25,11 @@ bool filesystem_request_make(const struct filesystem_request_input *in, struct b
     if (strlen(in->install_id) > REQUEST_TAG_VALUE_MAX) {
         return err_set(err, ERR_INVALID, "the install id is too long for a tag");
     }
-    if (in->spec->tags_n + f->tags_n > TAGS_MAX - TAGS_OF_DROVER) {
+    if (in->spec->tags_n + f->tags_n > SPEC_FSX_TAGS_MAX) {
         return err_set(err, ERR_INVALID,
                        "stage '%s' and its campaign have more than %d tags, which is what FSx "
                        "takes besides drover's own",
-                       s->name, TAGS_MAX - TAGS_OF_DROVER);
+                       s->name, SPEC_FSX_TAGS_MAX);
     }
     memcpy(own + 1, f->tags, (size_t)f->tags_n * sizeof own[0]);
     json_out_init(&w, ret);

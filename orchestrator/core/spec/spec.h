@@ -79,6 +79,7 @@ struct spec_warm {             /* warm_pool: the campaign's, with the stage's ke
 #define SPEC_METRICS_MAX        40
 #define SPEC_STAGE_TAGS_MAX     20
 #define SPEC_TAGS_MAX           45 /* of a job: AWS takes 50, drover writes 5 */
+#define SPEC_FSX_TAGS_MAX       44 /* of a file system: drover writes 6 */
 #define SPEC_ATTRIBUTES_MAX     16
 #define SPEC_RETRY_STRATEGY_MAX 30
 #define SPEC_SCALES_MAX         16
@@ -158,10 +159,16 @@ enum spec_kind {
     SPEC_KIND_COUNT
 };
 const char *spec_kind_word(enum spec_kind kind); /* as in a campaign file */
-#define SPEC_TTL_S_MAX         (INT64_C(30) * 86400)
-#define SPEC_IDLE_S_MIN        60 /* CloudWatch counts invocations by the minute */
-#define SPEC_HOSTING_GB_MAX    512
-#define SPEC_MODEL_TEXT_MAX    1024 /* of CreateModel: a key or a value of Environment, a place */
+#define SPEC_TTL_S_MAX      (INT64_C(30) * 86400)
+#define SPEC_IDLE_S_MIN     60 /* CloudWatch counts invocations by the minute */
+#define SPEC_HOSTING_GB_MAX 512
+#define SPEC_MODEL_TEXT_MAX 1024 /* of CreateModel: a key or a value of Environment, a place */
+/* Variables that drover adds for AWS's image of a framework, when the file has none of the name. */
+#define SPEC_SERVER_SETTINGS                                                                       \
+    {                                                                                              \
+        "SAGEMAKER_PROGRAM", "SAGEMAKER_SUBMIT_DIRECTORY", "SAGEMAKER_CONTAINER_LOG_LEVEL",        \
+            "SAGEMAKER_REGION"                                                                     \
+    }
 #define SPEC_PAYLOADS_MAX      100
 #define SPEC_PAYLOAD_BYTES_MAX 4096
 

@@ -236,7 +236,7 @@ void spec_endpoint_read(struct spec_reader *r, const struct spec_node *p, struct
     spec_stage_security(r, p, s);
     spec_stage_environment(r, p, BRACES_VARS, SPEC_PAIRS_MAX, SPEC_MODEL_TEXT_MAX, s);
     spec_volume_key(r, p, s);
-    spec_stage_tags(r, p, e->tags, &e->tags_n);
+    spec_stage_tags(r, p, "SageMaker", SPEC_TAGS_MAX, e->tags, &e->tags_n);
     memcpy(s->retry, r->retry, sizeof s->retry);
     if (!spec_child(r, p, "model", false, &at)) {
         spec_fault(r, p, "required", model_hint, "'model' is missing");
@@ -338,12 +338,34 @@ static void link_model(struct spec_reader *r, const struct read_stage *all, int 
     }
 }
 
+static void check_environment(struct spec_reader *r, const struct read_stage *of)
+{
+    static const char *const added[] = SPEC_SERVER_SETTINGS;
+    const struct spec_stage *s = of->stage;
+    struct spec_node at;
+    int n = s->environment_n + (int)ARRAY_LEN(added);
+    for (int i = 0; i < s->environment_n; i++) {
+        for (size_t j = 0; j < ARRAY_LEN(added); j++) {
+            n -= strcmp(s->environment[i].key, added[j]) == 0;
+        }
+    }
+    if (s->endpoint->framework && n > SPEC_PAIRS_MAX &&
+        spec_child(r, &of->at, "environment", false, &at)) {
+        spec_fault(r, &at, "limit", "fewer variables, or an image of your own",
+                   "%d variables with those of AWS's image; CreateModel takes %d", n,
+                   SPEC_PAIRS_MAX);
+    }
+}
+
 void spec_endpoint_link(struct spec_reader *r, const struct read_stage *all, int n)
 {
     for (int i = 0; i < n; i++) {
         const struct spec_endpoint *e = all[i].stage->endpoint;
         if (e != NULL && e->model_stage != NULL && e->model_stage[0] != '\0') {
             link_model(r, all, n, &all[i]);
+        }
+        if (e != NULL) {
+            check_environment(r, &all[i]);
         }
     }
 }

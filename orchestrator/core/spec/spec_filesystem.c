@@ -180,7 +180,7 @@ void spec_filesystem_read(struct spec_reader *r, const struct spec_node *p, stru
     read_life(r, p, f);
     read_vpc(r, p, s);
     read_key(r, p, s);
-    spec_stage_tags(r, p, f->tags, &f->tags_n);
+    spec_stage_tags(r, p, "FSx", SPEC_FSX_TAGS_MAX, f->tags, &f->tags_n);
     memcpy(s->retry, r->retry, sizeof s->retry);
     s->instance_type[0] = arena_printf(r->a, SPEC_STORAGE_PREFIX "%s", f->deployment);
     s->instance_type_n = 1;

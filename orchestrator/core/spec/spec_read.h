@@ -214,9 +214,10 @@ bool spec_framework_image(struct spec_reader *r, const struct spec_node *p,
 bool spec_script_ok(const char *s);
 /* `volume_kms_key` of a stage, else the campaign's; none of a type whose disks are its own. */
 void spec_volume_key(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
-/* `tags` of a stage; its SPEC_STAGE_TAGS_MAX and the campaign's are SPEC_TAGS_MAX at most. */
-void spec_stage_tags(struct spec_reader *r, const struct spec_node *p, struct spec_pair *ret,
-                     int *ret_n);
+/* `tags` of a stage; its SPEC_STAGE_TAGS_MAX and the campaign's are `max` at most, which is what
+ * `service` takes. */
+void spec_stage_tags(struct spec_reader *r, const struct spec_node *p, const char *service, int max,
+                     struct spec_pair *ret, int *ret_n);
 /* spec_input.c: input and input_mode; and whether a text names a file system of this campaign,
  * "lustre:STAGE/folder". Worker index reads such a `from` by the channel SPEC_INDEX_CHANNEL. */
 #define SPEC_INDEX_CHANNEL "shards"

@@ -406,18 +406,18 @@ static void read_training_plan(struct spec_reader *r, const struct spec_node *p,
     }
 }
 
-void spec_stage_tags(struct spec_reader *r, const struct spec_node *p, struct spec_pair *ret,
-                     int *ret_n)
+void spec_stage_tags(struct spec_reader *r, const struct spec_node *p, const char *service, int max,
+                     struct spec_pair *ret, int *ret_n)
 {
     struct spec_node at;
     if (!spec_child(r, p, "tags", false, &at)) {
         return;
     }
     spec_read_tags(r, &at, SPEC_STAGE_TAGS_MAX, ret, ret_n);
-    if (*ret_n + r->tags_n > SPEC_TAGS_MAX) {
+    if (*ret_n + r->tags_n > max) {
         spec_fault(r, &at, "limit", "fewer tags here or in the campaign",
-                   "%d tags with the campaign's; SageMaker takes %d besides drover's own five",
-                   *ret_n + r->tags_n, SPEC_TAGS_MAX);
+                   "%d tags with the campaign's; %s takes %d besides drover's own",
+                   *ret_n + r->tags_n, service, max);
     }
 }
 
@@ -441,7 +441,7 @@ static void read_switches(struct spec_reader *r, const struct spec_node *p, stru
         (void)spec_bool(r, &at, &compressed);
     }
     t->uncompressed = !compressed;
-    spec_stage_tags(r, p, t->tags, &t->tags_n);
+    spec_stage_tags(r, p, "SageMaker", SPEC_TAGS_MAX, t->tags, &t->tags_n);
     if (spec_child(r, p, "entrypoint", false, &at)) {
         if (s->worker != WORKER_NONE) {
             spec_fault(r, &at, "conflict", "leave it out", "our worker has its own command");

@@ -307,6 +307,37 @@ static bool price_36_usd(void *ctx, const struct spec_stage *s, musd_t *ret)
 }
 
 /* Its whole ttl is reserved: a budget below it could never start it. */
+/* AWS's image has four more, of which a file may have said one; another image has none. */
+static void test_spec_endpoint__variables_that_create_model_takes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *also;
+        int n, faults;
+    } rows[] = {{"{" DATA ", " HF "}", "", 96, 0},
+                {"{" DATA ", " HF "}", "", 97, 1},
+                {"{" DATA ", " HF "}", "SAGEMAKER_REGION: x, ", 96, 0},
+                {"{" DATA ", " HF "}", "SAGEMAKER_REGION: x, ", 97, 1},
+                {"{" DATA ", image: r/x:1}", "", 100, 0},
+                {"train", "", 97, 1}}; /* its framework's */
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_BUF struct buf env = BUF_INIT(4096);
+        buf_addf(&env, "model: %s\n    environment: {%s", rows[i].model, rows[i].also);
+        for (int k = 0; k < rows[i].n; k++) {
+            buf_addf(&env, "%sA%d: x", k == 0 ? "" : ", ", k);
+        }
+        buf_add_cstr(&env, "}\n");
+        AUTO_FREE char *text = with("model: train\n", buf_cstr(&env));
+        struct parsed *p = parse_with(text, &in_region);
+        if (p->faults.n != rows[i].faults) {
+            show(&p->faults);
+            fail_msg("row %zu: %d faults", i, p->faults.n);
+        }
+        assert_true(p->faults.n == 0 || strstr(p->faults.at[0].message, "takes 100") != NULL);
+        parsed_free(p);
+    }
+}
+
 static void test_spec_endpoint__a_budget_below_its_ttl_is_refused(void **state)
 {
     (void)state;
@@ -366,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_spec_endpoint__what_is_right_has_no_fault),
         cmocka_unit_test(test_spec_endpoint__is_read_as_it_stands),
         cmocka_unit_test(test_spec_endpoint__takes_what_the_campaign_says),
+        cmocka_unit_test(test_spec_endpoint__variables_that_create_model_takes),
         cmocka_unit_test(test_spec_endpoint__a_budget_below_its_ttl_is_refused),
         cmocka_unit_test(test_spec_endpoint__a_stored_form_that_does_not_fit_is_refused),
     };

@@ -105,6 +105,29 @@ static void test_spec_filesystem__each_mistake_is_one_fault(void **state)
     }
 }
 
+/* The campaign's may be 40, which leaves a stage 4. */
+static void test_spec_filesystem__tags_that_fsx_takes(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf all = BUF_INIT(4096);
+    for (int i = 0; i < 40; i++) {
+        buf_addf(&all, "%st%d: x", i == 0 ? "tags: {" : ", ", i);
+    }
+    buf_addf(&all, "}\nstages:\n");
+    AUTO_FREE char *of_campaign = with("stages:\n", buf_cstr(&all));
+    static const char *const own[] = {"    ttl: 24h\n    tags: {a: x, b: x, c: x, d: x}\n",
+                                      "    ttl: 24h\n    tags: {a: x, b: x, c: x, d: x, e: x}\n"};
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(of_campaign, "    ttl: 24h\n");
+        AUTO_FREE char *text = xasprintf("%.*s%s%s", (int)(at - of_campaign), of_campaign, own[i],
+                                         at + strlen("    ttl: 24h\n"));
+        struct parsed *p = parse_with(text, &in_region);
+        assert_int_equal(p->faults.n, i);
+        assert_true(i == 0 || strstr(p->faults.at[0].message, "FSx takes 44") != NULL);
+        parsed_free(p);
+    }
+}
+
 #define INDEX(from)                                                                                \
     "name: c\nsecurity: {vpc: {subnets: [subnet-0a1b2c3d], security_groups: [sg-0a1b2c3d]}}\n"     \
     "stages:\n"                                                                                    \
@@ -301,6 +324,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spec_filesystem__each_mistake_is_one_fault),
+        cmocka_unit_test(test_spec_filesystem__tags_that_fsx_takes),
         cmocka_unit_test(test_spec_filesystem__an_index_reads_it_by_a_channel),
         cmocka_unit_test(test_spec_filesystem__sizes_are_those_of_fsx),
         cmocka_unit_test(test_spec_filesystem__is_read_stored_and_read_back),
