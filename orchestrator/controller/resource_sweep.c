@@ -151,7 +151,7 @@ static enum resource_then hold(struct controller *c, const struct resource_found
     } else if (meaning == TX_DONE && log_allow("stray_not_held")) {
         log_event(LOG_ERROR, "stray_not_held", LF_S("name", v.row.name),
                   LF_S("kind", resource_kind_name(v.row.kind)),
-                  LF_S("reason", "an ended stray has its name: it is billed and booked nowhere"),
+                  LF_S("reason", "its name is known otherwise: it is billed and booked nowhere"),
                   LF_S("remedy", "delete it at AWS"));
     }
     return resource_sweep_held(meaning);

@@ -21,7 +21,7 @@ WITH burning AS MATERIALIZED (
     UNION ALL SELECT 'stray', nullif(s.campaign_id, 0), NULL, s.name, s.instance_type, s.market, 1, s.instances, s.started_at, NULL,
             s.price_musd_per_hour * s.instances
         FROM stray s WHERE s.holds AND s.started_at IS NOT NULL
-    UNION ALL SELECT 'stray', NULL, NULL, s.name, s.instance_type, CASE s.kind WHEN 'file_system' THEN 'storage' ELSE 'hosting' END, 1,
+    UNION ALL SELECT 'stray', NULL, NULL, split_part(s.name, '#', 1), s.instance_type, CASE s.kind WHEN 'file_system' THEN 'storage' ELSE 'hosting' END, 1,
             CASE s.kind WHEN 'file_system' THEN 0 ELSE s.instances END, s.started_at, NULL,
             CASE s.kind WHEN 'file_system' THEN div(2 * s.price_musd_per_hour::numeric * s.size_gib + 730, 1460)::bigint
                 ELSE s.price_musd_per_hour * s.instances END

@@ -4,7 +4,7 @@
 -- Those that run first, then the newest. What one costs so far is told by the clock, and exact once it has ended.
 -- name: api_strays
 -- A file system is billed by begun hours; a cost is null while the price is not known. $1 rows bigint
-SELECT coalesce(json_agg(json_build_object('job_name', x.name, 'kind', x.kind, 'campaign', CASE WHEN x.campaign_id > 0 THEN
+SELECT coalesce(json_agg(json_build_object('job_name', split_part(x.name, '#', 1), 'kind', x.kind, 'campaign', CASE WHEN x.campaign_id > 0 THEN
         'c-' || x.campaign_id END, 'why', x.why, 'status', x.status, 'running', x.lives,
     'instance_type', nullif(x.instance_type, ''), 'market', CASE x.kind WHEN 'job' THEN x.market WHEN 'file_system' THEN 'storage'
         ELSE 'hosting' END, 'instances', x.n,
@@ -27,4 +27,4 @@ SELECT json_build_object('running', count(*) FILTER (WHERE holds OR there), 'sec
 
 -- name: api_stray_stop
 -- Returns a row when it runs. $1 name text
-UPDATE stray SET stop_asked = true WHERE name = $1 AND (holds OR there) RETURNING name;
+UPDATE stray SET stop_asked = true WHERE name = $1 AND holds OR split_part(name, '#', 1) = $1 AND there RETURNING name;

@@ -1,42 +1,51 @@
--- Strays that are no jobs: see orchestrator/core/leader/resource_strays.h.
+-- Strays that are no jobs: see orchestrator/core/leader/resource_strays.h. The row of one that is
+-- there again after the end of another of its name is name#2 and so on: no name at AWS has a #, and a row has its entries in the ledger once.
 
 -- name: view_resource_strays
--- Those that are not proven absent. Index stray_there.
-SELECT name, arn, kind, token, status, instance_type, instances, size_gib, price_musd_per_hour, created_at, started_at,
+-- Those that are not proven absent, by their name at AWS: one row each. Index stray_there.
+SELECT split_part(name, '#', 1), arn, kind, token, status, instance_type, instances, size_gib, price_musd_per_hour, created_at, started_at,
     ended_at, estimated, stop_asked
 FROM stray WHERE there ORDER BY name
 
 -- name: resource_stray_put
 -- One that was found; people are told when it costs money. A name of which less was thought to be left is whole again, as it
--- goes on to cost. Returns how many were written: none when its name is known otherwise.
-WITH new_stray AS (
+-- goes on to cost. One behind an ended row of its own name gets a row of its own, name#2, and is billed from where that ended.
+-- Returns how many were written, none when its name is known otherwise, and since when it is billed. Indexes stray_there and
+-- the primary key.
+WITH past AS MATERIALIZED (
+    SELECT count(*) AS n, max(ended_at) AS until, count(*) FILTER (WHERE there) AS live, max(name) FILTER (WHERE there) AS key
+    FROM stray WHERE name = ANY (SELECT :name::text || CASE g WHEN 1 THEN '' ELSE '#' || g END FROM generate_series(1, 99) g)),
+new_stray AS (
     INSERT INTO stray (name, arn, kind, token, why, status, instance_type, instances, size_gib, price_musd_per_hour,
         reserved_musd, holds, there, created_at, started_at)
-    VALUES (:name::text, :arn::text, :kind::text, :token::text, 'lost', :status::text, :instance_type::text,
-        :instances::int, :size::bigint, :price::bigint, 0, false, true, :created::timestamptz, :started::timestamptz)
+    SELECT CASE WHEN p.live > 0 THEN p.key WHEN p.n = 0 THEN :name::text ELSE :name::text || '#' || (p.n + 1) END,
+        :arn::text, :kind::text, :token::text, 'lost', :status::text, :instance_type::text, :instances::int, :size::bigint,
+        :price::bigint, 0, false, true, :created::timestamptz,
+        CASE WHEN p.live = 0 AND p.until > :started::timestamptz THEN p.until ELSE :started::timestamptz END
+    FROM past p WHERE p.n < 99 OR p.live > 0
     ON CONFLICT (name) DO UPDATE SET arn = excluded.arn, kind = excluded.kind, status = excluded.status,
         instance_type = excluded.instance_type, instances = excluded.instances,
         price_musd_per_hour = excluded.price_musd_per_hour, created_at = excluded.created_at,
         started_at = excluded.started_at, ended_at = NULL, estimated = false
         WHERE stray.there AND (excluded.kind = 'endpoint' AND stray.kind IN ('endpoint_config', 'model')
-            OR excluded.kind = 'endpoint_config' AND stray.kind = 'model') RETURNING name, kind),
+            OR excluded.kind = 'endpoint_config' AND stray.kind = 'model') RETURNING name, kind, started_at),
 new_event AS (
     INSERT INTO event (campaign_id, kind, detail)
-    SELECT 0, 'alert', jsonb_build_object('campaign', 0, 'text', replace(kind, '_', ' ') || ' ' || name
+    SELECT 0, 'alert', jsonb_build_object('campaign', 0, 'text', replace(kind, '_', ' ') || ' ' || :name::text
         || ' belongs to no campaign: see drover strays', 'about', 'stray')
     FROM new_stray WHERE kind IN ('endpoint', 'file_system'))
-SELECT count(*) FROM new_stray
+SELECT count(*), max(started_at) FROM new_stray
 
 -- name: resource_stray_seen
--- What is left of it, and since when and until when it is billed. $1 name text, $2 kind text, $3 status text,
--- $4 started timestamptz, $5 ended timestamptz, $6 estimated boolean
+-- What is left of it, and since when and until when it is billed. Index stray_there, as of the two below. $1 name text,
+-- $2 kind text, $3 status text, $4 started timestamptz, $5 ended timestamptz, $6 estimated boolean
 UPDATE stray SET kind = $2::text, status = $3::text, started_at = $4::timestamptz, ended_at = $5::timestamptz,
     estimated = $6::boolean
-WHERE name = $1::text AND there
+WHERE split_part(name, '#', 1) = $1::text AND there
 
 -- name: resource_stray_drop
 -- A row of ours stands for it by now, which books it. $1 name text
-DELETE FROM stray WHERE name = $1::text AND there
+DELETE FROM stray WHERE split_part(name, '#', 1) = $1::text AND there
 
 -- name: resource_stray_end
 -- It is proven absent, and booked. Returns how many were there. $1 name text, $2 status text, $3 started timestamptz,
@@ -45,7 +54,7 @@ DELETE FROM stray WHERE name = $1::text AND there
 WITH over AS (
     UPDATE stray SET there = false, status = $2::text, started_at = $3::timestamptz, ended_at = $4::timestamptz,
         billable_s = $5::bigint, cost_musd = $6::bigint, estimated = $7::boolean
-    WHERE name = $1::text AND there RETURNING name),
+    WHERE split_part(name, '#', 1) = $1::text AND there RETURNING name),
 entries AS MATERIALIZED (
     SELECT e.* FROM over, unnest($8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[])
         WITH ORDINALITY AS e (entry, from_account, to_account, amount, seconds, rank)),
@@ -58,6 +67,6 @@ new_money AS (
 new_entries AS (
     INSERT INTO ledger (campaign_id, stage_id, task_id, stray, entry, from_account, to_account, amount_musd, seconds,
         estimated)
-    SELECT 0, 0, 0, $1::text, e.entry, e.from_account, e.to_account, e.amount, e.seconds,
-        e.entry = 'settle' AND $7::boolean FROM entries e ORDER BY e.rank)
+    SELECT 0, 0, 0, o.name, e.entry, e.from_account, e.to_account, e.amount, e.seconds,
+        e.entry = 'settle' AND $7::boolean FROM over o, entries e ORDER BY e.rank)
 SELECT count(*) FROM over

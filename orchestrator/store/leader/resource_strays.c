@@ -45,7 +45,7 @@ bool view_resource_strays(struct store *s, struct resource_stray_row **ret, size
     return true;
 }
 
-bool store_resource_stray_put(struct store *s, const struct resource_stray_row *row, bool *ret_new,
+bool store_resource_stray_put(struct store *s, struct resource_stray_row *row, bool *ret_new,
                               struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
@@ -67,6 +67,7 @@ bool store_resource_stray_put(struct store *s, const struct resource_stray_row *
         return false;
     }
     *ret_new = row_i64(r, 0, 0) == 1;
+    row->started_us = *ret_new ? row_time(r, 0, 1) : row->started_us;
     s->events |= *ret_new;
     return true;
 }

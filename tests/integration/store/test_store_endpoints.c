@@ -213,7 +213,7 @@ static void test_endpoints__none_is_deleted_while_a_wish_is_unread(void **state)
     assert_true(move(w, ENDPOINT_IN_SERVICE, &err));
 }
 
-/* Less of it was thought to be left: it is whole again, and people are told. No ended one is. */
+/* Less of it was thought to be left: it is whole again, and people are told. */
 static void test_endpoints__a_stray_of_one_that_is_there_after_all(void **state)
 {
     struct world *w = *state;
@@ -223,9 +223,11 @@ static void test_endpoints__a_stray_of_one_that_is_there_after_all(void **state)
     static const struct {
         enum resource_kind kind;
         bool new;
-    } puts[] = {{RESOURCE_MODEL, true},     {RESOURCE_MODEL, false},
-                {RESOURCE_ENDPOINT, true},  {RESOURCE_ENDPOINT_CONFIG, false},
-                {RESOURCE_ENDPOINT, false}, {RESOURCE_ENDPOINT, false}};
+    } puts[] = {{RESOURCE_MODEL, true},
+                {RESOURCE_MODEL, false},
+                {RESOURCE_ENDPOINT, true},
+                {RESOURCE_ENDPOINT_CONFIG, false},
+                {RESOURCE_ENDPOINT, false}};
     for (size_t i = 0; i < ARRAY_LEN(puts); i++) {
         bool new;
         row.kind = puts[i].kind;
@@ -239,12 +241,73 @@ static void test_endpoints__a_stray_of_one_that_is_there_after_all(void **state)
             assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM stray WHERE kind = 'endpoint' AND "
                                            "there AND ended_at IS NULL"),
                              1);
-        } else if (i == 4) {
-            pg_sql(w->db, "UPDATE stray SET kind = 'model', there = false");
         }
     }
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM event WHERE detail->>'about' = 'stray'"),
                      1);
+}
+
+static void end_stray(struct world *w, const char *name, usec_t from_us, usec_t until_us, bool good)
+{
+    struct err err = ERR_INIT;
+    struct resource_stray_end end = {.name = name,
+                                     .status = "",
+                                     .started_us = from_us,
+                                     .ended_us = until_us,
+                                     .billable_s = 3600,
+                                     .cost_musd = 500,
+                                     .entries = {{.kind = LEDGER_SETTLE,
+                                                  .from = LEDGER_RESERVED,
+                                                  .to = LEDGER_SPENT,
+                                                  .amount_musd = 500,
+                                                  .seconds = 3600}},
+                                     .entries_n = 1};
+    end.entries[1] = (struct ledger_entry){
+        .kind = LEDGER_OVERRUN, .from = LEDGER_BUDGET, .to = LEDGER_RESERVED, .amount_musd = 500};
+    end.entries_n = 2;
+    begin(w);
+    bool ok = store_resource_stray_end(w->s, &end, &err);
+    assert_int_equal(ok, good);
+    if (ok) {
+        commit(w);
+    } else {
+        leader_rollback(w->s);
+    }
+}
+
+/* Behind an ended one of its name it is held again, billed from there, shown by its name at AWS and
+ * booked once more. */
+static void test_endpoints__a_stray_behind_an_ended_one_of_its_name(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct resource_stray_row row = {
+        .kind = RESOURCE_ENDPOINT, .name = "d-9-s-0-a1-0a1b2c3d", .instances = 1};
+    for (int i = 0; i < 3; i++) {
+        AUTO_FREE struct resource_stray_row *seen = NULL;
+        size_t n = 0;
+        bool new;
+        usec_t until = NOW + i * 3600 * USEC_PER_SEC;
+        row.started_us = NOW - 3600 * USEC_PER_SEC;
+        begin(w);
+        pg_good(store_resource_stray_put(w->s, &row, &new, &err), &err);
+        commit(w);
+        assert_true(new);
+        assert_int_equal(row.started_us, until - 3600 * USEC_PER_SEC);
+        begin(w);
+        pg_good(store_resource_stray_seen(w->s, &row, &err), &err);
+        commit(w);
+        pg_good(view_resource_strays(w->s, &seen, &n, &err), &err);
+        assert_int_equal(n, 1);
+        assert_string_equal(seen[0].name, row.name);
+        assert_int_equal(seen[0].started_us, row.started_us);
+        end_stray(w, row.name, row.started_us, until, true);
+        end_stray(w, row.name, row.started_us, until, false);
+    }
+    assert_int_equal(pg_i64(w->db, "SELECT spent_musd FROM money WHERE level = 'global'"), 1500);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM ledger WHERE entry = 'settle' AND "
+                                   "stray LIKE 'd-9-s-0-a1-0a1b2c3d#_'"),
+                     2);
 }
 
 int main(void)
@@ -257,6 +320,7 @@ int main(void)
         T(test_endpoints__another_wish_or_state_is_not_answered),
         T(test_endpoints__none_is_deleted_while_a_wish_is_unread),
         T(test_endpoints__a_stray_of_one_that_is_there_after_all),
+        T(test_endpoints__a_stray_behind_an_ended_one_of_its_name),
 #undef T
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
