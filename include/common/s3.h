@@ -52,8 +52,8 @@ struct s3_result {
 typedef void (*s3_cb)(void *ctx, const struct s3_result *r);
 void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
             int64_t range_to_incl /* -1: to the end */, size_t max_bytes, s3_cb cb, void *ctx);
-/* A HEAD that is refused with 400 and so without a word is asked once more as a GET of one byte: the
- * answer is then that one's. */
+/* A HEAD that is refused with 400, and so without a word, is asked once more as a GET of one byte,
+ * whose answer it then has. */
 void s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
 /* The same, and the checksums are asked for. */
 void s3_head_sums(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);

@@ -138,6 +138,9 @@ static void *scan_main(void *arg)
     struct index *x = w->x;
     struct err err = ERR_INIT;
     bool ok = x->shards.folder != NULL || s3_blocking_new(S3_TRIES, &w->src.s3, &err);
+    if (w->src.s3 != NULL) {
+        s3_blocking_be_patient(w->src.s3, SINK_S3_PATIENCE_US);
+    }
     while (ok && order_claim(x->order, &w->shard_i, &w->scan.out)) {
         ok = scan_one(w, &err);
         if (ok) {

@@ -200,6 +200,7 @@ static bool list_s3(struct shards *s, const char *input, struct err *err)
     if (!s3_blocking_new(S3_TRIES, &s3, err)) {
         return false;
     }
+    s3_blocking_be_patient(s3, SINK_S3_PATIENCE_US);
     struct s3_uri listed = s->base;
     struct below b = {.to = s, .skip = strlen(key)};
     if (one) { /* the path below the input is its file name */

@@ -316,6 +316,9 @@ def test_slow_preparation(d, server):
         rc, so, told = to("s3://data/m", "m2", "--retry-failed", "--progress_interval", 1)
         tap.ok((rc, local.hits()) == (0, 40) and (32, 40, None, 0) in told and "read 32 of 40 objects" in so,
                "sidecars are read 32 at a time, and counted", "%d %r %s" % (rc, told, so))
+        local.faults({"operation": "GetObject", "name_contains": "00003.parquet", "kind": "throttle", "times": 7})
+        rc, so, told = to("s3://data/m", "m3", "--retry-failed")
+        tap.eq((rc, local.hits()), (0, 7), "S3 that slows the readers down is waited for")
         local.faults({"operation": "DeleteObject", "name_contains": ".parquet", "kind": "slow", "delay_seconds": 2, "times": 40})
         rc, so, told = to(part, "m", "--incremental_mode", "overwrite", "--progress_interval", 1)
         tap.ok((rc, local.hits()) == (0, 40) and (72, 120, None, 0) in told, "so are the objects that are removed", "%d %r %s" % (rc, told, so))

@@ -87,16 +87,29 @@ static bool is_wanted(const struct object_filter *w, const char *name, const str
            (w->output == NULL || !input_is_own_shard(w->output, folder, name));
 }
 
+/* S3 that slows many readers down is waited for as it is for the output. */
+static bool connect_patient(const struct download_options *o, struct s3_blocking **ret,
+                            struct err *err)
+{
+    if (!s3_blocking_new(S3_TRIES, ret, err)) {
+        return false;
+    }
+    s3_blocking_be_patient(*ret, o->s3_patience_s * USEC_PER_SEC);
+    return true;
+}
+
 struct fetch_below { /* of in->files[first], and what follows */
+    const struct download_options *o;
     const struct s3_uri *base;
     const struct input *in;
     size_t first;
     struct progress *p;
 };
 
-static bool connect_one(void *ctx UNUSED, struct s3_blocking **ret, struct err *err)
+static bool connect_one(void *ctx, struct s3_blocking **ret, struct err *err)
 {
-    return s3_blocking_new(S3_TRIES, ret, err);
+    const struct fetch_below *f = ctx;
+    return connect_patient(f->o, ret, err);
 }
 
 static bool fetch_file(void *ctx, struct s3_blocking *s3, size_t i, struct err *err)
@@ -114,12 +127,12 @@ static bool fetch_file(void *ctx, struct s3_blocking *s3, size_t i, struct err *
 }
 
 /* Fetch the wanted objects below the prefix; none is no error. Listings are sorted. */
-static bool fetch_below(struct s3_blocking *s3, const struct s3_uri *base,
-                        const struct object_filter *w, struct progress *p, struct input *in,
-                        struct err *err)
+static bool fetch_below(const struct download_options *o, struct s3_blocking *s3,
+                        const struct s3_uri *base, const struct object_filter *w,
+                        struct progress *p, struct input *in, struct err *err)
 {
     struct s3_listing all = {0};
-    struct fetch_below f = {base, in, in->files_n, p};
+    struct fetch_below f = {o, base, in, in->files_n, p};
     if (!make_temporary_folder(in, err) ||
         !s3_blocking_list_level(s3, base, OBJECTS_LISTED_MAX, &all, err)) {
         return false;
@@ -145,7 +158,7 @@ static bool fetch_folder(const struct download_options *o, struct s3_blocking *s
     AUTO_FREE char *folder = xasprintf("%s%s", uri, str_ends(str_of(uri), "/") ? "" : "/");
     struct object_filter w = {.suffix = suffix, .output = o->output_folder};
     struct s3_uri base;
-    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(s3, &base, &w, p, in, err);
+    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(o, s3, &base, &w, p, in, err);
 }
 
 static bool fetch_pattern(const struct download_options *o, struct s3_blocking *s3,
@@ -159,7 +172,7 @@ static bool fetch_pattern(const struct download_options *o, struct s3_blocking *
     if (strpbrk(folder, INPUT_WILDCARDS) != NULL) {
         return err_set(err, ERR_INVALID, "only the last part of an S3 pattern may have wildcards");
     }
-    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(s3, &base, &w, p, in, err);
+    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(o, s3, &base, &w, p, in, err);
 }
 
 /* An object, or when there is none the prefix of this name. */
@@ -190,7 +203,7 @@ bool input_s3_fetch(const struct download_options *o, struct progress *p, struct
                     struct err *err)
 {
     struct s3_blocking *s3;
-    if (!s3_blocking_new(S3_TRIES, &s3, err)) {
+    if (!connect_patient(o, &s3, err)) {
         return false;
     }
     bool ok = strpbrk(o->url_list, INPUT_WILDCARDS) != NULL ? fetch_pattern(o, s3, p, in, err)
@@ -208,10 +221,10 @@ bool input_s3_earlier(const struct download_options *o, struct progress *p, stru
     struct object_filter w = {.suffix = ".parquet"};
     AUTO_FREE char *uri =
         xasprintf("%s%s", o->url_list, str_ends(str_of(o->url_list), "/") ? "" : "/");
-    if (!s3_parse_uri(str_of(uri), &base, err) || !s3_blocking_new(S3_TRIES, &s3, err)) {
+    if (!s3_parse_uri(str_of(uri), &base, err) || !connect_patient(o, &s3, err)) {
         return false;
     }
-    bool ok = fetch_below(s3, &base, &w, p, &all, err);
+    bool ok = fetch_below(o, s3, &base, &w, p, &all, err);
     if (ok && all.files_n == 0) {
         ok = err_set(err, ERR_INVALID, "no sidecars (.parquet) of an earlier output");
     }
