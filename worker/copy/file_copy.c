@@ -432,11 +432,13 @@ static enum file_copy_end work(struct run *r, struct file_copied *ret, struct er
     return publish(r, ret, err);
 }
 
-/* Keep the state when a retry may succeed. */
+/* Keep the state when a retry may succeed, or keys that are given anew: what is there of a large
+ * file took hours, and what it is a part of is known by its version. */
 static void end_failed(struct run *r, const struct err *err)
 {
     struct err ignored = ERR_INIT;
-    if (err_code_retry(err->code) == RETRY_BACKOFF) {
+    bool keys = err->code == ERR_FORBIDDEN || err->code == ERR_UNAUTHENTICATED;
+    if (keys || err_code_retry(err->code) == RETRY_BACKOFF) {
         (void)leave(r);
     } else if (r->state_saved) {
         (void)!sink_delete(r->c->state, r->state_name, &ignored);

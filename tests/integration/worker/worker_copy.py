@@ -329,6 +329,21 @@ def resume(tap, local, web, d):
     part_done(tap, local, web, d)
 
 
+def keys_end(tap, local, web, d):
+    """What may not be read any more may be again, with new keys: what was copied of it stays."""
+    data = blob(12 << 20, 77)
+    web.files = {"/k.bin": data}
+    web.fault = lambda h, path, first, last: first >= 9 << 20 and h.refuse(403)
+    args = ["--from", web.url + "/k.bin", "--to", "s3://data/keys/{file_name}", "--range_kb", 512]
+    rc, so, se = copy(local, d, *args)
+    tap.eq((rc, published(local, "data/keys")), (77, []), "a source that refuses in the middle ends the run")
+    web.reset()
+    rc, so, se = copy(local, d, *args)
+    firsts = [int(x[1][6:].split("-")[0]) for x in web.log]
+    tap.ok(rc == 0 and firsts[0] == 9 << 20 and bytes_of(local, "data/keys/k.bin") == data and not local.uploads(),
+           "the next one goes on where it was", (rc, firsts[:1], se))
+
+
 def left_behind(tap, local, web, d):
     """Temporary files of killed runs go, those that are gone on with stay, and so do those of other parts."""
     web.reset()
@@ -505,7 +520,7 @@ def main():
     only = os.environ.get("ONLY", "")
     torn = Torn(d) if only in "torn" else None
     try:
-        for part in (many_files, from_s3, kept_sums, faults, resume, left_behind, gone, secrets, mistakes):
+        for part in (many_files, from_s3, kept_sums, faults, resume, keys_end, left_behind, gone, secrets, mistakes):
             if only in part.__name__:
                 web.reset()
                 part(tap, local, web, d)
