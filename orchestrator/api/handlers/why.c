@@ -55,6 +55,15 @@ static const char *not_waiting(struct api_req *r, const json_t *row)
     return arena_printf(&r->arena, "it is %s", state);
 }
 
+/* The numbers of parts begin anew in each stage, and a command for one names its stage. */
+static const char *release_if_held(struct api_req *r, const json_t *row)
+{
+    const char *number = strrchr(str_member(row, "id"), '/');
+    return number != NULL && strcmp(str_member(row, "state"), "held") == 0
+               ? arena_printf(&r->arena, "drover release {c}/{s}%s", number)
+               : "";
+}
+
 /* Write each change that would start it sooner, with the new start. */
 static void out_changes(struct json_out *w, struct forecast_facts *a, const struct forecast *base,
                         int64_t campaign)
@@ -146,9 +155,8 @@ static bool why_make(void *ctx, struct buf *out, struct err *err)
                        : told[0] != '\0' && why == wait_reason_parse(name) ? told
                                                                            : wait_reason_text(why);
     AUTO_BUF struct buf next = BUF_INIT(NEXT_MAX);
-    if (of->waits) {
-        guidance_command(&next, wait_reason_next(why), of->campaign_id, str_member(row, "stage"));
-    }
+    const char *todo = of->waits ? wait_reason_next(why) : release_if_held(r, row);
+    guidance_command(&next, todo, of->campaign_id, str_member(row, "stage"));
     struct json_out w;
     json_out_init(&w, out);
     json_out_object(&w, NULL);
@@ -159,11 +167,7 @@ static bool why_make(void *ctx, struct buf *out, struct err *err)
     json_out_str(&w, "text", text);
     json_out_str(&w, "since", json_string_value(json_object_get(row, "updated_at")));
     json_out_str(&w, "not_before", json_string_value(json_object_get(row, "not_before")));
-    json_out_str(&w, "next",
-                 of->waits ? buf_cstr(&next)
-                 : strcmp(str_member(row, "state"), "held") == 0
-                     ? arena_printf(&r->arena, "drover release %s", str_member(row, "id"))
-                     : NULL);
+    json_out_str(&w, "next", of->waits || next.n > 0 ? buf_cstr(&next) : NULL);
     if (of->waits && !out_forecast(r, &w, of->campaign_id, of->task_id, err)) {
         return false;
     }

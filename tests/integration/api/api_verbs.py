@@ -358,4 +358,10 @@ def check_holds(t, a):
     a.sql(f"UPDATE stage_run SET waiting = waiting - 1, held = held + 1 WHERE campaign_id = {cid[2:]}")
     b = a.get(f"/v1/campaigns/{cid}")[1]["guidance"]
     t.ok([g["steps"][0]["command"] for g in b if g["kind"] == "parts_held"] == [f"drover release {cid}"], "what is held is told with the campaign", b)
+    n = free.split(",")[0]
+    row = f"campaign_id = {cid[2:]} AND seq = {n}"
+    a.sql(f"UPDATE task_run SET state = 2 WHERE {row}")
+    stage = a.sql(f"SELECT name FROM stage WHERE campaign_id = {cid[2:]} ORDER BY seq LIMIT 1")
+    t.eq(a.get(f"/v1/campaigns/{cid}/parts/{n}/why?stage={stage}")[1]["next"], f"drover release {cid}/{stage}/{n}", "a held part's command names its stage, since each stage counts its parts from 0")
+    a.sql(f"UPDATE task_run SET state = 0 WHERE {row}")
     a.sql(f"UPDATE stage_run SET waiting = waiting + 1, held = held - 1 WHERE campaign_id = {cid[2:]}")

@@ -237,7 +237,7 @@ def held(s):
     tap.eq(s.sql(f"SELECT count(*) FROM attempt a JOIN task_run r ON r.id = a.task_id WHERE r.campaign_id = {cid[2:]} AND r.seq BETWEEN 2 AND 5"), "0", "none of them was tried, by either leader")
     f, why = s.api("GET", f"/campaigns/{cid}/forecast"), s.api("GET", f"/campaigns/{cid}/parts/3/why")
     tap.ok(f["ends_in_seconds"] is None and f["reason"] == "not before its 4 held parts are released" and f["campaign"]["end"]["p50_seconds"] is None, "it has no end before", f)
-    tap.ok((why["reason"], why["text"], why["next"]) == (None, "a person holds it", f"drover release {cid}/3"), "a part says who holds it and what is next", why)
+    tap.ok((why["reason"], why["text"], why["next"]) == (None, "a person holds it", f"drover release {cid}/work/3"), "a part says who holds it and what is next", why)
     op = change(s, cid, "release", {"parts": [3]})
     wait_for(lambda: parts()["done"] == 9, 60, "the released part")
     tap.ok(op["done"] == 1 and parts()["held"] == 3, "what is released starts, the rest does not", parts())
