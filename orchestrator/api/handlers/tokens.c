@@ -2,6 +2,7 @@
 #include "store/api/tokens.h"
 #include "api/server/audit.h"
 #include "api/server/auth.h"
+#include "api/server/idempotency.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
@@ -73,8 +74,15 @@ bool tokens_post(struct api_req *r, struct err *err)
     struct apidb_token_new t = {.by = r->who.token_id};
     uint8_t raw[36], hash[32];
     char id[9], secret[65];
-    if (!token_read(body, &t, err) || !req_db(r, err)) {
+    bool replayed;
+    CLEANUP(keyed_end)
+    struct keyed k = {0};
+    if (!token_read(body, &t, err) || !req_db(r, err) ||
+        !keyed_begin(r, false, &k, &replayed, err)) {
         return false;
+    }
+    if (replayed) {
+        return keyed_told(r, "revoke it", err);
     }
     rng_secret(raw, sizeof raw);
     str_hex(raw, 4, id);
@@ -85,14 +93,16 @@ bool tokens_post(struct api_req *r, struct err *err)
     AUTO_TX struct store *tx = r->db;
     AUTO_FREE char *detail = json_text(body);
     AUTO_BUF struct buf rows = BUF_INIT(4096);
+    const char *location = arena_printf(&r->arena, "/v1/tokens/%s", t.id);
+    r->status = 201;
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_token_new(tx, &t, err) ||
-        !apidb_tokens(tx, t.id, &rows, err) || !req_audit(r, "token.make", t.id, detail, err) ||
-        !tx_commit(tx, err)) {
+        !apidb_tokens(tx, t.id, &rows, err) || !keyed_store_secret(&k, t.id, location, err) ||
+        !req_audit(r, "token.make", t.id, detail, err) || !tx_commit(tx, err)) {
         return false;
     }
     ASSERT(rows.n > 4); /* "[{...}]" */
     buf_addf(&r->out, "{\"token\":\"%s.%s\",%.*s\n", t.id, secret, (int)rows.n - 3, rows.p + 2);
-    reply_header(r, MHD_HTTP_HEADER_LOCATION, "/v1/tokens/%s", t.id);
+    reply_header(r, MHD_HTTP_HEADER_LOCATION, "%s", location);
     reply_header(r, MHD_HTTP_HEADER_ETAG, "%s", tag_of(r, &rows));
     return reply_out(r, 201);
 }

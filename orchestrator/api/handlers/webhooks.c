@@ -2,6 +2,7 @@
  * delivers. */
 #include "store/api/webhooks.h"
 #include "api/server/audit.h"
+#include "api/server/idempotency.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
@@ -161,39 +162,59 @@ static json_t *without_path(const json_t *webhook)
     return ret;
 }
 
+/* The answer that a webhook was made; rows: it, as a list. */
+static void made_out(struct api_req *r, const struct apidb_webhook_new *w, const struct buf *rows)
+{
+    if (strcmp(w->format, "email") == 0) {
+        buf_add_cstr(&r->out, "{\"secret\":null"); /* mail is not signed */
+    } else {
+        buf_add_cstr(&r->out, "{\"secret\":\"whsec_");
+        str_base64(&r->out, (const uint8_t *)w->secret.p, w->secret.n);
+        buf_add_cstr(&r->out, "\"");
+    }
+    ASSERT(rows->n > 4); /* "[{...}]" */
+    buf_addf(&r->out, ",%.*s\n", (int)rows->n - 3, rows->p + 2);
+    (void)reply_out(r, 201);
+}
+
 /* The secret of signatures is in this answer and nowhere else that people see. */
+static bool webhook_make(struct api_req *r, const struct apidb_webhook_new *w, struct keyed *k,
+                         const char *detail, struct err *err)
+{
+    int64_t id;
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    AUTO_TX struct store *tx = r->db;
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_webhook_new(tx, w, &id, err) ||
+        !apidb_webhooks(tx, id, "", &rows, err)) {
+        return false;
+    }
+    const char *name = arena_printf(&r->arena, "w-%lld", (long long)id);
+    const char *location = arena_printf(&r->arena, "/v1/webhooks/%s", name);
+    bool secret = strcmp(w->format, "email") != 0;
+    made_out(r, w, &rows);
+    if (!(secret ? keyed_store_secret(k, name, location, err) : keyed_store(k, location, err)) ||
+        !req_audit(r, "webhook.make", name, detail, err) || !tx_commit(tx, err)) {
+        return false;
+    }
+    reply_header(r, MHD_HTTP_HEADER_LOCATION, "%s", location);
+    return true;
+}
+
 bool webhooks_post(struct api_req *r, struct err *err)
 {
     uint8_t secret[SIGNING_KEY_BYTES];
-    int64_t id;
+    bool replayed;
+    CLEANUP(keyed_end)
+    struct keyed k = {0};
     rng_secret(secret, sizeof secret);
     struct apidb_webhook_new w = {.secret = {(const char *)secret, sizeof secret}};
     AUTO_JSON json_t *kept = without_path(req_json(r));
     AUTO_FREE char *detail = json_text(kept);
-    AUTO_BUF struct buf text = BUF_INIT(128);
-    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
-    if (!webhook_read(r, &w, err) || !req_db(r, err)) {
+    if (!webhook_read(r, &w, err) || !req_db(r, err) ||
+        !keyed_begin(r, false, &k, &replayed, err)) {
         return false;
     }
-    AUTO_TX struct store *tx = r->db;
-    if (!tx_begin(tx, TX_WRITE, err) || !apidb_webhook_new(tx, &w, &id, err) ||
-        !apidb_webhooks(tx, id, "", &rows, err) ||
-        !req_audit(r, "webhook.make", arena_printf(&r->arena, "w-%lld", (long long)id), detail,
-                   err) ||
-        !tx_commit(tx, err)) {
-        return false;
-    }
-    if (strcmp(w.format, "email") == 0) {
-        buf_add_cstr(&text, "null"); /* mail is not signed */
-    } else {
-        buf_add_cstr(&text, "\"whsec_");
-        str_base64(&text, secret, sizeof secret);
-        buf_add_cstr(&text, "\"");
-    }
-    ASSERT(rows.n > 4); /* "[{...}]" */
-    buf_addf(&r->out, "{\"secret\":%s,%.*s\n", buf_cstr(&text), (int)rows.n - 3, rows.p + 2);
-    reply_header(r, MHD_HTTP_HEADER_LOCATION, "/v1/webhooks/w-%lld", (long long)id);
-    return reply_out(r, 201);
+    return replayed ? keyed_told(r, "remove it", err) : webhook_make(r, &w, &k, detail, err);
 }
 
 /* If-Match must be the ETag of now, up to its "-", or "*". */

@@ -3,6 +3,7 @@
  * row is written in the transaction it answers for. */
 #include "idempotency.h"
 #include "common/hash.h"
+#include "common/json.h"
 #include "reply.h"
 #include "request.h"
 #include "store/api/idempotency_keys.h"
@@ -11,6 +12,10 @@
 /* Longer than anything a request does besides its database: listing S3 for a dry run takes 25 s at
  * most. A client that asks with the key of a droverd that froze gets through after it. */
 #define KEY_SILENCE_US (40 * USEC_PER_SEC)
+
+/* What is kept of an answer with a secret. */
+#define ID_KEPT     "made"
+#define ID_KEPT_MAX 512
 
 static bool key_read(const struct api_req *r, bool required, char ret[static 256], struct err *err)
 {
@@ -116,17 +121,41 @@ bool keyed_begin(struct api_req *r, bool required, struct keyed *ret, bool *ret_
     return key_replay(ret, ret_replayed, err);
 }
 
-bool keyed_store(struct keyed *k, const char *location, struct err *err)
+static bool store(const struct keyed *k, const struct buf *answer, const char *location,
+                  struct err *err)
 {
     if (k->key[0] == '\0') {
         return true;
     }
-    struct apidb_answer a = {.status = k->r->status, .answer = k->r->out};
+    struct apidb_answer a = {.status = k->r->status, .answer = *answer};
     memcpy(a.body_hash, k->hash, sizeof a.body_hash);
     size_t n = strlen(location);
     ASSERT(n < sizeof a.location);
     memcpy(a.location, location, n);
     return apidb_key_put(k->r->db, k->r->who.token_id, k->key, &a, err);
+}
+
+bool keyed_store(struct keyed *k, const char *location, struct err *err)
+{
+    return store(k, &k->r->out, location, err);
+}
+
+bool keyed_store_secret(struct keyed *k, const char *id, const char *location, struct err *err)
+{
+    AUTO_BUF struct buf kept = BUF_INIT(ID_KEPT_MAX);
+    buf_addf(&kept, "{\"" ID_KEPT "\":\"%s\"}", id);
+    return store(k, &kept, location, err);
+}
+
+bool keyed_told(struct api_req *r, const char *then, struct err *err)
+{
+    AUTO_JSON json_t *answer = json_loadb(r->out.p, r->out.n, 0, NULL);
+    const char *id = json_string_value(json_object_get(answer, ID_KEPT));
+    return id == NULL ||
+           err_set(err, ERR_CONFLICT,
+                   "the first request with this Idempotency-Key has made %s, and its secret was in "
+                   "that answer only: %s, and make another with a new key",
+                   id, then);
 }
 
 void keyed_end(struct keyed *k)

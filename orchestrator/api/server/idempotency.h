@@ -17,4 +17,10 @@ bool keyed_begin(struct api_req *r, bool required, struct keyed *ret, bool *ret_
                  struct err *err) MUST_CHECK;
 /* Store r's answer for replay; location may be "". */
 bool keyed_store(struct keyed *k, const char *location, struct err *err) MUST_CHECK;
+/* For an answer whose secret is kept nowhere else: stores the name of what was made only. */
+bool keyed_store_secret(struct keyed *k, const char *id, const char *location,
+                        struct err *err) MUST_CHECK;
+/* r holds what keyed_begin has replayed. ERR_CONFLICT, with the name of what was made, when that
+ * is all that is left of the first answer; `then`: what to do. */
+bool keyed_told(struct api_req *r, const char *then, struct err *err) MUST_CHECK;
 void keyed_end(struct keyed *k); /* cleanup function */

@@ -138,6 +138,18 @@ def slow(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+def check_keys(t, a):
+    """A token or a webhook is made once a key. Its secret is in the first answer only: the repetition is refused with its name, and what is kept of the first answer has no secret."""
+    for path, body, kept in (("/v1/tokens", {"name": "once"}, "token"), ("/v1/webhooks", {"name": "once", "url": "https://hooks.example.com/once"}, "secret")):
+        key = {"Idempotency-Key": "once-" + kept}
+        s, made, _ = a.post(path, body, key)
+        s2, again, h = a.post(path, body, key)
+        count = len([x for x in a.get(path)[1][path[4:]] if x["name"] == "once"])
+        t.ok((s, s2, count) == (201, 409, 1) and made["id"] in again["detail"] and h["location"] == f"{path}/{made['id']}", f"{path} with a key happens once, and its repetition says what was made", (s, s2, count, again))
+        t.eq(a.post(path, {**body, "name": "else"}, key)[0], 422, "a key of another request is refused")
+        t.ok(a.call("DELETE", f"{path}/{made['id']}")[0] == 200 and made[kept].split(".")[-1] not in a.sql("SELECT string_agg(answer, ' ') FROM idempotency_key"), "no secret is kept")
+
+
 def tokens(t, pg):
     """Tokens are made, listed, let expire and revoked; roles count, also for some projects only."""
     a = Api(pg)
@@ -230,6 +242,7 @@ def tokens(t, pg):
         t.eq(a.drover("token", *args).returncode, 2, f"drover token {' '.join(args)}: usage")
     t.ok(int(a.sql("SELECT count(*) FROM audit WHERE action IN ('token.make', 'token.revoke', 'token.expire')")) >= 8 and one["token"].split(".")[1] not in a.sql("SELECT string_agg(x::text, ' ') FROM audit x"),
          "all of it is audited, without secrets")
+    check_keys(t, a)
     code, log = a.close()
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
