@@ -187,7 +187,8 @@ static void proc_main(void)
         .holder = p->id == 0   ? "one"
                   : p->id == 1 ? "two"
                                : "three",
-        .job_prefix = DEEP_PREFIX,
+        /* Of some with what no job's name may have. */
+        .job_prefix = deep->seed % 3 == 0 ? DEEP_PREFIX "_" : DEEP_PREFIX,
         .observe_interval_us = deep->observe_us,
         .tick_interval_us = deep->tick_us,
         .lease_length_us = p->lease_us,
