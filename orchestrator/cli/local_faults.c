@@ -39,6 +39,7 @@ struct spec_defaults local_defaults_or_any(void)
     d.role = d.role != NULL ? d.role : "arn:aws:iam::123456789012:role/drover";
     d.worker_image = d.worker_image != NULL ? d.worker_image : "drover/worker:1";
     d.bucket = d.bucket != NULL ? d.bucket : "drover";
+    d.any_region = d.region == NULL;
     d.region = d.region != NULL ? d.region : "us-east-1";
     return d;
 }

@@ -35,6 +35,10 @@ struct image_wish {
 /* Appends the URI of AWS's image in a region. ERR_INVALID: `err` says what does not exist. */
 bool catalog_image_uri(const struct image_wish *w, const char *region, struct buf *ret,
                        struct err *err) MUST_CHECK;
+/* The account whose registry has AWS's framework images in a region; NULL: not known. */
+const char *catalog_registry(const char *region);
+/* True when it is that of some region. */
+bool catalog_is_registry(const char *account);
 /* "1.3.1, 1.4.0, ...": what a hint names when a version is unknown. inference: of images that serve
  * models. */
 void catalog_versions(const char *framework, bool inference, struct buf *ret);

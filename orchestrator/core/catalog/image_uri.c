@@ -38,7 +38,7 @@ static const struct {
 #undef X
 };
 
-static const char *registry(const char *region)
+const char *catalog_registry(const char *region)
 {
     for (size_t i = 0; i < ARRAY_LEN(registries); i++) {
         if (strcmp(registries[i].region, region) == 0) {
@@ -46,6 +46,16 @@ static const char *registry(const char *region)
         }
     }
     return NULL;
+}
+
+bool catalog_is_registry(const char *account)
+{
+    for (size_t i = 0; i < ARRAY_LEN(registries); i++) {
+        if (strcmp(registries[i].account, account) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static const char *dns_suffix(const char *region)
@@ -181,7 +191,7 @@ static bool huggingface_tag(const struct image_wish *w, struct buf *ret, struct 
 bool catalog_image_uri(const struct image_wish *w, const char *region, struct buf *ret,
                        struct err *err)
 {
-    const char *account = registry(region);
+    const char *account = catalog_registry(region);
     if (account == NULL || (w->compiler && strncmp(region, "cn-", 3) == 0)) {
         return err_set(err, ERR_INVALID, "AWS has no registry of this image in region %.32s",
                        region);

@@ -1,6 +1,7 @@
 /* Checks of a valid campaign file: attempts that exceed a budget, and warnings. */
 #include "common/regex.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/image_ref.h"
 #include "core/money/cost.h"
 #include "spec.h"
 #include "spec_parse.h"
@@ -141,7 +142,12 @@ void spec_warn(const struct spec *s, struct faults *ret)
         (void)snprintf(pointer, sizeof pointer, "stages.%.64s", st->name);
         bool aws = st->filesystem != NULL || (st->training != NULL && st->training->framework) ||
                    (st->endpoint != NULL && st->endpoint->framework); /* AWS keeps these tags */
-        if (!aws && strchr(st->image, '@') == NULL) {
+        struct image_ref ref;
+        if (!aws && !image_ref_parse(st->image, &ref)) {
+            faults_add(ret, (struct position){0, 0}, pointer, "image_registry",
+                       "ACCOUNT.dkr.ecr.REGION.amazonaws.com/name@sha256:...",
+                       "image '%.120s' is not in ECR: SageMaker takes no others", st->image);
+        } else if (!aws && !ref.pinned) {
             faults_add(ret, (struct position){0, 0}, pointer, "image_tag", "name@sha256:...",
                        "image '%.120s' is not pinned to a digest: it may change between parts",
                        st->image);

@@ -4,6 +4,7 @@
 #include "common/regex.h"
 #include "common/secret_shape.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/image_ref.h"
 #include "core/failure/retry_policy.h"
 #include "spec_read.h"
 #include <ctype.h>
@@ -437,6 +438,30 @@ static bool image_ok(const char *s)
     return n > 0 && n <= 255 && isalnum((unsigned char)s[0]);
 }
 
+/* SageMaker takes images of its own region, and AWS's from the registry of that region. */
+static bool check_registry(struct spec_reader *r, const struct spec_node *p, const char *image)
+{
+    struct image_ref ref;
+    const char *region = r->defaults->region;
+    if (region == NULL || r->defaults->any_region || !image_ref_parse(image, &ref)) {
+        return true;
+    }
+    const char *aws = catalog_registry(region);
+    if (strcmp(ref.region, region) != 0) {
+        spec_fault(r, p, "conflict",
+                   arena_printf(r->a, "an image in %s: push or replicate it there", region),
+                   "the image is in %s, and SageMaker of %s takes those of its own region",
+                   ref.region, region);
+        return false;
+    }
+    if (aws != NULL && catalog_is_registry(ref.account) && strcmp(ref.account, aws) != 0) {
+        spec_fault(r, p, "conflict", arena_printf(r->a, "account %s", aws),
+                   "AWS's images of %s are not those of account %s", region, ref.account);
+        return false;
+    }
+    return true;
+}
+
 bool spec_image(struct spec_reader *r, const struct spec_node *p, const char **ret)
 {
     if (!spec_text(r, p, BRACES_VARS, 255, ret)) {
@@ -447,7 +472,7 @@ bool spec_image(struct spec_reader *r, const struct spec_node *p, const char **r
                    "'%.120s' is no image", *ret);
         return false;
     }
-    return true;
+    return check_registry(r, p, *ret);
 }
 
 /* A type that AWS may have by now is taken when limits.instances names it; other sizes of a known

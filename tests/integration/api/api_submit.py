@@ -139,7 +139,7 @@ def check_faults(t, a):
     st = b["stages"][0]
     # 0.204 USD/h x (3600 + 120 + 900) s = 0.2618 USD
     t.ok(s == 200 and b["parts"]["total"] == 20 and st["worst_case_micro_usd_per_part"] == 261800 and b["worst_case_micro_usd"] == 20 * 261800
-         and st["quota"]["limit"] == 4 and [(w["code"], w["stage"]) for w in b["warnings"]] == [("image_tag", "download")], "a dry run is the plan", b)
+         and st["quota"]["limit"] == 4 and [(w["code"], w["stage"]) for w in b["warnings"]] == [("image_registry", "download")], "a dry run is the plan", b)
     t.eq(a.sql("SELECT count(*) FROM campaign WHERE name = 'laion'"), "1", "and makes nothing")
     t.eq(a.call("POST", "/v1/campaigns?dry_run=maybe", spec(), YAML)[0], 400, "dry_run=maybe is refused")
 

@@ -328,7 +328,7 @@ static void test_spec__what_droverd_does_not_add_the_file_must_say(void **state)
     p = parse_with(text, &none);
     assert_int_equal(p->faults.n, 4); /* {bucket} twice */
     parsed_free(p);
-    const struct spec_defaults with_scheme = {ROLE, "i", "s3://own", NULL};
+    const struct spec_defaults with_scheme = {ROLE, "i", "s3://own", NULL, false};
     p = parse_with(text, &with_scheme);
     assert_true(p->good);
     assert_string_equal(p->spec->stages[0]->fan_out_from, "s3://own/meta/*.parquet");
@@ -350,7 +350,8 @@ static void test_spec__an_image_of_the_users(void **state)
     assert_string_equal(s->output, "s3://acme/drover/{campaign}/{stage}/{part:05d}/");
     struct faults warnings = {0};
     spec_warn(p->spec, &warnings);
-    assert_int_equal(warnings.n, 2); /* no digest, no budget */
+    assert_int_equal(warnings.n, 2); /* not in ECR, no budget */
+    assert_string_equal(warnings.at[0].code, "image_registry");
     parsed_free(p);
     p = parse("name: c\nstages: [{name: t, instance_type: ml.m5.large}]");
     assert_int_equal(p->faults.n, 1);

@@ -406,6 +406,40 @@ static void test_spec_training__without_a_region_a_framework_has_no_image(void *
     parsed_free(p);
 }
 
+/* What is told of an image, in a region. */
+static void test_spec_training__an_image_is_of_the_region(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *image, *region, *word; /* NULL: no fault */
+    } rows[] = {
+        {"111122223333.dkr.ecr.eu-west-1.amazonaws.com/x@sha256:1", "eu-west-1", "no image"},
+        {"111122223333.dkr.ecr.eu-west-1.amazonaws.com/x:1", "us-east-1", "is in eu-west-1"},
+        {"111122223333.dkr.ecr-fips.us-east-1.amazonaws.com/x:1", "us-east-1", NULL},
+        {"111122223333.dkr.ecr.eu-west-1.amazonaws.com/x:1", NULL, NULL},
+        {"763104351884.dkr.ecr.eu-west-1.amazonaws.com/pytorch-training:2.1", "eu-west-1", NULL},
+        {"763104351884.dkr.ecr.eu-south-1.amazonaws.com/pytorch-training:2.1", "eu-south-1",
+         "account 763104351884"},
+        {"763104351884.dkr.ecr.xx-new-1.amazonaws.com/pytorch-training:2.1", "xx-new-1", NULL},
+        {"docker.io/library/busybox:1", "us-east-1", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct spec_defaults d = in_region;
+        d.region = rows[i].region;
+        AUTO_FREE char *text =
+            xasprintf("name: c\nstages: [{name: t, image: \"%s\", instance_type: ml.m5.large}]\n",
+                      rows[i].image);
+        struct parsed *p = parse_with(text, &d);
+        assert_int_equal(p->faults.n, rows[i].word != NULL);
+        assert_true(rows[i].word == NULL || strstr(p->faults.at[0].message, rows[i].word) != NULL);
+        parsed_free(p);
+        d.any_region = true;
+        p = parse_with(text, &d);
+        assert_int_equal(p->faults.n, i == 0);
+        parsed_free(p);
+    }
+}
+
 static void test_spec_training__what_is_risky_is_warned_of(void **state)
 {
     (void)state;
@@ -478,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_spec_training__what_is_right_has_no_fault),
         cmocka_unit_test(test_spec_training__a_type_named_in_the_limits_is_taken),
         cmocka_unit_test(test_spec_training__without_a_region_a_framework_has_no_image),
+        cmocka_unit_test(test_spec_training__an_image_is_of_the_region),
         cmocka_unit_test(test_spec_training__what_is_risky_is_warned_of),
         cmocka_unit_test(test_spec_training__retry_strategy_takes_internal_errors),
         cmocka_unit_test(test_spec_training__a_stored_form_that_does_not_fit_is_refused),
