@@ -38,18 +38,12 @@ static char *state_text(const struct cli *cli, const json_t *row)
                      archive_shown(row));
 }
 
-static char *done_text(const struct cli *cli, const json_t *row)
-{
-    const json_t *p = json_object_get(row, "parts");
-    (void)cli;
-    return xasprintf("%lld", (long long)(jint(p, "done") + jint(p, "skipped")));
-}
-
 static const struct list_column columns[] = {
     {"ID", COLUMN_TEXT, .path = "id"},
     {"STATE", COLUMN_TEXT, .text = state_text},
     {"PARTS", COLUMN_NUMBER, .path = "parts.total"},
-    {"DONE", COLUMN_NUMBER, .text = done_text},
+    {"DONE", COLUMN_NUMBER, .path = "parts.done"},
+    {"SKIP", COLUMN_NUMBER, .path = "parts.skipped", .spare = 1},
     {"RUN", COLUMN_NUMBER, .path = "parts.active"},
     {"FAIL", COLUMN_NUMBER, .path = "parts.failed"},
     {"USD", COLUMN_USD, .path = "budget.spent_micro_usd"},
@@ -185,7 +179,26 @@ static void listings_print(const struct cli *cli, const json_t *c)
     }
 }
 
-static void campaign_print(const struct cli *cli, const json_t *c)
+/* False after an error message: the campaign has no stage of this name. */
+static bool stage_check(const json_t *c, const char *name, int *ret_exit)
+{
+    AUTO_BUF struct buf names = BUF_INIT(1 << 16);
+    bool found = name[0] == '\0';
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(c, "stages"), i, s)
+    {
+        found = found || strcmp(jstr(s, "name"), name) == 0;
+        buf_addf(&names, "%s%s", i > 0 ? ", " : "its stages: ", jstr(s, "name"));
+    }
+    if (!found) {
+        *ret_exit = fail(EXIT_NOT_FOUND, buf_cstr(&names), "campaign %s has no stage '%s'",
+                         jstr(c, "id"), name);
+    }
+    return found;
+}
+
+static void campaign_print(const struct cli *cli, const json_t *c, const char *stage)
 {
     char usd[TEXT_N], more[TEXT_N], limit[TEXT_N], at[TEXT_N];
     const json_t *b = json_object_get(c, "budget");
@@ -216,7 +229,9 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     json_t *s;
     json_array_foreach(json_object_get(c, "stages"), i, s)
     {
-        stage_row(cli, &t, s);
+        if (stage[0] == '\0' || strcmp(jstr(s, "name"), stage) == 0) {
+            stage_row(cli, &t, s);
+        }
     }
     table_print(cli, &t);
 }
@@ -237,7 +252,7 @@ int cmd_get(struct cli *cli)
                                          (long long)ref.part, buf_cstr(&query))
                             : client_get(cli, &r, &status, "/v1/campaigns/%s%s", ref.campaign,
                                          cli->opt.spec ? "/spec" : "");
-    if (!ok) {
+    if (!ok || (ref.part < 0 && !cli->opt.spec && !stage_check(r.json, ref.stage, &status))) {
         return status;
     }
     if (cli->opt.spec && cli->out == OUT_TABLE && jnull(r.json, "text")) {
@@ -251,7 +266,7 @@ int cmd_get(struct cli *cli)
         if (ref.part >= 0) {
             part_print(cli, r.json);
         } else {
-            campaign_print(cli, r.json);
+            campaign_print(cli, r.json, ref.stage);
         }
     }
     return EXIT_OK;

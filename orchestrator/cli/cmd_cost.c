@@ -210,6 +210,20 @@ static bool cost_machine(const struct cli *cli, const json_t *answer, const char
     return cli->opt.columns != NULL;
 }
 
+/* Causes are of jobs: what the whole of the bill has besides. */
+static void causes_print(const struct cli *cli, const json_t *cost, const char *campaign)
+{
+    char usd[TEXT_N];
+    const json_t *rows = json_object_get(cost, "by_cause");
+    int64_t rest = jint(json_object_get(cost, "metered"), "micro_usd") - sum_of(rows, "micro_usd");
+    list_table(cli, &by_cause, rows);
+    if (rest > 0) {
+        (void)printf("and %s USD of no job: file systems, endpoints, idle warm pools; "
+                     "drover cost %s --by phase\n",
+                     money(rest, usd), campaign);
+    }
+}
+
 int cmd_cost(struct cli *cli)
 {
     int status;
@@ -255,7 +269,7 @@ int cmd_cost(struct cli *cli)
         list_table(cli, &by_stage, json_object_get(r.json, "by_stage"));
     }
     if (strcmp(by, "stage") != 0) {
-        list_table(cli, &by_cause, json_object_get(r.json, "by_cause"));
+        causes_print(cli, r.json, ref.campaign);
     }
     return EXIT_OK;
 }

@@ -176,6 +176,37 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
     check_warm(c, known, warm);
 }
 
+/* Stages that wait for a quota that AWS has not told: a type that there is none of is such a one. */
+static void check_waits(struct doctor_check *c, struct cli *cli)
+{
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    struct err err = ERR_INIT;
+    const struct client_call call = {
+        .method = "GET", .path = "/v1/campaigns?state=running&page_size=1000&fields=id,guidance"};
+    size_t i, k;
+    json_t *of, *g;
+    if (!client_try(cli, &call, &r, &err) || r.status != 200) {
+        return; /* the check of the token reported it */
+    }
+    json_array_foreach(json_object_get(r.json, "campaigns"), i, of)
+    {
+        json_array_foreach(json_object_get(of, "guidance"), k, g)
+        {
+            if (strcmp(jstr(g, "kind"), "quota_unreadable") != 0) {
+                continue;
+            }
+            AUTO_FREE char *text = xasprintf("%s waits: stage %s has an instance type whose quota "
+                                             "AWS has not told",
+                                             jstr(of, "id"), jstr(g, "stage"));
+            AUTO_FREE char *next = xasprintf("is its name right? drover get %s --spec; else allow "
+                                             "servicequotas:ListServiceQuotas",
+                                             jstr(of, "id"));
+            note(c, false, "quota", text, next);
+        }
+    }
+}
+
 static void check_prices(struct doctor_check *c, struct cli *cli)
 {
     CLEANUP(reply_done)
@@ -229,6 +260,7 @@ int cmd_doctor(struct cli *cli)
         check_account(&c, cli);
         check_ready(&c, cli);
         check_quotas(&c, cli);
+        check_waits(&c, cli);
         check_prices(&c, cli);
         check_parked(&c, cli);
     }

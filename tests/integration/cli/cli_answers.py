@@ -237,6 +237,32 @@ def check_words(t, s):
     t.ok(r.returncode == 2 and "'-' is empty\n  next: drover init writes one to begin with\n" in r.stderr, "an empty file: what every installation has", r)
 
 
+def check_figures(t, s):
+    """A head means the same in each table, a table of money has the whole of it, and a stage that is named is the one that is shown."""
+    parts = {"total": 22, "done": 21, "skipped": 1, "active": 0, "failed": 0}
+    whole = campaign(7, parts=parts, stages=[{"name": x, "state": "succeeded", "reason": "", "parts": parts} for x in ("copy", "train")])
+    listed = s.drover("ls", "--columns", "parts,done,skip", answer=lambda *args: (200, {"campaigns": [whole], "next_page_token": None}))
+    got = s.drover("get", "c-7/train", answer=lambda *args: (200, whole))
+    t.ok(listed.stdout.split() == ["PARTS", "DONE", "SKIP", "22", "21", "1"] and re.search(r"^train .* 22 +0 +0 +21 +1 +0", got.stdout, re.M), "DONE and SKIP of ls are those of get", (listed, got))
+    t.ok("\ncopy" not in got.stdout, "get c-7/train shows that stage", got)
+    r = s.drover("get", "c-7/tarin")
+    t.ok(r.returncode == 3 and not r.stdout and r.stderr == "error: campaign c-7 has no stage 'tarin'\n  next: its stages: copy, train\n", "... and one that is not there is none of them", r)
+    cost = {"metered": {"seconds": 9, "micro_usd": 250298}, "by_stage": [], "by_cause": [{"cause": "none", "seconds": 8, "micro_usd": 20104}, {"cause": "oom", "seconds": 1, "micro_usd": 57}]}
+    r = s.drover("cost", "c-7", "--by", "cause", answer=lambda *args: (200, cost))
+    t.ok(r.returncode == 0 and "and 0.2301 USD of no job: " in r.stdout, "cost by cause says what of the bill no job made", r)
+    r = s.drover("cost", "c-7", "--by", "cause", answer=lambda *args: (200, {**cost, "metered": {"seconds": 9, "micro_usd": 20161}}))
+    t.ok(r.returncode == 0 and "no job" not in r.stdout, "... and nothing when that is none of it", r)
+
+
+def check_quota(t, s):
+    """A campaign that waits for a quota is sent to doctor, which says of which stage, and that the type's name may be wrong."""
+    waits = campaign(4, state="running", guidance=[{"kind": "quota_unreadable", "title": "waits", "stage": "train", "steps": []}])
+    for rows, status in (([waits], 1), ([campaign(5, state="running", guidance=[])], 0)):
+        r = s.drover("doctor", answer=lambda method, path, query, headers, rows=rows: (200, {"campaigns": rows} if path == "/v1/campaigns" else {"role": "admin", "checks": [], "ready": True}))
+        told = "quota       c-4 waits: stage train has an instance type whose quota AWS has not told\n  next: is its name right? drover get c-4 --spec; else allow servicequotas:ListServiceQuotas" in r.stdout
+        t.ok(told == bool(status) and (r.returncode == 1 or not status), f"doctor of {rows[0]['id']}", r)
+
+
 def check_wait(t, s):
     """It ends in another way while --wait waits."""
     def ends(before, state, archive=None):
@@ -473,7 +499,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_plan, check_more, check_words, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
+    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_plan, check_more, check_words, check_figures, check_quota, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
