@@ -183,7 +183,7 @@ static void check_waits(struct doctor_check *c, struct cli *cli)
     struct client_reply r = {0};
     struct err err = ERR_INIT;
     const struct client_call call = {
-        .method = "GET", .path = "/v1/campaigns?state=running&page_size=1000&fields=id,guidance"};
+        .method = "GET", .path = "/v1/campaigns?state=running&page_size=500&fields=id,guidance"};
     size_t i, k;
     json_t *of, *g;
     if (!client_try(cli, &call, &r, &err) || r.status != 200) {
