@@ -81,8 +81,10 @@ static void job_warnings(struct json_out *w, const struct spec_stage *sp,
                                           spec_goes_on(sp) ? 0 : sp->max_runtime_s, sp->volume_gb};
     char text[256];
     if (rate->limit < 0) {
-        warning(w, "quota_unreadable", sp->name,
-                "the quota of its instance type is unknown: nothing starts until it is known");
+        (void)snprintf(text, sizeof text,
+                       "the quota of %s is unknown: nothing starts until it is known",
+                       rate->instance_type);
+        warning(w, "quota_unreadable", sp->name, text);
     } else if (rate->limit < sp->instance_count) {
         warning(w, "quota_too_small", sp->name,
                 "the quota of its instance type is smaller than one job");
@@ -130,8 +132,10 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
         warning(w, "listing_unfinished", sp->name, text);
     }
     if (rate->price_musd_per_hour < 0) {
-        warning(w, "price_unknown", sp->name,
-                "the price of its instance type is unknown: nothing starts until it is known");
+        (void)snprintf(text, sizeof text,
+                       "the price of %s is unknown: nothing starts until it is known",
+                       rate->instance_type);
+        warning(w, "price_unknown", sp->name, text);
     }
     if (sp->kind == SPEC_KIND_ENDPOINT) {
         warning(w, "outlives_drover", sp->name,
