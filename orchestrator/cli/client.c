@@ -248,13 +248,17 @@ static const char *lister(const struct command *c)
     return lists ? c->verb : "ls";
 }
 
-/* What was not found of a campaign that is there: what lists its stages or parts, or says what the
+/* Of a campaign that is there: what shows its state, lists its stages or parts, or says what the
  * part waits for. NULL: something else. The caller frees it. */
-static char *next_within(const struct cli *cli, const char *text)
+static char *next_within(const struct cli *cli, enum err_code code, const char *text)
 {
     struct str rest = str_of(cli->args_n > 0 ? cli->args[0] : "");
     struct str campaign = str_split(&rest, '/');
-    if (campaign.n == 0 || rest.n == 0) {
+    if (code == ERR_CONFLICT && campaign.n > 0 &&
+        str_starts(str_of(cli->command->args), "CAMPAIGN")) {
+        return xasprintf("drover get " STR_FMT " shows the current state", STR_ARG(campaign));
+    }
+    if (code != ERR_NOT_FOUND || campaign.n == 0 || rest.n == 0) {
         return NULL;
     }
     if (strstr(text, " has no stage ") != NULL) {
@@ -329,7 +333,7 @@ int client_explain(const struct cli *cli, const struct client_reply *r)
     /* A server error names the request id, to be found in the server's log. */
     bool theirs = r->status >= 500 && id[0] != '\0';
     const char *next = status == EXIT_CONFLICT ? next_in(text) : NULL;
-    AUTO_FREE char *within = code == ERR_NOT_FOUND ? next_within(cli, text) : NULL;
+    AUTO_FREE char *within = next_within(cli, code, text);
     AUTO_FREE char *usual = within != NULL ? xstrdup(within) : next_of(cli, code);
     return fail((enum cli_exit)status, next != NULL ? next : usual, "%s (HTTP %d%s%s)", text,
                 r->status, theirs ? ", request " : "", theirs ? id : "");

@@ -205,8 +205,9 @@ static bool budget_read(struct cli *cli, const char *usd, struct ref *ret, int *
 {
     const struct cli_options *o = &cli->opt;
     if (usd == NULL && o->at_limit == NULL && o->per_task == NULL) {
-        *ret_exit = fail(EXIT_USAGE, "drover budget c-7 1200, or none; --at-limit drain",
-                         "nothing to change");
+        AUTO_FREE char *next =
+            xasprintf("drover budget %.80s 1200, or none; --at-limit drain", cli->args[0]);
+        *ret_exit = fail(EXIT_USAGE, next, "nothing to change");
         return false;
     }
     if (!ref_read(cli, cli->args[0], ret, ret_exit)) {

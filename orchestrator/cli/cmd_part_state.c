@@ -145,6 +145,33 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
     (void)fflush(stdout);
 }
 
+/* Parts of a campaign or a stage that starts none wait for a person, who is told. */
+static void stopped_told(struct cli *cli, const struct ref *ref)
+{
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    struct err err = ERR_INIT;
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s", ref->campaign);
+    if (!client_try(cli, &(struct client_call){.method = "GET", .path = path}, &r, &err) ||
+        r.status != 200) {
+        return;
+    }
+    const char *state = jstr(r.json, "state"), *held = NULL;
+    bool stopped = strcmp(state, "held") == 0 || strcmp(state, "paused") == 0 ||
+                   strcmp(state, "draining") == 0;
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(r.json, "stages"), i, s)
+    {
+        bool meant = ref->stage[0] == '\0' || strcmp(jstr(s, "name"), ref->stage) == 0;
+        held = meant && strcmp(jstr(s, "state"), "held") == 0 ? jstr(s, "name") : held;
+    }
+    if (stopped || held != NULL) {
+        say("%s%s is %s and starts no part; next: drover resume %s", stopped ? "" : "stage ",
+            stopped ? ref->campaign : held, stopped ? state : "held", ref->campaign);
+    }
+}
+
 static int change_send(struct cli *cli, const struct ref *ref, const struct part_verb *v,
                        struct str body)
 {
@@ -183,6 +210,10 @@ static int change_send(struct cli *cli, const struct ref *ref, const struct part
                      jint(r.json, "parts") == 1 ? "" : "s", cli->opt.wait ? verb_past(v->verb) : "",
                      id, undoable ? "\n  undo before start: drover op cancel " : "",
                      undoable ? id : "");
+        bool starts = strcmp(v->verb, "retry") == 0 || strcmp(v->verb, "release") == 0;
+        if (starts && !cli->opt.resume) {
+            stopped_told(cli, ref);
+        }
     }
     return EXIT_OK;
 }

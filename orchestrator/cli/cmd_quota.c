@@ -43,8 +43,8 @@ static int quota_request(struct cli *cli, const char *type)
     int status = EXIT_OK;
     const char *market = cli->opt.market != NULL ? cli->opt.market : "on_demand";
     if (cli->opt.value <= 0) {
-        return fail(EXIT_USAGE, "drover quotas request ml.p4d.24xlarge --value 24",
-                    "how many instances? --value is missing");
+        AUTO_FREE char *next = xasprintf("drover quotas request %.60s --value 24", type);
+        return fail(EXIT_USAGE, next, "how many instances? --value is missing");
     }
     AUTO_FREE char *question = xasprintf("Ask AWS for %lld instances of %s (%s)?",
                                          (long long)cli->opt.value, type, market);

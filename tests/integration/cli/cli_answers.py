@@ -263,6 +263,23 @@ def check_quota(t, s):
         t.ok(told == bool(status) and (r.returncode == 1 or not status), f"doctor of {rows[0]['id']}", r)
 
 
+def check_next(t, s):
+    """What is proposed is of the campaign and the type that were named, and says when a retry alone starts nothing."""
+    for state, stage, want in (("held", "held", "c-7 is held"), ("paused", "running", "c-7 is paused"), ("running", "held", "stage train is held"), ("running", "running", None)):
+        whole = campaign(7, state=state, stages=[{"name": "train", "state": stage, "parts": {"total": 9}}])
+        op = {"parts": 3, "sample": [0, 1, 2], "id": "op-1", "state": "accepted"}
+        for verb in ("retry", "release", "skip"):
+            r = s.drover(verb, "c-7", "-y", answer=lambda method, path, query, headers, whole=whole: (200, op if method == "POST" else whole))
+            told = f"{want} and starts no part; next: drover resume c-7\n"
+            t.ok(r.returncode == 0 and r.stderr == (told if want and verb != "skip" else ""), f"{verb} where the campaign is {state} and its stage {stage}", r)
+    r = s.drover("archive", "c-7", "-y", answer=lambda *args: (409, {"code": "conflict", "detail": "it has not ended"}))
+    t.ok(r.returncode == 5 and "next: drover get c-7 shows the current state\n" in r.stderr, "a conflict: the command that shows its campaign", r)
+    r = s.drover("budget", "c-5/train")
+    t.ok(r.returncode == 2 and "next: drover budget c-5/train 1200, or none" in r.stderr, "budget without a figure", r)
+    r = s.drover("quotas", "request", "ml.g5.xlarge")
+    t.ok(r.returncode == 2 and "next: drover quotas request ml.g5.xlarge --value 24\n" in r.stderr, "quotas request without one", r)
+
+
 def check_wait(t, s):
     """It ends in another way while --wait waits."""
     def ends(before, state, archive=None):
@@ -499,7 +516,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_plan, check_more, check_words, check_figures, check_quota, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
+    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_plan, check_more, check_words, check_figures, check_quota, check_next, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())
