@@ -176,7 +176,7 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
     check_warm(c, known, warm);
 }
 
-/* Stages that wait for a quota that AWS has not told: a type that there is none of is such a one. */
+/* Stages that wait for a quota that AWS has not told: of a type that does not exist, too. */
 static void check_waits(struct doctor_check *c, struct cli *cli)
 {
     CLEANUP(reply_done)
