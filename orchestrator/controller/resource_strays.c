@@ -19,7 +19,7 @@ struct resource_io { /* the one call that is under way, and its answer */
     char name[64];
     bool answered; /* what follows waits for the tick */
     struct resource_fact fact;
-    char status[32];
+    char status[32], config[64], type[33];
 };
 
 static const enum hosting_kind hosting_kinds[] = {
@@ -76,7 +76,12 @@ static void on_describe(void *ctx, const struct endpoint_description *d, bool no
     struct controller *c = ctx;
     note(c, not_found ? RESOURCE_SAID_ABSENT : RESOURCE_SAID_YES, f);
     if (d != NULL) {
-        note_status(c->resource_io, d->status, MAX(d->modified, d->created));
+        struct resource_io *io = c->resource_io;
+        note_status(io, d->status, MAX(d->modified, d->created));
+        (void)snprintf(io->config, sizeof io->config, "%s", d->config);
+        (void)snprintf(io->type, sizeof io->type, "%s", d->instance_type);
+        io->fact.config = io->config;
+        io->fact.instance_type = io->type;
     }
 }
 
@@ -151,7 +156,11 @@ static void take_answer(struct controller *c)
     io->answered = false;
     struct live_resource_stray *r = leader_resource_stray(&c->state, io->name);
     if (r != NULL) {
-        r->row.price_musd_per_hour = resource_sweep_price(&c->state, &r->row);
+        struct resource_stray_row row = r->row;
+        if (io->fact.act == RESOURCE_ACT_CONFIG && io->fact.said == RESOURCE_SAID_YES) {
+            memcpy(row.instance_type, io->type, sizeof row.instance_type);
+        }
+        io->fact.price_musd_per_hour = resource_sweep_price(&c->state, &row);
         leader_plan_resource_stray_fact(r, &io->fact, leader_now(c), clock_boot_us(), &w);
         carry(c, r, &w);
     }
@@ -162,7 +171,8 @@ static void call(struct controller *c, const struct live_resource_stray *r, enum
     struct resource_io *io = c->resource_io;
     bool delete = act == RESOURCE_ACT_DELETE;
     (void)snprintf(io->name, sizeof io->name, "%s", r->row.name);
-    io->fact = (struct resource_fact){.act = act, .status = ""};
+    io->type[0] = '\0';
+    io->fact = (struct resource_fact){.act = act, .status = "", .instance_type = io->type};
     metric_add(METRIC_AWS_REQUESTS, 1);
     if (delete) {
         log_event(LOG_WARN, "stray_deleted", LF_S("name", io->name),
@@ -171,6 +181,11 @@ static void call(struct controller *c, const struct live_resource_stray *r, enum
     if (r->row.kind == RESOURCE_FILE_SYSTEM) {
         io->fsx = (delete ? aws_fsx_end : aws_fsx_describe)(c->aws, lease_gate(c), FSX_FILESYSTEM,
                                                             io->name, on_fsx, c);
+        return;
+    }
+    if (act == RESOURCE_ACT_CONFIG) {
+        io->hosting =
+            hosting_describe(c->aws, lease_gate(c), HOSTING_CONFIG, r->config, on_describe, c);
         return;
     }
     enum hosting_kind kind = hosting_kinds[r->row.kind];

@@ -38,9 +38,10 @@ SELECT count(*), max(started_at) FROM new_stray
 
 -- name: resource_stray_seen
 -- What is left of it, and since when and until when it is billed. Index stray_there, as of the two below. $1 name text,
--- $2 kind text, $3 status text, $4 started timestamptz, $5 ended timestamptz, $6 estimated boolean
+-- $2 kind text, $3 status text, $4 started timestamptz, $5 ended timestamptz, $6 estimated boolean, $7 instance type text and
+-- $8 price bigint, once they are known
 UPDATE stray SET kind = $2::text, status = $3::text, started_at = $4::timestamptz, ended_at = $5::timestamptz,
-    estimated = $6::boolean
+    estimated = $6::boolean, instance_type = $7::text, price_musd_per_hour = $8::bigint
 WHERE split_part(name, '#', 1) = $1::text AND there
 
 -- name: resource_stray_drop

@@ -205,6 +205,7 @@ struct live_stray {
 struct live_resource_stray {
     struct resource_stray_row row;
     bool there, delete_taken; /* a Describe has shown it; its deletion has begun */
+    char config[64];          /* to be asked for its instance type; "" none */
     int failures;             /* in a row */
     int64_t next_us;          /* boot: no call before this */
 };

@@ -76,6 +76,9 @@ bool leader_take_resource_strays(struct leader_state *s, const struct resource_s
 enum resource_act leader_resource_stray_next(const struct live_resource_stray *r, int64_t boot_us,
                                              int64_t *wake_us)
 {
+    if (r->config[0] != '\0') {
+        return RESOURCE_ACT_CONFIG;
+    }
     if (boot_us < r->next_us) {
         *wake_us = MIN(*wake_us, r->next_us);
         return RESOURCE_ACT_NONE;
@@ -102,6 +105,9 @@ static void see(struct live_resource_stray *r, const struct resource_fact *fact,
     (void)snprintf(row->status, sizeof row->status, "%s", fact->status);
     r->there = !is(fact->status, "Creating"); /* a Delete would be refused */
     r->delete_taken = ends;
+    if (row->kind == RESOURCE_ENDPOINT && row->instance_type[0] == '\0' && fact->config != NULL) {
+        (void)snprintf(r->config, sizeof r->config, "%s", fact->config);
+    }
     if (row->started_us == 0 && is(fact->status, "InService")) {
         row->started_us = since;
     } else if (row->started_us == 0 && is(fact->status, "AVAILABLE")) {
@@ -189,7 +195,8 @@ static void absent(struct live_resource_stray *r, usec_t now_us, struct resource
 static bool differs(const struct resource_stray_row *a, const struct resource_stray_row *b)
 {
     return a->started_us != b->started_us || a->ended_us != b->ended_us ||
-           strcmp(a->status, b->status) != 0;
+           a->price_musd_per_hour != b->price_musd_per_hour || strcmp(a->status, b->status) != 0 ||
+           strcmp(a->instance_type, b->instance_type) != 0;
 }
 
 static void back_off(struct live_resource_stray *r, int64_t boot_us)
@@ -198,11 +205,28 @@ static void back_off(struct live_resource_stray *r, int64_t boot_us)
     r->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, r->failures - 1);
 }
 
+/* A config that cannot be read is asked for again when the endpoint is looked at next. */
+static void typed(struct live_resource_stray *r, const struct resource_fact *fact,
+                  struct resource_writes *w)
+{
+    r->config[0] = '\0';
+    if (fact->said == RESOURCE_SAID_YES) {
+        (void)snprintf(w->row.instance_type, sizeof w->row.instance_type, "%s",
+                       fact->instance_type);
+    }
+    w->news = differs(&w->row, &r->row) ? RESOURCE_MOVED : RESOURCE_AS_BEFORE;
+}
+
 void leader_plan_resource_stray_fact(struct live_resource_stray *r,
                                      const struct resource_fact *fact, usec_t now_us,
                                      int64_t boot_us, struct resource_writes *ret)
 {
     *ret = (struct resource_writes){.row = r->row, .error = ERR_INIT};
+    ret->row.price_musd_per_hour = MAX(r->row.price_musd_per_hour, fact->price_musd_per_hour);
+    if (fact->act == RESOURCE_ACT_CONFIG) {
+        typed(r, fact, ret);
+        return;
+    }
     bool blind = fact->said == RESOURCE_SAID_ABSENT && !r->row.stop_asked &&
                  now_us < r->row.created_us + YOUNG_US;
     if (fact->said == RESOURCE_SAID_NOTHING || blind) {

@@ -21,7 +21,12 @@ void leader_apply_resource_stray(struct leader_state *s, const struct resource_s
 /* NULL: there is none. The pointer is valid until one is added or is over. */
 struct live_resource_stray *leader_resource_stray(struct leader_state *s, const char *name);
 
-enum resource_act { RESOURCE_ACT_NONE, RESOURCE_ACT_DESCRIBE, RESOURCE_ACT_DELETE };
+enum resource_act {
+    RESOURCE_ACT_NONE,
+    RESOURCE_ACT_DESCRIBE,
+    RESOURCE_ACT_CONFIG, /* describe r->config: of what type an endpoint is */
+    RESOURCE_ACT_DELETE
+};
 /* The next call about one that has none under way, of its row's kind. *wake_us is lowered to when
  * to ask again. */
 enum resource_act leader_resource_stray_next(const struct live_resource_stray *r, int64_t boot_us,
@@ -35,8 +40,11 @@ enum resource_word {
 struct resource_fact { /* how a call was answered */
     enum resource_act act;
     enum resource_word said;
-    const char *status; /* YES of DESCRIBE; borrowed */
-    usec_t since_us;    /* the same: of its last change, as AWS says; 0: not told */
+    const char *status;         /* YES of DESCRIBE; borrowed */
+    usec_t since_us;            /* the same: of its last change, as AWS says; 0: not told */
+    const char *config;         /* the same, of an endpoint; NULL: none. Borrowed */
+    const char *instance_type;  /* YES of CONFIG; borrowed */
+    musd_t price_musd_per_hour; /* of its row, or known since; 0: unknown */
 };
 enum resource_news {
     RESOURCE_AS_BEFORE,

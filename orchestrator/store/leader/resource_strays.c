@@ -83,6 +83,8 @@ bool store_resource_stray_seen(struct store *s, const struct resource_stray_row 
     param_time(&p, row->started_us);
     param_time(&p, row->ended_us);
     param_bool(&p, row->estimated);
+    param_outside_text(&p, row->instance_type, sizeof row->instance_type);
+    param_i64(&p, row->price_musd_per_hour);
     return store_run(s, QUERY(RESOURCE_STRAY_SEEN), &p, NULL, err);
 }
 

@@ -294,6 +294,8 @@ static void test_endpoints__a_stray_behind_an_ended_one_of_its_name(void **state
         commit(w);
         assert_true(new);
         assert_int_equal(row.started_us, until - 3600 * USEC_PER_SEC);
+        memcpy(row.instance_type, "ml.a.large", sizeof "ml.a.large");
+        row.price_musd_per_hour = 7200;
         begin(w);
         pg_good(store_resource_stray_seen(w->s, &row, &err), &err);
         commit(w);
@@ -301,6 +303,10 @@ static void test_endpoints__a_stray_behind_an_ended_one_of_its_name(void **state
         assert_int_equal(n, 1);
         assert_string_equal(seen[0].name, row.name);
         assert_int_equal(seen[0].started_us, row.started_us);
+        assert_string_equal(seen[0].instance_type, "ml.a.large"); /* known since */
+        assert_int_equal(seen[0].price_musd_per_hour, 7200);
+        row.instance_type[0] = '\0';
+        row.price_musd_per_hour = 0;
         end_stray(w, row.name, row.started_us, until, true);
         end_stray(w, row.name, row.started_us, until, false);
     }

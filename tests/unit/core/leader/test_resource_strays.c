@@ -403,6 +403,44 @@ static void test_resource_strays__are_left_to_a_row_that_stands_for_them(void **
     }
 }
 
+/* What a new leader needs to know is written when it becomes known, not at the end. */
+static void test_resource_strays__a_type_and_a_price_are_written_once_known(void **state)
+{
+    (void)state;
+    struct life l;
+    struct resource_stray_row row = row_of(RESOURCE_ENDPOINT);
+    row.started_us = WALL;
+    row.price_musd_per_hour = 0;
+    row.instance_type[0] = '\0';
+    begin(&l, &row);
+    struct live_resource_stray *r = &l.w.s.resource_strays[0];
+    struct resource_fact seen = {.act = RESOURCE_ACT_DESCRIBE,
+                                 .said = RESOURCE_SAID_YES,
+                                 .status = "InService",
+                                 .config = "c"};
+    struct resource_fact told[] = {
+        {.act = RESOURCE_ACT_CONFIG, .said = RESOURCE_SAID_NOTHING},
+        {.act = RESOURCE_ACT_CONFIG, .said = RESOURCE_SAID_YES, .instance_type = "ml.a.large"}};
+    for (int i = 0; i < 2; i++) {
+        leader_plan_resource_stray_fact(r, &seen, l.now_us, l.boot_us, &l.last);
+        assert_int_equal(l.last.news, RESOURCE_AS_BEFORE);
+        assert_int_equal(until_due(&l, RESOURCE_ACT_CONFIG), 0);
+        leader_plan_resource_stray_fact(r, &told[i], l.now_us, l.boot_us, &l.last);
+        assert_int_equal(l.last.news, i == 1 ? RESOURCE_MOVED : RESOURCE_AS_BEFORE);
+        assert_true(until_due(&l, RESOURCE_ACT_DESCRIBE) > 0); /* no sooner than it was */
+    }
+    leader_apply_resource_stray_writes(&l.w.s, r, &l.last);
+    assert_string_equal(r->row.instance_type, "ml.a.large");
+    seen.price_musd_per_hour = 7200;
+    leader_plan_resource_stray_fact(r, &seen, l.now_us, l.boot_us, &l.last);
+    assert_int_equal(l.last.news, RESOURCE_MOVED);
+    assert_int_equal(l.last.row.price_musd_per_hour, 7200);
+    leader_apply_resource_stray_writes(&l.w.s, r, &l.last);
+    leader_plan_resource_stray_fact(r, &seen, l.now_us, l.boot_us, &l.last);
+    assert_int_equal(l.last.news, RESOURCE_AS_BEFORE); /* once */
+    leader_world_done(&l.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_resource_strays__come_into_service_later),
         cmocka_unit_test(test_resource_strays__storage_is_booked_by_begun_hours),
         cmocka_unit_test(test_resource_strays__are_left_to_a_row_that_stands_for_them),
+        cmocka_unit_test(test_resource_strays__a_type_and_a_price_are_written_once_known),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
