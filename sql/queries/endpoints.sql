@@ -1,14 +1,17 @@
 -- Endpoints: the tries of stages of kind endpoint, written by the leader.
 
 -- name: view_endpoints
--- Those that are open, and all tries of stages that are, or whose own row is gone.
+-- Those that are open, and of campaigns that are all tries of stages that are, or whose own row is gone. Indexes endpoint_open,
+-- campaign_run_live, endpoint_campaign: what has ended is not read.
 SELECT e.id, c.project_id, e.campaign_id, e.stage_id, e.n, e.state, e.name, e.instance_type, e.instances, e.ttl_s,
     e.made, e.passed, e.delete_asked, e.failed, e.cause, e.p95_us, e.price_musd_per_hour, e.reserved_musd,
     e.intended_at, e.created_at, e.in_service_at, e.deleting_at, e.off_at, e.ended_at, e.reason,
     CASE WHEN e.extend_asked BETWEEN '1970-01-01Z' AND '9999-12-31Z' THEN e.extend_asked END,
     e.extend_seen, e.idle_s, e.tested_at, e.tested_n, e.invoked_at, e.served_at
 FROM endpoint e JOIN campaign c ON c.id = e.campaign_id LEFT JOIN stage_run s ON s.stage_id = e.stage_id
-WHERE e.state NOT IN ('deleted', 'failed') OR coalesce(s.state, '') NOT IN ('succeeded', 'failed', 'skipped', 'cancelled')
+WHERE e.id IN (SELECT id FROM endpoint WHERE state NOT IN ('deleted', 'failed')
+        UNION SELECT x.id FROM campaign_run r JOIN endpoint x ON x.campaign_id = r.campaign_id WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled'))
+    AND (e.state NOT IN ('deleted', 'failed') OR coalesce(s.state, '') NOT IN ('succeeded', 'failed', 'skipped', 'cancelled'))
 ORDER BY e.id
 
 -- name: endpoint_id

@@ -1,13 +1,16 @@
 -- File systems: the tries of stages of kind lustre, written by the leader.
 
 -- name: view_filesystems
--- Those that are open, and all tries of stages that are, or whose own row is gone.
+-- Those that are open, and of campaigns that are all tries of stages that are, or whose own row is gone. Indexes filesystem_open,
+-- campaign_run_live, filesystem_campaign: what has ended is not read.
 SELECT f.id, c.project_id, f.campaign_id, f.stage_id, f.n, f.state, f.token, f.aws_id, f.mount, f.link_id, f.deployment,
     f.size_gib, f.ttl_s, f.keep, f.exports, f.import_from, f.ready, f.delete_asked, f.failed, f.cause,
     f.price_musd_per_gb_month, f.reserved_musd, f.intended_at, f.created_at, f.available_at, f.ending_at, f.off_at,
     f.ended_at, f.reason, f.kept_for_retry
 FROM filesystem f JOIN campaign c ON c.id = f.campaign_id LEFT JOIN stage_run s ON s.stage_id = f.stage_id
-WHERE f.state NOT IN ('deleted', 'failed') OR coalesce(s.state, '') NOT IN ('succeeded', 'failed', 'skipped', 'cancelled')
+WHERE f.id IN (SELECT id FROM filesystem WHERE state NOT IN ('deleted', 'failed')
+        UNION SELECT x.id FROM campaign_run r JOIN filesystem x ON x.campaign_id = r.campaign_id WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled'))
+    AND (f.state NOT IN ('deleted', 'failed') OR coalesce(s.state, '') NOT IN ('succeeded', 'failed', 'skipped', 'cancelled'))
 ORDER BY f.id
 
 -- name: filesystem_id

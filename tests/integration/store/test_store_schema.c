@@ -252,6 +252,14 @@ static void test_schema__every_query_prepares_and_none_must_scan_a_big_table(voi
         }
     }
     assert_true(explained + 5 >= ARRAY_LEN(queries));
+    const char *open[][2] = {{"view_endpoints", "endpoint"}, {"view_filesystems", "filesystem"}};
+    for (size_t i = 0; i < ARRAY_LEN(open); i++) { /* what has ended is not read */
+        AUTO_FREE char *plan = explain(conn, open[i][0]);
+        AUTO_FREE char *live = xasprintf("%s_open", open[i][1]);
+        AUTO_FREE char *ours = xasprintf("%s_campaign", open[i][1]);
+        assert_non_null(strstr(plan, live));
+        assert_non_null(strstr(plan, ours));
+    }
     PQfinish(conn);
 }
 
