@@ -432,7 +432,7 @@ static enum file_copy_end work(struct run *r, struct file_copied *ret, struct er
     return publish(r, ret, err);
 }
 
-/* Keep the state when a retry may succeed, or keys that are given anew: what is there of a large
+/* Keep the state when a retry may succeed, or keys that are given again: what is there of a large
  * file took hours, and what it is a part of is known by its version. */
 static void end_failed(struct run *r, const struct err *err)
 {
