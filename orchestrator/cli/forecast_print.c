@@ -149,7 +149,7 @@ void forecast_preview_print(const struct cli *cli, const json_t *answer, const c
         text_print(cli, "Forecast ", why);
     }
     if (jint(now, "campaigns_left_out") > 0) {
-        (void)printf("  without %lld other campaigns of lower priority\n",
+        (void)printf("  without %lld other campaigns, of lower priority or unreadable\n",
                      (long long)jint(now, "campaigns_left_out"));
     }
     deadline_print(cli, deadline, both ? then : now);

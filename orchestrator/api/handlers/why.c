@@ -55,7 +55,7 @@ static const char *not_waiting(struct api_req *r, const json_t *row)
     return arena_printf(&r->arena, "it is %s", state);
 }
 
-/* The numbers of parts begin anew in each stage, and a command for one names its stage. */
+/* The numbers of parts begin again in each stage, and a command for one names its stage. */
 static const char *release_if_held(struct api_req *r, const json_t *row)
 {
     const char *number = strrchr(str_member(row, "id"), '/');

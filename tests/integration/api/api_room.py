@@ -296,7 +296,7 @@ def crowd(t, pg):
     t.eq((alone.get("campaigns_left_out"), f["campaign"].get("campaigns_left_out")), (3, 3), "203 others run: 3 are left out, and the answer says so; paused ones take no place")
     t.ok(alone["end"]["p50_seconds"] < 2000 and f["ends_in_seconds"] > 4000, "the one that starts first is looked at, however new it is", (alone["end"], f["ends_in_seconds"]))
     said = a.drover("priority", mine, "50", "--dry-run").stdout
-    t.ok("without 3 other campaigns of lower priority" in said, "and the command line says it", said)
+    t.ok("without 3 other campaigns, of lower priority or unreadable" in said, "and the command line says it", said)
     a.sql("UPDATE campaign SET wanted = 'pause' WHERE id IN (4, 5, 6); UPDATE stage_run SET waiting = waiting - 1, done = done + 1 WHERE campaign_id = " + mine[2:])
     f = wait_for(lambda: (lambda f: f if f["finished"] == 2 else None)(a.get(f"/v1/campaigns/{mine}/forecast")[1]), 30)
     t.ok("campaigns_left_out" not in f["campaign"], "beside 200 none is left out", f)
@@ -316,6 +316,8 @@ def unread(t, pg):
         a.sql(f"UPDATE campaign SET spec = '{written}' WHERE id = {newer[2:]}; UPDATE stage_run SET waiting = waiting - 1, done = done + 1")
         status, f, _ = a.get(f"/v1/campaigns/{mine}/forecast")
         t.ok(status == 200 and f["campaign"]["end"]["p50_seconds"] < 2000 and f["campaign"]["campaigns_left_out"] == 1, f"beside {written}: a forecast, which says that one is left out", (status, f))
+        said = a.drover("priority", mine, "50", "--dry-run").stdout
+        t.ok("without 1 other campaigns, of lower priority or unreadable" in said, "which may be of any priority, as the command line says", said)
         said = [(x[0], x[1].get("starts") is not None) for x in (a.get(f"/v1/campaigns/{mine}/parts/{n}/why") for n in (0, 1))]
         t.eq(said, [(200, True)] * 2, "and why its parts wait")
         dry = a.call("POST", "/v1/campaigns?dry_run=true", spec("third", "{from: api}", "    expect: {duration: 70s}").encode(), {"Content-Type": "application/yaml"})
