@@ -121,6 +121,13 @@ static void write_config(const struct endpoint_request_input *in, struct buf *ou
     if (s->endpoint->volume_gb > 0) {
         json_out_i64(&w, "VolumeSizeInGB", s->endpoint->volume_gb);
     }
+    if (s->endpoint->download_timeout_s > 0) {
+        json_out_i64(&w, "ModelDataDownloadTimeoutInSeconds", s->endpoint->download_timeout_s);
+    }
+    if (s->endpoint->startup_timeout_s > 0) {
+        json_out_i64(&w, "ContainerStartupHealthCheckTimeoutInSeconds",
+                     s->endpoint->startup_timeout_s);
+    }
     json_out_end_object(&w);
     json_out_end_array(&w);
     if (s->volume_kms_key != NULL) {

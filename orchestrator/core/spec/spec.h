@@ -159,10 +159,12 @@ enum spec_kind {
     SPEC_KIND_COUNT
 };
 const char *spec_kind_word(enum spec_kind kind); /* as in a campaign file */
-#define SPEC_TTL_S_MAX      (INT64_C(30) * 86400)
-#define SPEC_IDLE_S_MIN     60 /* CloudWatch counts invocations by the minute */
-#define SPEC_HOSTING_GB_MAX 512
-#define SPEC_MODEL_TEXT_MAX 1024 /* of CreateModel: a key or a value of Environment, a place */
+#define SPEC_TTL_S_MAX        (INT64_C(30) * 86400)
+#define SPEC_IDLE_S_MIN       60 /* CloudWatch counts invocations by the minute */
+#define SPEC_HOSTING_GB_MAX   512
+#define SPEC_HOSTING_WAIT_MIN 60 /* ProductionVariant: both timeouts, in seconds */
+#define SPEC_HOSTING_WAIT_MAX 3600
+#define SPEC_MODEL_TEXT_MAX   1024 /* of CreateModel: a key or a value of Environment, a place */
 /* Variables that drover adds for AWS's image of a framework, when the file has none of the name. */
 #define SPEC_SERVER_SETTINGS                                                                       \
     {                                                                                              \
@@ -181,9 +183,11 @@ struct spec_endpoint {
     bool framework;          /* the image is AWS's, with the SageMaker Python SDK's environment */
     const char *entry_point; /* a script below code/ of the model; NULL: none */
     int64_t ttl_s;
-    int64_t idle_s;            /* deleted after so long without an invocation; 0: never */
-    int volume_gb;             /* 0: as SageMaker has it */
-    const char *payloads_from; /* smoke test: an object in S3 with a JSON list; NULL: payloads */
+    int64_t idle_s;             /* deleted after so long without an invocation; 0: never */
+    int volume_gb;              /* 0: as SageMaker has it */
+    int64_t download_timeout_s; /* of the model to an instance; 0: as SageMaker has it */
+    int64_t startup_timeout_s;  /* of the container's health check; 0: as SageMaker has it */
+    const char *payloads_from;  /* smoke test: an object in S3 with a JSON list; NULL: payloads */
     const char *payloads[SPEC_PAYLOADS_MAX]; /* the bodies as they are sent */
     int payloads_n;                          /* 0 and no payloads_from: no smoke test */
     const char *content_type;                /* of each payload */

@@ -49,6 +49,20 @@ static void read_size(struct spec_reader *r, const struct spec_node *p, struct s
     }
 }
 
+/* What a large model or a slow start needs; without them SageMaker gives up by its own defaults. */
+static void read_timeouts(struct spec_reader *r, const struct spec_node *p, struct spec_endpoint *e)
+{
+    struct spec_node at;
+    if (spec_child(r, p, "download_timeout", false, &at)) {
+        (void)spec_duration(r, &at, SPEC_HOSTING_WAIT_MIN, SPEC_HOSTING_WAIT_MAX,
+                            &e->download_timeout_s);
+    }
+    if (spec_child(r, p, "startup_timeout", false, &at)) {
+        (void)spec_duration(r, &at, SPEC_HOSTING_WAIT_MIN, SPEC_HOSTING_WAIT_MAX,
+                            &e->startup_timeout_s);
+    }
+}
+
 /* An endpoint runs and costs until it is deleted, also when nobody thinks of it any more. */
 static void read_life(struct spec_reader *r, const struct spec_node *p, struct spec_endpoint *e)
 {
@@ -232,6 +246,7 @@ void spec_endpoint_read(struct spec_reader *r, const struct spec_node *p, struct
     s->verify = VERIFY_NONE;
     read_types(r, p, s);
     read_size(r, p, s, e);
+    read_timeouts(r, p, e);
     read_life(r, p, e);
     spec_stage_security(r, p, s);
     spec_stage_environment(r, p, BRACES_VARS, SPEC_PAIRS_MAX, SPEC_MODEL_TEXT_MAX, s);

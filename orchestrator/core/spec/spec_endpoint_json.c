@@ -1,6 +1,21 @@
 /* `endpoint` of a stored stage: see spec_stored.h. */
 #include "spec_stored.h"
 
+static void put_seconds(json_t *o, const char *key, int64_t s)
+{
+    if (s > 0) {
+        (void)json_object_set_new(o, key, json_integer(s));
+    }
+}
+
+/* Specs stored by a release before have none. */
+static int64_t get_seconds(struct stored *r, const json_t *o, const char *key)
+{
+    return json_object_get(o, key) == NULL
+               ? 0
+               : spec_get_i64(r, o, key, SPEC_HOSTING_WAIT_MIN, SPEC_HOSTING_WAIT_MAX);
+}
+
 json_t *spec_endpoint_out(const struct spec_endpoint *e)
 {
     json_t *o = json_object();
@@ -11,6 +26,8 @@ json_t *spec_endpoint_out(const struct spec_endpoint *e)
     (void)json_object_set_new(o, "ttl_s", json_integer(e->ttl_s));
     (void)json_object_set_new(o, "idle_s", json_integer(e->idle_s));
     (void)json_object_set_new(o, "volume_gb", json_integer(e->volume_gb));
+    put_seconds(o, "download_timeout_s", e->download_timeout_s);
+    put_seconds(o, "startup_timeout_s", e->startup_timeout_s);
     spec_put_text(o, "payloads_from", e->payloads_from);
     (void)json_object_set_new(o, "payloads", spec_texts_out(e->payloads, e->payloads_n));
     spec_put_text(o, "content_type", e->content_type);
@@ -41,6 +58,8 @@ void spec_endpoint_in(struct stored *r, const json_t *stage, struct spec_stage *
     e->ttl_s = spec_get_i64(r, o, "ttl_s", 1, SPEC_TTL_S_MAX);
     e->idle_s = spec_get_i64(r, o, "idle_s", 0, SPEC_TTL_S_MAX);
     e->volume_gb = (int)spec_get_i64(r, o, "volume_gb", 0, SPEC_HOSTING_GB_MAX);
+    e->download_timeout_s = get_seconds(r, o, "download_timeout_s");
+    e->startup_timeout_s = get_seconds(r, o, "startup_timeout_s");
     e->payloads_from = spec_get_text(r, o, "payloads_from");
     e->payloads_n = spec_get_texts(r, o, "payloads", e->payloads, ARRAY_LEN(e->payloads));
     e->content_type = spec_need_text(r, o, "content_type");

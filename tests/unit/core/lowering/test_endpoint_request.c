@@ -22,7 +22,7 @@ static const struct spec_defaults in_region = {
     "    environment: {B: \"2\", A: \"{{1}}\", SAGEMAKER_REGION: elsewhere}\n"                     \
     "    instance_type: ml.m5.large\n"                                                             \
     "    instance_count: 2\n"                                                                      \
-    "    volume_gb: 20\n"                                                                          \
+    "    volume_gb: 20\n    download_timeout: 20m\n    startup_timeout: 1h\n"                      \
     "    volume_kms_key: alias/sm\n"                                                               \
     "    network_isolation: on\n"                                                                  \
     "    tags: {team: b}\n"                                                                        \
@@ -119,7 +119,9 @@ static void test_endpoint_request__all_keys_also_after_the_store(void **state)
                 "{\"Key\":\"team\",\"Value\":\"b\"},{\"Key\":\"cost\",\"Value\":\"1\"}"));
         assert_non_null(strstr(buf_cstr(&r.config), "\"InitialInstanceCount\":2,"));
         assert_non_null(strstr(buf_cstr(&r.config),
-                               "\"VolumeSizeInGB\":20}],\"KmsKeyId\":\"alias/sm\",\"Tags\":"));
+                               "\"VolumeSizeInGB\":20,\"ModelDataDownloadTimeoutInSeconds\":1200,"
+                               "\"ContainerStartupHealthCheckTimeoutInSeconds\":3600}],"
+                               "\"KmsKeyId\":\"alias/sm\",\"Tags\":"));
     }
     parsed_free(p);
 }
