@@ -122,7 +122,7 @@ def check_read(t, a):
     leader_fails(a, 1, [3, 5], 7)
     leader_fails(a, 1, [9], 8, "killed \u001b[31mred\u001b[0m\u202e")
     r = a.drover("ls")
-    t.ok(r.returncode == 0 and re.search(r"^c-1 +▶ running +12 +0 +0 +3 ", r.stdout, re.M), "ls", r.stdout)
+    t.ok(r.returncode == 0 and re.search(r"^c-1 +▶ running +12 +0 +0 +0 +3 ", r.stdout, re.M), "ls", r.stdout)
     t.eq(a.drover("ls", "-o", "name", "--state", "running").stdout, "c-1\n", "ls -o name --state")
     t.ok(all(json.loads(x)["id"] for x in a.drover("ls", "-o", "jsonl").stdout.splitlines()), "ls -o jsonl")
     r = a.drover("get", "laion")
