@@ -70,13 +70,21 @@ bool operation_read(const struct operation_row *op, struct operation_order *ret,
     return true;
 }
 
+/* Does this one take failed parts? */
+static bool takes_failed(enum verb v)
+{
+    return verb_moves_parts(v) && verb_parts_from(v) == TASK_FAILED;
+}
+
 int operation_waits_for(const struct operation_row *rows, int at)
 {
     enum verb v = verb_parse(rows[at].kind);
     enum verb opposite = v == VERB_HOLD ? VERB_RELEASE : v == VERB_RELEASE ? VERB_HOLD : VERB_COUNT;
-    for (int i = 0; i < at && opposite != VERB_COUNT; i++) {
+    for (int i = 0; i < at; i++) {
+        enum verb w = verb_parse(rows[i].kind);
+        bool both_take = takes_failed(v) && takes_failed(w);
         if (rows[i].campaign_id == rows[at].campaign_id && !rows[i].undo &&
-            verb_parse(rows[i].kind) == opposite) {
+            ((w == opposite && w != VERB_COUNT) || both_take)) {
             return i;
         }
     }

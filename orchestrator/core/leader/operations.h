@@ -22,7 +22,8 @@ int operation_rung(const struct spec_stage *stage, const char *instance_type);
 bool operation_read(const struct operation_row *op, struct operation_order *ret,
                     struct err *err) MUST_CHECK;
 /* rows: the open operations, oldest first. A hold and a release of one campaign would move the same
- * parts to and fro without an end: the later one waits until the earlier one is done. The index of
+ * parts to and fro without an end, and a retry or a skip would take the failed parts that an
+ * earlier one of them has named: the later one waits until the earlier one is done. The index of
  * the one that rows[at] waits for; -1: none. One that is being undone keeps nobody. */
 int operation_waits_for(const struct operation_row *rows, int at);
 /* Is a part that was posted before this operation still to be read? Only what has been read can be

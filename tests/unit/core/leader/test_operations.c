@@ -445,24 +445,35 @@ static void test_operations__one_stage_at_a_time(void **state)
                               {.id = 2, .stage_id = 8},
                               {.id = 3, .stage_id = 7},
                               {.id = 4, .stage_id = 9}};
-    int64_t ids[4];
+    struct retried_row back[] = {{.task_id = 1, .stage_id = 7},
+                                 {.task_id = 2, .stage_id = 8},
+                                 {.task_id = 3, .stage_id = 7, .volume_gb = 5},
+                                 {.task_id = 4, .stage_id = 7, .state = TASK_HELD}};
+    int64_t ids[4], back_ids[4];
     assert_int_equal(operation_pick(rows, 4, NULL, 0, ids), 2);
     assert_true(rows[0].id == 1 && rows[1].id == 3);
     assert_true(ids[0] == 1 && ids[1] == 3);
     assert_int_equal(operation_pick(rows, 0, NULL, 0, ids), 0);
+    assert_int_equal(operation_undo_pick(back, 4, back_ids), 2); /* and of one state */
+    assert_true(back_ids[0] == 1 && back_ids[1] == 3 && back[1].volume_gb == 5);
+    assert_int_equal(operation_undo_pick(back, 0, back_ids), 0);
 }
 
-static void test_operations__a_release_waits_for_the_hold_before_it(void **state)
+static void test_operations__an_operation_waits_for_the_one_before_it(void **state)
 {
     (void)state;
-    const struct operation_row rows[] = {
-        {.campaign_id = 1, .kind = "hold"},    {.campaign_id = 2, .kind = "release"},
-        {.campaign_id = 1, .kind = "retry"},   {.campaign_id = 1, .kind = "hold"},
-        {.campaign_id = 1, .kind = "release"}, {.campaign_id = 2, .kind = "hold", .undo = true},
-        {.campaign_id = 2, .kind = "release"}, {.campaign_id = 2, .kind = "hold"}};
-    static const int wants[] = {-1, -1, -1, -1, 0, 1, -1, 1};
-    for (int i = 0; i < (int)ARRAY_LEN(rows); i++) {
-        assert_int_equal(operation_waits_for(rows, i), wants[i]);
+    static const enum verb verbs[] = {VERB_RETRY, VERB_SKIP, VERB_HOLD, VERB_RELEASE};
+    static const bool waits[4][4] = {{1, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 0, 1}, {0, 0, 1, 0}};
+    for (int k = 0; k < 16; k++) {
+        struct operation_row rows[] = {{.campaign_id = 2}, {.campaign_id = 1}, {.campaign_id = 1}};
+        for (int i = 0; i < 3; i++) {
+            (void)snprintf(rows[i].kind, sizeof rows[i].kind, "%s",
+                           verb_name(verbs[i < 2 ? k / 4 : k % 4]));
+        }
+        assert_int_equal(operation_waits_for(rows, 1), -1);
+        assert_int_equal(operation_waits_for(rows, 2), waits[k / 4][k % 4] ? 1 : -1);
+        rows[1].undo = true;
+        assert_int_equal(operation_waits_for(rows, 2), -1);
     }
 }
 
@@ -560,19 +571,6 @@ static void test_operations__an_undo_ends_what_the_retry_had_opened(void **state
     life_world_done(&l);
 }
 
-static void test_operations__an_undo_takes_one_stage_and_state_at_a_time(void **state)
-{
-    (void)state;
-    struct retried_row rows[] = {{.task_id = 1, .stage_id = 7},
-                                 {.task_id = 2, .stage_id = 8},
-                                 {.task_id = 3, .stage_id = 7, .volume_gb = 5},
-                                 {.task_id = 4, .stage_id = 7, .state = TASK_HELD}};
-    int64_t ids[4];
-    assert_int_equal(operation_undo_pick(rows, 4, ids), 2);
-    assert_true(ids[0] == 1 && ids[1] == 3 && rows[1].volume_gb == 5);
-    assert_int_equal(operation_undo_pick(rows, 0, ids), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -585,7 +583,7 @@ int main(void)
         cmocka_unit_test(test_operations__memory_takes_over_only_what_was_written),
         cmocka_unit_test(test_operations__a_retry_changes_what_it_names_and_keeps_the_rest),
         cmocka_unit_test(test_operations__a_type_that_the_stage_does_not_list_is_refused),
-        cmocka_unit_test(test_operations__a_release_waits_for_the_hold_before_it),
+        cmocka_unit_test(test_operations__an_operation_waits_for_the_one_before_it),
         cmocka_unit_test(test_operations__held_parts_start_when_they_are_released),
         cmocka_unit_test(test_operations__a_released_part_is_asked_about_as_before),
         cmocka_unit_test(test_operations__what_cannot_be_read_is_not_carried_out),
@@ -593,7 +591,6 @@ int main(void)
         cmocka_unit_test(test_operations__a_hold_waits_until_its_parts_are_read),
         cmocka_unit_test(test_operations__what_becomes_of_an_operation),
         cmocka_unit_test(test_operations__an_undo_ends_what_the_retry_had_opened),
-        cmocka_unit_test(test_operations__an_undo_takes_one_stage_and_state_at_a_time),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
