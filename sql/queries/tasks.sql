@@ -145,7 +145,8 @@ FROM old
 
 -- name: operation_page_failed
 -- The next failed tasks of a selector, by id, from the current failures: the same rows that a
--- preview counts. Index task_failure_task. Parameters as operation_page, without the state.
+-- preview counts, without those that have failed since. Index task_failure_task. Parameters as
+-- operation_page, without the state; $7 operation bigint.
 SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us, 0::bigint
 FROM task_failure f JOIN task_run r ON r.campaign_id = f.campaign_id AND r.id = f.task_id
 WHERE f.campaign_id = $1::bigint AND r.campaign_id = $1::bigint AND f.final AND r.state = 4
@@ -154,6 +155,7 @@ WHERE f.campaign_id = $1::bigint AND r.campaign_id = $1::bigint AND f.final AND 
                                          WHERE s.campaign_id = $1::bigint AND s.name = $4::text))
   AND ($5::smallint[] IS NULL OR f.cause = ANY ($5::smallint[]))
   AND ($6::int[] IS NULL OR f.seq = ANY ($6::int[]))
+  AND f.at <= (SELECT o.created_at FROM operation o WHERE o.id = $7::bigint)
 ORDER BY f.task_id LIMIT $3::int
 
 -- name: operation_page

@@ -102,7 +102,13 @@ static bool page_params(const struct operation_row *op, enum task_state state, i
     param_i64(p, after_id);
     param_i32(p, (int32_t)n_max);
     param_text(p, stage[0] == '\0' ? NULL : stage);
-    return add_causes(selector, p, err) && add_parts(selector, p, err);
+    if (!add_causes(selector, p, err) || !add_parts(selector, p, err)) {
+        return false;
+    }
+    if (state == TASK_FAILED) { /* one that fails again later was not asked for */
+        param_i64(p, op->id);
+    }
+    return true;
 }
 
 bool operation_page(struct store *s, const struct operation_row *op, enum task_state state,

@@ -56,6 +56,10 @@ static void test_failures__what_fails_without_an_attempt_has_its_failure(void **
                                        "detail->>'last_part', detail->>'n', detail->>'cause'), "
                                        "';') FROM event");
     assert_string_equal(e, "4 9 3 bad_input");
+    op.id = pg_i64(w->db,
+                   "INSERT INTO operation (campaign_id, kind, selector) VALUES (%lld, 'skip', "
+                   "'{}') RETURNING id",
+                   (long long)w->c.campaign_id);
     begin(w);
     pg_good(operation_page(w->s, &op, TASK_FAILED, 0, PARTS, rows, &n, &err), &err);
     assert_int_equal(n, 3);
