@@ -147,7 +147,8 @@ FROM old
 -- The next failed tasks of a selector, by id, from the current failures: the same rows that a
 -- preview counts, without those that have failed since. Index task_failure_task. Parameters as
 -- operation_page, without the state; $7 operation bigint.
-SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us, 0::bigint
+SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us,
+    coalesce((SELECT k.size FROM task k WHERE k.campaign_id = $1::bigint AND k.id = r.id), 0)
 FROM task_failure f JOIN task_run r ON r.campaign_id = f.campaign_id AND r.id = f.task_id
 WHERE f.campaign_id = $1::bigint AND r.campaign_id = $1::bigint AND f.final AND r.state = 4
   AND f.task_id > $2::bigint

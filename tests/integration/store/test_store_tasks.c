@@ -253,6 +253,7 @@ static void test_tasks__an_operations_pages_hold_what_its_selector_names(void **
     pg_sql(w->db, "UPDATE task_failure SET at = clock_timestamp() WHERE seq = 0");
     pg_good(operation_page(w->s, &earlier, TASK_FAILED, 0, 1, first, &first_n, &err), &err);
     assert_true(first_n == 1 && first[0].seq == 1); /* part 0 has failed since */
+    assert_true(first[0].size > 0);                 /* a retry queues it by it */
     operation_done(&earlier);
     struct operation_row waiting = operation(w, "skip", "{\"parts\":[29,30,31,99,100]}");
     struct task_row rest[10];
