@@ -39,6 +39,8 @@ bool leader_attempt_waits(const struct leader_state *s, const struct live_attemp
  * read again first, and what is heard meanwhile is heard again after. A List says nothing new. */
 bool leader_attempt_hears(const struct leader_state *s, struct live_attempt *a,
                           const struct fact *f, int64_t boot_us);
+/* With this the reason begins of an attempt of whose part no request can be made. */
+#define ATTEMPT_NO_REQUEST_WHY "no request can be made of it: "
 /* The fact of a Create that the protocol asks for: signed only when its exact bytes are known
  * (request is not empty), the account's rate has room and the lease holds; else it was not sent,
  * and the protocol asks for it again. Without a fact it would count as under way for ever. An

@@ -85,7 +85,7 @@ void leader_plan_intent(const struct leader_state *s, const struct launch_facts 
 static void plan_no_request(struct intent *in, const struct err *why, struct buf *ret)
 {
     buf_reset(ret);
-    buf_addf(ret, "no request can be made of it: %s", why->message);
+    buf_addf(ret, ATTEMPT_NO_REQUEST_WHY "%s", why->message);
     in->no_request = buf_cstr(ret);
     in->request = STR(ATTEMPT_NO_REQUEST);
     hash_sha256_hex(in->name.s, strlen(in->name.s), in->identity_hash); /* of nothing sent */

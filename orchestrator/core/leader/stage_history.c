@@ -1,5 +1,6 @@
 /* See stage_history.h. */
 #include "stage_history.h"
+#include "attempt.h"
 #include "awake.h"
 #include "common/hash.h"
 #include "core/failure/breaker.h"
@@ -61,12 +62,13 @@ static uint64_t signature_of(const struct live_stage *ls, enum cause cause, cons
     return stage_history_signature(cause, words);
 }
 
-bool stage_history_saw_end(struct live_stage *ls, int64_t attempt_id, enum attempt_state state,
-                           enum cause cause, bool ran, const char *words)
+/* asked: a request could be made of its part. Where none can, its stage may be as good as ever. */
+static bool saw_end(struct live_stage *ls, int64_t attempt_id, enum attempt_state state,
+                    enum cause cause, bool ran, bool asked, const char *words)
 {
     bool good = state == ATTEMPT_SUCCEEDED;
     enum cause c = good ? CAUSE_NONE : cause != CAUSE_NONE ? cause : CAUSE_STOPPED;
-    bool counts = good || ran || retry_counts(c);
+    bool counts = good || ran || (asked && retry_counts(c));
     bool alike = counts && !good; /* only such a failure is compared with others */
     uint64_t hash = alike ? signature_of(ls, c, words) : 0;
     bool trips = breaker_ended(&ls->breaker, &ls->rules, attempt_id, c, counts, hash);
@@ -93,11 +95,13 @@ void stage_history_init(struct live_stage *ls)
 void stage_history_saw_breaker_row(struct live_stage *ls, const struct breaker_row *row)
 {
     char words[SIGNATURE_MAX + 1] = "";
+    bool asked = row->state != ATTEMPT_VOID ||
+                 strncmp(row->reason, ATTEMPT_NO_REQUEST_WHY, strlen(ATTEMPT_NO_REQUEST_WHY)) != 0;
     if (row->state != ATTEMPT_SUCCEEDED && (row->ran || retry_counts(row->cause))) {
         cause_signature(str_of(row->reason), words);
     }
     breaker_started(&ls->breaker, row->attempt_id);
-    (void)stage_history_saw_end(ls, row->attempt_id, row->state, row->cause, row->ran, words);
+    (void)saw_end(ls, row->attempt_id, row->state, row->cause, row->ran, asked, words);
 }
 
 void stage_history_saw_duration(struct live_stage *ls, int64_t size, int64_t run_us)
@@ -225,7 +229,8 @@ void stage_history_refused_capacity(struct live_attempt *a, usec_t now_us)
 bool stage_history_ended(struct live_attempt *a, enum attempt_state to, enum cause cause, bool ran,
                          const char *words, usec_t now_us)
 {
-    bool trips = stage_history_saw_end(a->stage, a->row.id, to, cause, ran, words);
+    bool asked = to != ATTEMPT_VOID || !str_eq(buf_str(&a->request), STR(ATTEMPT_NO_REQUEST));
+    bool trips = saw_end(a->stage, a->row.id, to, cause, ran, asked, words);
     campaign_wake(a->campaign);
     if (cause == CAUSE_CAPACITY) {
         stage_history_refused_capacity(a, now_us);

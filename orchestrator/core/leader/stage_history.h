@@ -26,11 +26,10 @@ void stage_history_passed(struct leader_state *s, struct live_attempt *a);
 /* AWS had no capacity for it. */
 void stage_history_refused_capacity(struct live_attempt *a, usec_t now_us);
 /* It ended as `to`; ran: its job had run and failed, so it counts whatever its words say; words:
- * signature of its failure. True: the breaker trips now. */
+ * signature of its failure. True: the breaker trips now. One of whose part no request can be made
+ * says nothing of the stage. */
 bool stage_history_ended(struct live_attempt *a, enum attempt_state to, enum cause cause, bool ran,
                          const char *words, usec_t now_us);
-bool stage_history_saw_end(struct live_stage *ls, int64_t attempt_id, enum attempt_state state,
-                           enum cause cause, bool ran, const char *words);
 /* Ten minutes of running, as this leader has seen them, prove a user's own image. */
 void stage_history_tick(struct leader_state *s, int64_t boot_us);
 /* A person let the stage go on: attempts up to this id no longer count against it. */

@@ -1,6 +1,7 @@
 /* Aim: a launch of a plan becomes an intent with the right name, limits and money, and memory after
  * the commit; money that is short. Method: a state and a launch by hand, one rule a test. */
 #include "core/leader/intents.h"
+#include "core/leader/stage_history.h"
 #include "core/money/cost.h"
 #include "outcome_world.h"
 
@@ -493,36 +494,54 @@ static void one_of_requests(struct one *o)
     o->stage.spec = &no_tags;
 }
 
-static void test_intents__a_part_of_which_no_request_can_be_made_fails_once(void **state)
+/* A part of which no request can be made ends; ret: what is written of it. */
+static void ends_without_request(struct one *o, int64_t attempt_id, struct pending_record *ret)
 {
-    (void)state;
-    struct one o;
     struct err err = ERR_INIT;
+    struct protocol_effect e;
+    struct protocol_config cfg;
     AUTO_BUF struct buf bytes = BUF_INIT(INTENT_REQUEST_BYTES_MAX);
-    one_of_requests(&o);
-    struct intent in = intended(&o);
-    assert_true(leader_plan_request(&o.w.s, &o.f, "us-east-1", &in, &bytes, &err));
+    struct intent in = intended(o);
+    in.attempt_id = attempt_id;
+    assert_true(leader_plan_request(&o->w.s, &o->f, "us-east-1", &in, &bytes, &err));
     assert_str_view(in.request, ATTEMPT_NO_REQUEST);
     assert_non_null(
         strstr(in.no_request, "no request can be made of it: rate: '{lr}' is no known"));
     assert_int_equal(strlen(in.identity_hash), HASH_HEX_N - 1);
     assert_int_equal(leader_launch_fault(&in, true), LAUNCH_NOT_WRITTEN); /* it is to be written */
     in.taken = true;
-    struct live_attempt *a = leader_apply_intent(&o.w.s, &o.f, &in, WALL);
-    breaker_started(&o.w.ls->breaker, a->row.id);
+    struct live_attempt *a = leader_apply_intent(&o->w.s, &o->f, &in, WALL);
+    breaker_started(&o->w.ls->breaker, a->row.id);
     struct fact f = leader_create_fact(buf_str(&a->request), true, true, BOOT);
-    struct protocol_effect e;
-    struct protocol_config cfg;
     leader_protocol_config(SEC, &cfg);
-    leader_attempt_fact(&o.w.s, a, &f, &cfg, &e);
-    struct pending_record p = plan(&o.w, a, &e, NULL);
-    assert_int_equal(p.r.to, ATTEMPT_VOID);
-    assert_int_equal(p.r.cause, CAUSE_BAD_REQUEST);
-    assert_int_equal(p.r.task_to, TASK_FAILED); /* not tried again */
-    assert_non_null(strstr(p.reason, "'{lr}' is no known"));
-    assert_false(p.alert);
-    commit(&o.w, a, &p);
-    assert_int_equal(o.w.ls->row.counts[TASK_FAILED], 1);
+    leader_attempt_fact(&o->w.s, a, &f, &cfg, &e);
+    *ret = plan(&o->w, a, &e, NULL);
+    commit(&o->w, a, ret);
+}
+
+static void test_intents__a_part_of_which_no_request_can_be_made_fails_once(void **state)
+{
+    (void)state;
+    struct one o;
+    struct live_stage later = {0}; /* of the next leader */
+    one_of_requests(&o);
+    o.w.ls->rules = later.rules = (struct breaker_rules){.canary = 3, .k = 3, .n = 10};
+    for (int64_t id = 55; id < 58; id++) {
+        struct pending_record p;
+        ends_without_request(&o, id, &p);
+        assert_int_equal(p.r.to, ATTEMPT_VOID);
+        assert_int_equal(p.r.cause, CAUSE_BAD_REQUEST);
+        assert_int_equal(p.r.task_to, TASK_FAILED); /* not tried again */
+        assert_non_null(strstr(p.reason, "'{lr}' is no known"));
+        assert_false(p.alert);
+        struct breaker_row row = {.attempt_id = id, .state = p.r.to, .cause = p.r.cause};
+        (void)snprintf(row.reason, sizeof row.reason, "%s", p.reason);
+        stage_history_saw_breaker_row(&later, &row);
+    }
+    assert_int_equal(o.w.ls->row.counts[TASK_FAILED], 3);
+    assert_false(o.w.ls->breaker.tripped || later.breaker.tripped); /* the others may be well */
+    assert_int_equal(breaker_may_start(&o.w.ls->breaker, &o.w.ls->rules), 3);
+    assert_int_equal(breaker_may_start(&later.breaker, &later.rules), 3);
     assert_int_equal(leader_state_slots(&o.w.s, "ml.a.large", MARKET_ON_DEMAND)->s.held, 0);
     assert_int_equal(o.w.lc->row.reserved_musd, 0);
     one_done(&o);

@@ -1,6 +1,7 @@
 /* Aim: what attempts teach a stage: a breaker that trips and is reset, rungs without capacity,
  * durations, start times, promises; and a leader that takes over knows the same. Method: attempts
  * fed by hand, then the same rows fed to a new stage. */
+#include "core/leader/attempt.h"
 #include "core/leader/stage_history.h"
 #include "leader_world.h"
 #include <setjmp.h>
@@ -71,6 +72,31 @@ static void test_stage_history__paid_failures_count_whatever_they_say(void **sta
         assert_true(later.ls->breaker.tripped == ran);
         leader_world_done(&w);
         leader_world_done(&later);
+    }
+}
+
+/* A part of which no request can be made says nothing of its stage; a refused Create does. */
+static void test_stage_history__a_part_without_a_request_says_nothing(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        struct leader_world w;
+        struct live_stage later = {0};
+        leader_world_init(&w);
+        w.ls->rules = later.rules = (struct breaker_rules){.canary = 3, .k = 3, .n = 10};
+        for (int64_t id = 1; id <= 3; id++) {
+            struct live_attempt *a = leader_world_attempt(&w, id, 1);
+            buf_add_str(&a->request, asked ? STR("{\"a\":1}") : STR(ATTEMPT_NO_REQUEST));
+            struct breaker_row row = {
+                .attempt_id = id, .state = ATTEMPT_VOID, .cause = CAUSE_BAD_REQUEST};
+            (void)snprintf(row.reason, sizeof row.reason, "%slr is too long",
+                           asked ? "" : ATTEMPT_NO_REQUEST_WHY);
+            (void)stage_history_ended(a, row.state, row.cause, false, row.reason, WALL);
+            stage_history_saw_breaker_row(&later, &row);
+        }
+        assert_int_equal(w.ls->breaker.tripped, asked);
+        assert_int_equal(later.breaker.tripped, asked);
+        leader_world_done(&w);
     }
 }
 
@@ -308,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_stage_history__signature_joins_cause_and_words),
         cmocka_unit_test(test_stage_history__alike_failures_trip_and_say_why),
         cmocka_unit_test(test_stage_history__paid_failures_count_whatever_they_say),
+        cmocka_unit_test(test_stage_history__a_part_without_a_request_says_nothing),
         cmocka_unit_test(test_stage_history__a_new_leader_knows_the_same),
         cmocka_unit_test(test_stage_history__capacity_errors_shut_the_rung),
         cmocka_unit_test(test_stage_history__rungs_that_the_ladder_does_not_have),
