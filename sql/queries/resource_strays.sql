@@ -9,32 +9,32 @@ FROM stray WHERE there ORDER BY name
 
 -- name: resource_stray_put
 -- One that was found; people are told when it costs money. A name of which less was thought to be left is whole again, as it
--- goes on to cost. One behind an ended row of its own name gets a row of its own, name#2, and is billed from where that ended.
--- Returns how many were written, none when its name is known otherwise, and since when it is billed. Indexes stray_there and
--- the primary key.
+-- goes on to cost. One behind an ended row of its own name gets a row of its own, name#2, made where that ended and so billed
+-- from there, also when it comes into service only later. Returns how many were written, none when its name is known otherwise,
+-- since when it is billed, and when it was made. Indexes stray_there and the primary key.
 WITH past AS MATERIALIZED (
-    SELECT count(*) AS n, max(ended_at) AS until, count(*) FILTER (WHERE there) AS live, max(name) FILTER (WHERE there) AS key
+    SELECT count(*) AS n, max(ended_at) FILTER (WHERE NOT there) AS until, count(*) FILTER (WHERE there) AS live, max(name) FILTER (WHERE there) AS key
     FROM stray WHERE name = ANY (SELECT :name::text || CASE g WHEN 1 THEN '' ELSE '#' || g END FROM generate_series(1, 99) g)),
 new_stray AS (
     INSERT INTO stray (name, arn, kind, token, why, status, instance_type, instances, size_gib, price_musd_per_hour,
         reserved_musd, holds, there, created_at, started_at)
     SELECT CASE WHEN p.live > 0 THEN p.key WHEN p.n = 0 THEN :name::text ELSE :name::text || '#' || (p.n + 1) END,
         :arn::text, :kind::text, :token::text, 'lost', :status::text, :instance_type::text, :instances::int, :size::bigint,
-        :price::bigint, 0, false, true, :created::timestamptz,
-        CASE WHEN p.live = 0 AND p.until > :started::timestamptz THEN p.until ELSE :started::timestamptz END
+        :price::bigint, 0, false, true, greatest(:created::timestamptz, p.until),
+        CASE WHEN p.until > :started::timestamptz THEN p.until ELSE :started::timestamptz END
     FROM past p WHERE p.n < 99 OR p.live > 0
     ON CONFLICT (name) DO UPDATE SET arn = excluded.arn, kind = excluded.kind, status = excluded.status,
         instance_type = excluded.instance_type, instances = excluded.instances,
         price_musd_per_hour = excluded.price_musd_per_hour, created_at = excluded.created_at,
         started_at = excluded.started_at, ended_at = NULL, estimated = false
         WHERE stray.there AND (excluded.kind = 'endpoint' AND stray.kind IN ('endpoint_config', 'model')
-            OR excluded.kind = 'endpoint_config' AND stray.kind = 'model') RETURNING name, kind, started_at),
+            OR excluded.kind = 'endpoint_config' AND stray.kind = 'model') RETURNING name, kind, started_at, created_at),
 new_event AS (
     INSERT INTO event (campaign_id, kind, detail)
     SELECT 0, 'alert', jsonb_build_object('campaign', 0, 'text', replace(kind, '_', ' ') || ' ' || :name::text
         || ' belongs to no campaign: see drover strays', 'about', 'stray')
     FROM new_stray WHERE kind IN ('endpoint', 'file_system'))
-SELECT count(*), max(started_at) FROM new_stray
+SELECT count(*), max(started_at), max(created_at) FROM new_stray
 
 -- name: resource_stray_seen
 -- What is left of it, and since when and until when it is billed. Index stray_there, as of the two below. $1 name text,

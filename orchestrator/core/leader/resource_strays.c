@@ -96,7 +96,8 @@ void leader_plan_resource_stray_owner(const struct leader_state *s,
         leader_has_resource(s, r->row.name, r->row.token) ? RESOURCE_ADOPTED : RESOURCE_AS_BEFORE;
 }
 
-/* Hosting is billed while it is in service, storage since it was made. */
+/* Hosting is billed while it is in service, storage since it was made; no earlier than the end of
+ * the last of its name (sql: resource_stray_put), whatever AWS says. */
 static void see(struct live_resource_stray *r, const struct resource_fact *fact, usec_t now_us,
                 struct resource_stray_row *row)
 {
@@ -109,7 +110,7 @@ static void see(struct live_resource_stray *r, const struct resource_fact *fact,
         (void)snprintf(r->config, sizeof r->config, "%s", fact->config);
     }
     if (row->started_us == 0 && is(fact->status, "InService")) {
-        row->started_us = since;
+        row->started_us = MAX(since, row->created_us);
     } else if (row->started_us == 0 && is(fact->status, "AVAILABLE")) {
         row->started_us = row->created_us;
     }

@@ -67,7 +67,10 @@ bool store_resource_stray_put(struct store *s, struct resource_stray_row *row, b
         return false;
     }
     *ret_new = row_i64(r, 0, 0) == 1;
-    row->started_us = *ret_new ? row_time(r, 0, 1) : row->started_us;
+    if (*ret_new) {
+        row->started_us = row_time(r, 0, 1);
+        row->created_us = row_time(r, 0, 2);
+    }
     s->events |= *ret_new;
     return true;
 }

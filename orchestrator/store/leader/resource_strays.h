@@ -7,7 +7,7 @@
 bool view_resource_strays(struct store *s, struct resource_stray_row **ret, size_t *ret_n,
                           struct err *err) MUST_CHECK;
 /* Inserts one. *ret_new false: its name is known. One of that name that has ended is booked by a
- * row of its own: this one is billed from then on, and row says so. */
+ * row of its own: this one is as if made then, and billed from then on; row says so. */
 bool store_resource_stray_put(struct store *s, struct resource_stray_row *row, bool *ret_new,
                               struct err *err) MUST_CHECK;
 /* What is left of it, and what it is billed for. */

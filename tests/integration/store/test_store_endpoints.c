@@ -316,6 +316,54 @@ static void test_endpoints__a_stray_behind_an_ended_one_of_its_name(void **state
                      2);
 }
 
+static void put_stray(struct world *w, struct resource_stray_row *row)
+{
+    struct err err = ERR_INIT;
+    bool new;
+    begin(w);
+    pg_good(store_resource_stray_put(w->s, row, &new, &err), &err);
+    commit(w);
+    assert_true(new);
+}
+
+/* No hour of it is booked twice, though it is not in use yet, or less of it was thought to be there
+ * at first. */
+static void test_endpoints__a_stray_is_billed_from_where_the_last_ended(void **state)
+{
+    struct world *w = *state;
+    const usec_t before = NOW - 3600 * USEC_PER_SEC;
+    struct resource_stray_row fs = {.kind = RESOURCE_FILE_SYSTEM,
+                                    .name = "fs-0a1b2c3d",
+                                    .status = "AVAILABLE",
+                                    .instances = 1,
+                                    .size_gib = 1200,
+                                    .created_us = before,
+                                    .started_us = before};
+    struct resource_stray_row e = {.kind = RESOURCE_ENDPOINT,
+                                   .name = "d-9-s-0-a1-0a1b2c3d",
+                                   .instances = 1,
+                                   .created_us = before,
+                                   .started_us = before};
+    put_stray(w, &fs);
+    put_stray(w, &e);
+    assert_true(fs.created_us == before && e.started_us == before);
+    end_stray(w, fs.name, before, NOW, true);
+    end_stray(w, e.name, before, NOW, true);
+    memcpy(fs.status, "UPDATING", sizeof "UPDATING");
+    fs.started_us = 0;
+    put_stray(w, &fs);
+    assert_int_equal(fs.created_us, NOW); /* from which it is billed once it is available */
+    assert_int_equal(fs.started_us, 0);
+    e.kind = RESOURCE_ENDPOINT_CONFIG;
+    e.started_us = 0;
+    put_stray(w, &e);
+    e.kind = RESOURCE_ENDPOINT;
+    e.created_us = e.started_us = before;
+    put_stray(w, &e);
+    assert_int_equal(e.started_us, NOW);
+    assert_int_equal(e.created_us, NOW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +375,7 @@ int main(void)
         T(test_endpoints__none_is_deleted_while_a_wish_is_unread),
         T(test_endpoints__a_stray_of_one_that_is_there_after_all),
         T(test_endpoints__a_stray_behind_an_ended_one_of_its_name),
+        T(test_endpoints__a_stray_is_billed_from_where_the_last_ended),
 #undef T
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -293,6 +293,11 @@ static void test_resource_strays__come_into_service_later(void **state)
     assert_int_equal(l.last.news, RESOURCE_MOVED);
     assert_int_equal(l.w.s.resource_strays[0].row.started_us, WALL + 3 * SEC);
     leader_world_done(&l.w);
+    row.created_us = WALL + 5 * SEC; /* where the last of its name ended */
+    begin(&l, &row);
+    answer(&l, &serves, WALL + 3 * SEC);
+    assert_int_equal(l.w.s.resource_strays[0].row.started_us, WALL + 5 * SEC);
+    leader_world_done(&l.w);
     row = row_of(RESOURCE_FILE_SYSTEM);
     row.started_us = 0;
     begin(&l, &row);
