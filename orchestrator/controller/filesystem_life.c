@@ -174,6 +174,7 @@ static void on_tasks(void *ctx, enum fsx_answer answer, const union fsx_row *row
     }
     io->fact.tasks = io->tasks.tasks;
     io->fact.tasks.why = io->tasks.why;
+    io->fact.tasks.import_why = io->tasks.import_why;
 }
 
 static void on_export(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,

@@ -212,12 +212,14 @@ async function lustre() {
   const { Association } = await fsx.ask('CreateDataRepositoryAssociation', { FileSystemId, FileSystemPath: '/ns', DataRepositoryPath: 's3://bkt/lustre', BatchImportMetaDataOnCreate: true,
     S3: { AutoImportPolicy: { Events: ['NEW', 'CHANGED', 'DELETED'] } } });
   await state('DescribeDataRepositoryAssociations', 'Associations', 'AVAILABLE');
+  const tasks = (want) => until(`tasks ${want}`, async () => (await fsx.ask('DescribeDataRepositoryTasks')).DataRepositoryTasks.map((x) => x.Lifecycle).sort().join() === want);
+  await tasks('SUCCEEDED'); // the import of the association
   const task = await fsx.ask('CreateDataRepositoryTask', { FileSystemId, Type: 'IMPORT_METADATA_FROM_REPOSITORY', Report: { Enabled: false } });
   await fsx.ask('CancelDataRepositoryTask', { TaskId: task.DataRepositoryTask.TaskId });
-  await state('DescribeDataRepositoryTasks', 'DataRepositoryTasks', 'CANCELED');
+  await tasks('CANCELED,SUCCEEDED');
   await fsx.ask('UpdateFileSystem', { FileSystemId, StorageCapacity: 2400 });
   await fsx.ask('CreateDataRepositoryTask', { FileSystemId, Type: 'EXPORT_TO_REPOSITORY', Report: { Enabled: false } });
-  await state('DescribeDataRepositoryTasks', 'DataRepositoryTasks', 'SUCCEEDED');
+  await tasks('CANCELED,SUCCEEDED,SUCCEEDED');
   await fsx.ask('DeleteDataRepositoryAssociation', { AssociationId: Association.AssociationId });
   await fsx.ask('DeleteFileSystem', { FileSystemId });
   await fsx.refused('DescribeFileSystems', { FileSystemIds: ['fs-00000000000000000'] }, 'FileSystemNotFound');

@@ -11,6 +11,7 @@
 #include "late_create.h"
 #include "parking.h"
 #include "resource_answer.h"
+#include "rows_read.h"
 #include <stdio.h>
 
 #define EXPORT_AGAIN_US (300 * USEC_PER_SEC) /* at most, after exports that failed */
@@ -93,6 +94,7 @@ static enum filesystem_act act_of(const struct live_filesystem *f)
         return f->unsure ? FILESYSTEM_ACT_FIND : FILESYSTEM_ACT_CREATE;
     case FILESYSTEM_CREATING:
         return r->available_us == 0 ? FILESYSTEM_ACT_DESCRIBE
+               : f->link_us > 0     ? FILESYSTEM_ACT_TASKS
                : f->link_absent     ? FILESYSTEM_ACT_LINK
                                     : FILESYSTEM_ACT_FIND_LINK;
     case FILESYSTEM_AVAILABLE:
@@ -172,23 +174,11 @@ static void fail_told(struct filesystem_row *r, usec_t now_us, const char *told,
          told[0] != '\0' ? told : else_);
 }
 
-/* A refusal that time or a person mends: nothing was made by it. */
-static bool waits(const struct aws_failure *f, enum cause *ret)
-{
-    *ret = CAUSE_NETWORK;
-    if (f->outcome == AWS_THROTTLED || f->outcome == AWS_CREDENTIALS) {
-        return true;
-    }
-    *ret = cause_of_refusal(f->status, f->code, str_of(f->message));
-    return *ret == CAUSE_QUOTA || *ret == CAUSE_THROTTLED || *ret == CAUSE_NETWORK ||
-           *ret == CAUSE_CAPACITY || *ret == CAUSE_INTERNAL;
-}
-
 static void refused(const struct filesystem_fact *fact, usec_t now_us, struct filesystem_row *r)
 {
     enum cause cause;
     say(r, fact->failure);
-    if (!waits(fact->failure, &cause)) {
+    if (!resource_answer_waits(fact->failure, &cause)) {
         fail(r, cause, now_us, NULL);
     }
 }
@@ -322,7 +312,7 @@ static void on_describe(struct live_filesystem *f, const struct filesystem_fact 
     }
 }
 
-/* Its association with S3: one that is AVAILABLE has imported what there is. */
+/* Its association with S3: of one that is AVAILABLE the import begins. */
 static void on_link(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
                     int64_t boot_us, struct filesystem_row *r)
 {
@@ -342,14 +332,32 @@ static void on_link(struct live_filesystem *f, const struct filesystem_fact *fac
         f->link_absent = false;
         (void)snprintf(r->link_id, sizeof r->link_id, "%s", a->id);
         if (is(a->lifecycle, "AVAILABLE")) {
-            r->state = FILESYSTEM_AVAILABLE;
-            r->ready = true;
-            r->reason[0] = '\0';
-        } else if (is(a->lifecycle, "FAILED") || is(a->lifecycle, "MISCONFIGURED")) {
+            f->link_us = boot_us;
+            f->described_us = 0;
+        }
+        if (is(a->lifecycle, "FAILED") || is(a->lifecycle, "MISCONFIGURED")) {
             fail_told(r, now_us, a->failure_reason, "FSx cannot read its data repository");
         } else {
             (void)snprintf(r->reason, sizeof r->reason, "imports %.400s", r->import_from);
         }
+    }
+}
+
+/* The tasks of one that is being filled. */
+static void on_import(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                      int64_t boot_us, struct filesystem_row *r)
+{
+    f->described_us = boot_us;
+    if (fact->said == FILESYSTEM_SAID_ABSENT) {
+        on_missing(now_us, r);
+    } else if (fact->said == FILESYSTEM_SAID_YES &&
+               fact->tasks.import == FILESYSTEM_IMPORT_FAILED) {
+        fail_told(r, now_us, fact->tasks.import_why, "its import failed");
+    } else if (fact->said == FILESYSTEM_SAID_YES &&
+               resource_answer_filled(&fact->tasks, boot_us - f->link_us)) {
+        r->state = FILESYSTEM_AVAILABLE;
+        r->ready = true;
+        r->reason[0] = '\0';
     }
 }
 
@@ -439,16 +447,6 @@ static bool book(const struct live_filesystem *f, struct filesystem_row *r,
     return ok;
 }
 
-/* Whether anything that its row says has changed. */
-static bool differs(const struct filesystem_row *a, const struct filesystem_row *b)
-{
-    return a->state != b->state || a->ready != b->ready || a->failed != b->failed ||
-           a->created_us != b->created_us || a->available_us != b->available_us ||
-           a->off_us != b->off_us || strcmp(a->aws_id, b->aws_id) != 0 ||
-           strcmp(a->mount, b->mount) != 0 || strcmp(a->link_id, b->link_id) != 0 ||
-           a->kept_for_retry != b->kept_for_retry || strcmp(a->reason, b->reason) != 0;
-}
-
 static void pause_after(struct live_filesystem *f, const struct filesystem_fact *fact,
                         int64_t boot_us)
 {
@@ -487,7 +485,8 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
         on_link(f, fact, now_us, boot_us, &ret->row);
         break;
     case FILESYSTEM_ACT_TASKS:
-        on_tasks(f, fact, now_us, boot_us, &ret->row);
+        (f->row.state == FILESYSTEM_CREATING ? on_import : on_tasks)(f, fact, now_us, boot_us,
+                                                                     &ret->row);
         break;
     case FILESYSTEM_ACT_EXPORT:
         on_export(f, fact, now_us, boot_us, &ret->row);
@@ -504,7 +503,7 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
         }
         return;
     }
-    if (differs(&f->row, &ret->row)) {
+    if (rows_filesystem_differ(&f->row, &ret->row)) {
         ret->news = FILESYSTEM_MOVED;
     }
 }

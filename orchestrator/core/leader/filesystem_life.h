@@ -1,8 +1,9 @@
 /* The life of a file system of FSx for Lustre, from its intent to the proof that it is gone. Its
  * create carries a token and a tag that are made from the identity of the try, so a call whose
- * answer was lost is resolved by a listing and never makes a second one. Filled from S3 it is used
- * until no stage that names it is left, its time is over, or a person or the end of its campaign
- * asks for its end. When such a stage has failed it is kept for a retry until its time is over.
+ * answer was lost is resolved by a listing and never makes a second one. Filled from S3, when the
+ * import task of its association has ended, it is used until no stage that names it is left, its
+ * time is over, or a person or the end of its campaign asks for its end. When such a stage has
+ * failed it is kept for a retry until its time is over.
  * What jobs wrote is exported first; it is deleted even when that fails, once its time is over.
  * Pure: now_us is the wall clock as AWS has it, CLOCK_BOOTTIME is boot_us.
  * Source: Amazon FSx API reference, CreateFileSystem, DeleteFileSystem, DescribeFileSystems,
@@ -32,7 +33,7 @@ enum filesystem_act {
     FILESYSTEM_ACT_DESCRIBE,
     FILESYSTEM_ACT_FIND_LINK, /* its association with S3, and how it is */
     FILESYSTEM_ACT_LINK,
-    FILESYSTEM_ACT_TASKS, /* its exports, and how they are */
+    FILESYSTEM_ACT_TASKS, /* its import and its exports, and how they are */
     FILESYSTEM_ACT_EXPORT,
     FILESYSTEM_ACT_DELETE
 };
@@ -46,10 +47,18 @@ enum filesystem_word {
     FILESYSTEM_SAID_NO,     /* a clean refusal: *failure */
     FILESYSTEM_SAID_NOTHING /* nobody knows, or nothing was sent: *failure */
 };
+enum filesystem_import { /* the newest task that fills it from S3 */
+                         FILESYSTEM_IMPORT_UNSEEN,
+                         FILESYSTEM_IMPORT_RUNS,
+                         FILESYSTEM_IMPORT_DONE,
+                         FILESYSTEM_IMPORT_FAILED
+};
 struct filesystem_tasks {   /* of a file system */
     bool runs;              /* one of any kind */
     bool succeeded, failed; /* our last export */
     const char *why;        /* why that failed; "" */
+    enum filesystem_import import;
+    const char *import_why; /* why that failed; "" */
 };
 struct filesystem_fact { /* how a call was answered; pointers are borrowed, NULL when they say
                             nothing */

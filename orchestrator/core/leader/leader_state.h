@@ -244,6 +244,7 @@ struct live_filesystem {
     bool unsure;              /* what came of the last create is not known: a listing tells */
     int64_t signed_us;        /* boot: a create may take effect from then on; 0: none may */
     bool link_absent;         /* a listing shows no association, and none was asked for since */
+    int64_t link_us;          /* CREATING, boot: its association was seen AVAILABLE; 0: not yet */
     bool task_due;            /* EXPORTING: no task runs, and ours has not succeeded */
     char task_id[32];         /* EXPORTING: of our last export; "": not known */
     int tasks_failed;         /* EXPORTING: how many of ours before it have failed */

@@ -1,11 +1,14 @@
 /* What AWS' answers about endpoints and file systems mean. Pure. */
 #pragma once
 #include "common/aws_outcome.h"
+#include "core/failure/cause.h"
 #include "core/protocol/protocol.h"
 #include "filesystem_life.h"
 
 /* A clean refusal: the call did nothing. Otherwise nobody knows what it did. */
 bool resource_answer_refused(const struct aws_failure *f);
+/* A refusal of a create that time or a person mends: nothing was made by it. */
+bool resource_answer_waits(const struct aws_failure *f, enum cause *ret);
 /* It is the file system of the try `token` of this installation. */
 bool resource_answer_is(const struct filesystem_description *d, const char *install_id,
                         const char *token);
@@ -14,6 +17,8 @@ bool resource_answer_is(const struct filesystem_description *d, const char *inst
 struct filesystem_tasks_seen { /* all zero at first */
     struct filesystem_tasks tasks;
     char why[FILESYSTEM_TASK_WHY_SIZE]; /* of our export, when it failed; "" */
+    char import_why[FILESYSTEM_TASK_WHY_SIZE];
+    usec_t import_created; /* of the newest import */
 };
 /* It is over and has not done what it was to do. */
 bool resource_answer_task_failed(const struct fsx_task_description *d);
@@ -22,3 +27,6 @@ bool resource_answer_task_failed(const struct fsx_task_description *d);
  * paths. A task of any kind that runs is waited for, since one comes after the other. */
 void resource_answer_task(struct filesystem_tasks_seen *s, const struct fsx_task_description *d,
                           const char *own_id);
+/* Whether all that S3 had is in it, so long after its association was seen AVAILABLE: FSx runs the
+ * import after that. One that no list shows after a minute is not waited for. */
+bool resource_answer_filled(const struct filesystem_tasks *t, int64_t linked_us);

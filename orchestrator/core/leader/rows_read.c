@@ -395,3 +395,12 @@ void rows_filesystem_times(struct filesystem_row *r, usec_t now_us)
         heal(past[i], r->intended_us, now_us);
     }
 }
+
+bool rows_filesystem_differ(const struct filesystem_row *a, const struct filesystem_row *b)
+{
+    return a->state != b->state || a->ready != b->ready || a->failed != b->failed ||
+           a->created_us != b->created_us || a->available_us != b->available_us ||
+           a->off_us != b->off_us || strcmp(a->aws_id, b->aws_id) != 0 ||
+           strcmp(a->mount, b->mount) != 0 || strcmp(a->link_id, b->link_id) != 0 ||
+           a->kept_for_retry != b->kept_for_retry || strcmp(a->reason, b->reason) != 0;
+}

@@ -86,4 +86,6 @@ void rows_slots(struct leader_state *s, const struct slots_row *rows, size_t n, 
  * intent: what is decided and billed by them would never end, or begin before it was there. */
 void rows_endpoint_times(struct endpoint_row *r, usec_t now_us);
 void rows_filesystem_times(struct filesystem_row *r, usec_t now_us);
+/* Whether anything that is written to its row has changed. */
+bool rows_filesystem_differ(const struct filesystem_row *a, const struct filesystem_row *b);
 void rows_prices(struct leader_state *s, const struct slots_row *rows, size_t n);

@@ -45,8 +45,15 @@ def body(l, key):
 def linked(l, fs, path="/ns", prefix="s3://bkt/in/", **more):
     a = fsx(l).create_data_repository_association(FileSystemId=fs, FileSystemPath=path, DataRepositoryPath=prefix,
                                                   **{"BatchImportMetaDataOnCreate": True, **more})["Association"]
-    return wait_for(lambda: (lambda x: x if x["Lifecycle"] not in ("CREATING",) else None)(
+    a = wait_for(lambda: (lambda x: x if x["Lifecycle"] not in ("CREATING",) else None)(
         fsx(l).describe_data_repository_associations(AssociationIds=[a["AssociationId"]])["Associations"][0]), 30, "the association")
+    wait_for(lambda: all(t["Lifecycle"] not in ("PENDING", "EXECUTING") for t in imports(l, fs)), 30, "its import")
+    return a
+
+
+def imports(l, fs):
+    tasks = fsx(l).describe_data_repository_tasks(Filters=[{"Name": "file-system-id", "Values": [fs]}])["DataRepositoryTasks"]
+    return [t for t in tasks if t["Type"] == "IMPORT_METADATA_FROM_REPOSITORY"]
 
 
 def task_done(l, fs, kind="EXPORT_TO_REPOSITORY", **more):
@@ -125,6 +132,20 @@ def test_import__new_and_changed_objects(l):
     assert "unable to access the bucket nowhere" in bad["FailureDetails"]["Message"], bad
 
 
+def test_import__is_a_task_that_outlives_the_making_of_its_association(l):
+    put(l, "in/a", b"1")
+    fs = made(l)
+    a = fsx(l).create_data_repository_association(FileSystemId=fs, FileSystemPath="/ns", DataRepositoryPath="s3://bkt/in/",
+                                                  BatchImportMetaDataOnCreate=True)["Association"]["AssociationId"]
+    wait_for(lambda: fsx(l).describe_data_repository_associations(AssociationIds=[a])["Associations"][0]["Lifecycle"] == "AVAILABLE", 30, "the association")
+    same(([t["Lifecycle"] in ("PENDING", "EXECUTING") for t in imports(l, fs)], os.listdir(os.path.join(l.root, "fsx", fs, "ns"))), ([True], []))
+    wait_for(lambda: imports(l, fs)[0]["Lifecycle"] == "SUCCEEDED", 30, "the import")
+    same((imports(l, fs)[0]["Status"]["TotalCount"], os.listdir(os.path.join(l.root, "fsx", fs, "ns"))), (1, ["a"]))
+    l.faults({"kind": "job_failure", "operation": "CreateDataRepositoryAssociation", "reason": "broken"})
+    linked(l, fs, "/other")
+    same(sorted((t["Lifecycle"], t["Paths"]) for t in imports(l, fs)), [("FAILED", ["other"]), ("SUCCEEDED", ["ns"])])
+
+
 def test_failures__by_order(l):
     l.faults({"kind": "quota_refuse", "operation": "CreateFileSystem"}, {"kind": "job_failure", "operation": "CreateFileSystem", "reason": "no room"})
     same(error_of(fsx(l).create_file_system, **request())[0], "ServiceLimitExceeded")
@@ -181,5 +202,6 @@ def test_refused__as_fsx_refuses(l):
 
 
 run([(test_life__from_s3_to_a_job_and_back, FAST), (test_token__makes_one_file_system, {**FAST, "fsx_create_seconds": 50}),
+     (test_import__is_a_task_that_outlives_the_making_of_its_association, {**FAST, "fsx_task_seconds": 0.6}),
      (test_import__new_and_changed_objects, FAST), (test_failures__by_order, FAST),
      (test_task__one_at_a_time_and_cancelled, {**FAST, "fsx_task_seconds": 100}), (test_refused__as_fsx_refuses, FAST)])

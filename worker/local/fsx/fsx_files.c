@@ -34,6 +34,13 @@ static bool transfer_open(struct fsx_transfer *t, const struct fsx_link *l,
            err_set(err, ERR_NOT_FOUND, "Amazon FSx is unable to access the bucket %s", t->bucket);
 }
 
+bool fsx_reachable(const struct fsx_link *l, struct err *err)
+{
+    struct fsx_transfer t;
+    struct fsx_counts none;
+    return transfer_open(&t, l, &none, err);
+}
+
 /* True when `from` has to be copied over `to`. */
 static bool is_newer(const struct stat *from, const struct stat *to)
 {

@@ -11,6 +11,8 @@ struct fsx_link {        /* an association */
 struct fsx_counts {
     int64_t total, failed;
 };
+/* ERR_NOT_FOUND: no such bucket. */
+bool fsx_reachable(const struct fsx_link *l, struct err *err) MUST_CHECK;
 /* Objects that are not there yet, or newer, become files. ERR_NOT_FOUND: no such bucket. */
 bool fsx_import(const struct fsx_link *l, struct fsx_counts *ret, struct err *err) MUST_CHECK;
 /* Files below `path` ("": all) that are not in S3 yet, or newer, become objects. */

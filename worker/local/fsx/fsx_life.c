@@ -1,5 +1,6 @@
 /* See fsx_life.h. */
 #include "fsx_life.h"
+#include "common/clock.h"
 #include "fsx.h"
 #include "fsx_files.h"
 #include "local/app.h"
@@ -99,11 +100,32 @@ static bool link_of(const struct app *app, const json_t *o, char folder[static P
                      err);
 }
 
+/* FSx makes the task that imports once the association is there, and it runs on after that. */
+static void import_begin(struct app *app, const json_t *association)
+{
+    const json_t *of = json_object_get(association, "asked");
+    const char *path = record_text(of, "FileSystemPath");
+    const char *inject = record_text(association, "inject");
+    json_t *asked =
+        json_pack("{s:s, s:s, s:{s:b}}", "FileSystemId", record_text(of, "FileSystemId"), "Type",
+                  "IMPORT_METADATA_FROM_REPOSITORY", "Report", "Enabled", 0);
+    path += strspn(path, "/");
+    if (path[0] != '\0') {
+        (void)json_object_set_new(asked, "Paths", json_pack("[s]", path));
+    }
+    usec_t now = clock_wall_us();
+    json_t *o =
+        json_pack("{s:o, s:[], s:s, s:I, s:I, s:s, s:s}", "asked", asked, "tags", "lifecycle",
+                  "PENDING", "created", (json_int_t)now, "due",
+                  (json_int_t)(now + app->set.fsx_task_us / 2), "reason", "", "inject", inject);
+    AUTO_FREE char *id = fsx_id_new(&fsx_tasks);
+    (void)!record_add(app, RECORD_FSX_TASK, id, o, NULL);
+}
+
 static void association_due(struct app *app, const char *id, json_t *o)
 {
     char folder[PATH_MAX];
     struct fsx_link l;
-    struct fsx_counts n;
     struct err err = ERR_INIT;
     const json_t *asked = json_object_get(o, "asked");
     bool imports = json_is_true(json_object_get(asked, "BatchImportMetaDataOnCreate"));
@@ -115,8 +137,11 @@ static void association_due(struct app *app, const char *id, json_t *o)
         record_remove(app, RECORD_ASSOCIATION, id);
         return;
     }
-    ok = ok && files_mkdirs(folder, &err) && (!imports || fsx_import(&l, &n, &err));
+    ok = ok && files_mkdirs(folder, &err) && (!imports || fsx_reachable(&l, &err));
     record_set_text(o, "reason", ok ? "" : err.message);
+    if (ok && imports) {
+        import_begin(app, o);
+    }
     fsx_enter(app, &fsx_associations, id, ok ? "AVAILABLE" : "MISCONFIGURED", 0);
 }
 

@@ -154,6 +154,10 @@ void fsx_association_create(struct request *r)
     }
     AUTO_FREE char *id = fsx_id_new(&fsx_associations);
     json_t *o = fsx_record(r, "CREATING", clock_wall_us() + r->app->set.fsx_task_us);
+    const struct injected_fault *f = faults_take(r, STAGE_JOB);
+    if (f != NULL) { /* of the task that imports */
+        record_set_text(o, "inject", f->reason[0] != '\0' ? f->reason : "The task failed.");
+    }
     if (record_add(r->app, RECORD_ASSOCIATION, id, o, r)) {
         association_reply(r, id);
         job_clock_wake(r->app);

@@ -39,7 +39,8 @@ enum {
 #define MADE TO(C, YES, "CREATING", CREATING), ON(L, YES, "CREATING")
 #define FILLED                                                                                     \
     ON(L, YES, "AVAILABLE"), ON(FL, ABSENT, ""), ON(CL, YES, "CREATING"), ON(FL, YES, "CREATING"), \
-        TO(FL, YES, "AVAILABLE", AVAILABLE)
+        ON(FL, YES, "AVAILABLE"), ON(T, YES, "import EXECUTING"),                                  \
+        TO(T, YES, "import SUCCEEDED", AVAILABLE)
 #define EXPORTED                                                                                   \
     ON(T, YES, ""), ON(X, YES, "PENDING"), ON(T, YES, "EXECUTING"),                                \
         TO(T, YES, "SUCCEEDED", DELETING)
@@ -144,13 +145,16 @@ UNUSED static void answer(struct life *l, const struct step *st)
     /* Of tasks a listing shows one: ours, or somebody else's. */
     struct fsx_task_description task = {.total = 2, .failed = 1, .failure_reason = "no room"};
     struct filesystem_tasks_seen tasks = {.why = ""};
-    bool others = strncmp(st->word, "others ", 7) == 0;
+    bool others = strncmp(st->word, "others ", 7) == 0 || strncmp(st->word, "import ", 7) == 0;
+    (void)snprintf(task.type, sizeof task.type, "%s",
+                   st->word[0] == 'i' ? "IMPORT_METADATA_FROM_REPOSITORY" : "EXPORT_TO_REPOSITORY");
     (void)snprintf(task.lifecycle, sizeof task.lifecycle, "%s", st->word + (others ? 7 : 0));
     (void)snprintf(task.id, sizeof task.id, "task-%d", others ? 99 : l->f->tasks_failed);
     if (st->act == T && st->said == YES && st->word[0] != '\0') {
         resource_answer_task(&tasks, &task, l->f->task_id);
     }
     tasks.tasks.why = tasks.why;
+    tasks.tasks.import_why = tasks.import_why;
     struct filesystem_fact f = {.act = (enum filesystem_act)st->act,
                                 .said = st->said == UNSENT ? FILESYSTEM_SAID_NOTHING
                                                            : (enum filesystem_word)st->said,

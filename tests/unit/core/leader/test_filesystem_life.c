@@ -80,7 +80,8 @@ static void test_filesystem_life__a_lost_answer_is_resolved_by_a_listing(void **
     int64_t signed_us = l.boot_us;
     PLAY(&l, TO(F, YES, "CREATING", CREATING), ON(L, YES, "AVAILABLE"), ON(FL, NOTHING, ""),
          ON(FL, ABSENT, ""), ON(CL, NOTHING, ""), ON(FL, YES, "CREATING"), ON(FL, NOTHING, ""),
-         TO(FL, YES, "AVAILABLE", AVAILABLE));
+         TO(FL, YES, "AVAILABLE", CREATING), ON(T, NOTHING, ""),
+         TO(T, YES, "import SUCCEEDED", AVAILABLE));
     l.f->row.delete_asked = true;
     assert_true(ends(&l));
     PLAY(&l, ON(T, YES, ""), ON(X, NOTHING, ""), ON(T, YES, "EXECUTING"), ON(T, NOTHING, ""),
@@ -121,7 +122,7 @@ static void test_filesystem_life__a_new_leader_looks_before_it_makes(void **stat
 {
     (void)state;
     const struct step steps[] = {MADE, FILLED};
-    static const int want[] = {F, L, L, FL, FL, FL, FL, L};
+    static const int want[] = {F, L, L, FL, FL, FL, FL, FL, FL, L};
     for (size_t n = 0; n <= ARRAY_LEN(steps); n++) {
         struct life l;
         life_init(&l);
@@ -246,7 +247,7 @@ static void test_filesystem_life__absence_is_proven_after_the_signature_window(v
 static void test_filesystem_life__failures_end_it_with_their_words(void **state)
 {
     static const struct {
-        struct step steps[8];
+        struct step steps[10];
         int n;
         const char *word;
         bool costs;
@@ -262,9 +263,18 @@ static void test_filesystem_life__failures_end_it_with_their_words(void **state)
          4,
          "AccessDenied",
          true},
-        {{MADE, FILLED, TO(L, YES, "MISCONFIGURED", DELETING)}, 8, "no room", true},
-        {{MADE, FILLED, TO(L, YES, "DELETING", DELETING)}, 8, "deleted at AWS", true},
-        {{MADE, FILLED, TO(L, ABSENT, "", DELETING)}, 8, "deleted at AWS", true},
+        {{MADE, ON(L, YES, "AVAILABLE"), ON(FL, YES, "AVAILABLE"),
+          TO(T, YES, "import FAILED", DELETING)},
+         5,
+         "1 of 2 files failed; no room",
+         true},
+        {{MADE, ON(L, YES, "AVAILABLE"), ON(FL, YES, "AVAILABLE"), TO(T, ABSENT, "", DELETING)},
+         5,
+         "deleted at AWS",
+         true},
+        {{MADE, FILLED, TO(L, YES, "MISCONFIGURED", DELETING)}, 10, "no room", true},
+        {{MADE, FILLED, TO(L, YES, "DELETING", DELETING)}, 10, "deleted at AWS", true},
+        {{MADE, FILLED, TO(L, ABSENT, "", DELETING)}, 10, "deleted at AWS", true},
         {{MADE, ON(L, YES, "AVAILABLE"), ON(FL, ABSENT, ""), TO(CL, ABSENT, "", DELETING)},
          5,
          "deleted at AWS",
@@ -284,6 +294,31 @@ static void test_filesystem_life__failures_end_it_with_their_words(void **state)
         assert_int_equal(l.w.s.projects[0].reserved_musd, 0);
         leader_world_done(&l.w);
     }
+}
+
+/* FSx imports after the association is there: no job starts on what is half filled. */
+static void test_filesystem_life__is_filled_when_its_import_has_ended(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, MADE, ON(L, YES, "AVAILABLE"), TO(FL, YES, "AVAILABLE", CREATING),
+         TO(T, YES, "", CREATING), TO(T, YES, "import PENDING", CREATING),
+         TO(T, YES, "import EXECUTING", CREATING));
+    assert_false(l.f->row.ready);
+    pass(&l, 3600 * SEC); /* however long it takes */
+    PLAY(&l, TO(T, YES, "import EXECUTING", CREATING), TO(T, YES, "import SUCCEEDED", AVAILABLE));
+    leader_world_done(&l.w);
+
+    life_init(&l); /* no list shows one */
+    PLAY(&l, MADE, ON(L, YES, "AVAILABLE"), ON(FL, YES, "AVAILABLE"));
+    int64_t linked_us = l.boot_us;
+    for (int i = 0; i < 100 && l.f->row.state == FILESYSTEM_CREATING; i++) {
+        PLAY(&l, ON(T, YES, ""));
+    }
+    assert_int_equal(l.f->row.state, FILESYSTEM_AVAILABLE);
+    assert_int_equal(l.boot_us, linked_us + 60 * SEC);
+    leader_world_done(&l.w);
 }
 
 /* What is not readable yet is not gone, though AWS' clock puts its making long ago. */
@@ -541,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_filesystem_life__an_ended_one_is_known_to_an_unread_campaign),
         cmocka_unit_test(test_filesystem_life__absence_is_proven_after_the_signature_window),
         cmocka_unit_test(test_filesystem_life__failures_end_it_with_their_words),
+        cmocka_unit_test(test_filesystem_life__is_filled_when_its_import_has_ended),
         cmocka_unit_test(test_filesystem_life__a_clock_ahead_of_aws_ends_none),
         cmocka_unit_test(test_filesystem_life__a_limit_is_waited_for),
         cmocka_unit_test(test_filesystem_life__is_not_made_while_its_campaign_does_not_run),

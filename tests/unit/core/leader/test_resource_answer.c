@@ -90,6 +90,27 @@ static void test_resource_answer__our_export_counts_wherever_it_stands(void **st
     assert_string_equal(s.why, "");
 }
 
+/* The newest, wherever it stands: people import again what failed. */
+static void test_resource_answer__the_newest_import_tells(void **state)
+{
+    (void)state;
+    static const int orders[][2] = {{0, 1}, {1, 0}};
+    for (size_t k = 0; k < ARRAY_LEN(orders); k++) {
+        struct filesystem_tasks_seen s = {.why = ""};
+        for (int i = 0; i < 2; i++) {
+            bool newest = orders[k][i] == 1;
+            struct fsx_task_description d = {.type = "IMPORT_METADATA_FROM_REPOSITORY",
+                                             .created = newest ? 20 : 10,
+                                             .total = 5,
+                                             .failed = 2};
+            (void)snprintf(d.lifecycle, sizeof d.lifecycle, newest ? "SUCCEEDED" : "FAILED");
+            resource_answer_task(&s, &d, "");
+        }
+        assert_int_equal(s.tasks.import, FILESYSTEM_IMPORT_DONE);
+        assert_string_equal(s.import_why, "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +119,7 @@ int main(void)
         cmocka_unit_test(test_resource_answer__what_each_task_tells),
         cmocka_unit_test(test_resource_answer__without_an_id_no_task_is_ours),
         cmocka_unit_test(test_resource_answer__our_export_counts_wherever_it_stands),
+        cmocka_unit_test(test_resource_answer__the_newest_import_tells),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
