@@ -40,11 +40,13 @@ static void mark(const struct leader_state *s, struct live_stage *ls)
 {
     const struct live_filesystem *f = newest_of(s, ls->row.id);
     usec_t from_us;
+    bool there = f != NULL && !filesystem_state_terminal(f->row.state);
     if (!is_lustre(ls)) {
+        ls->endpoint_there |= there; /* of a file that cannot be read, perhaps */
         return;
     }
     ls->endpoint = ENDPOINT_NOT_YET;
-    ls->endpoint_there = f != NULL && !filesystem_state_terminal(f->row.state);
+    ls->endpoint_there = there;
     ls->filesystem_kept =
         f != NULL && f->row.state == FILESYSTEM_AVAILABLE && f->row.kept_for_retry;
     if (f != NULL && f->row.ready) {

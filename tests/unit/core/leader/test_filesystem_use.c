@@ -1,5 +1,6 @@
-/* Aim: parts that name a file system fail once it is gone for good, and not before. Method: a
- * campaign of two stages in memory; what is planned is compared. */
+/* Aim: parts that name a file system fail once it is gone for good, and not before, and a campaign
+ * that is cancelled waits for its end. Method: campaigns in memory; what is planned is compared. */
+#include "core/leader/endpoint_intent.h"
 #include "core/leader/filesystem_intent.h"
 #include "core/leader/filesystem_life.h"
 #include "core/leader/filesystem_use.h"
@@ -127,6 +128,30 @@ static void test_filesystem_use__one_that_a_retry_needs_is_kept(void **state UNU
     life_world_done(&l);
 }
 
+/* Of which stage it is its row says, also when the campaign's file cannot be read. */
+static void test_filesystem_use__an_unreadable_campaign_waits_for_it(void **state UNUSED)
+{
+    struct life_world l;
+    struct filesystem_row row = {
+        .id = 70, .campaign_id = 9, .stage_id = 90, .n = 1, .state = FILESYSTEM_AVAILABLE};
+    struct campaign_life_writes life;
+    life_world_init(&l, 1);
+    l.lc->spec_unreadable = true;
+    l.st[0].spec = NULL;
+    memset(l.st[0].row.counts, 0, sizeof l.st[0].row.counts);
+    l.st[0].row.state = STAGE_RUNNING;
+    l.lc->row.wanted = WANTED_CANCEL;
+    (void)leader_take_filesystems(&l.w.s, &row, 1, 1);
+    for (int gone = 0; gone < 2; gone++) {
+        l.w.s.filesystems[0]->row.state = gone ? FILESYSTEM_DELETED : FILESYSTEM_DELETING;
+        leader_endpoints_mark(&l.w.s);
+        leader_filesystems_mark(&l.w.s, 200);
+        campaign_life_plan(l.lc, &life);
+        assert_int_equal(life.n, gone);
+    }
+    life_world_done(&l);
+}
+
 static void test_filesystem_use__an_end_not_written_waits_a_moment(void **state UNUSED)
 {
     struct live_filesystem f = {.write_us = 50};
@@ -139,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filesystem_use__parts_whose_file_system_is_gone_fail),
         cmocka_unit_test(test_filesystem_use__one_that_a_retry_needs_is_kept),
+        cmocka_unit_test(test_filesystem_use__an_unreadable_campaign_waits_for_it),
         cmocka_unit_test(test_filesystem_use__an_end_not_written_waits_a_moment),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
