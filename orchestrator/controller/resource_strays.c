@@ -161,7 +161,7 @@ static void take_answer(struct controller *c)
             memcpy(row.instance_type, io->type, sizeof row.instance_type);
         }
         io->fact.price_musd_per_hour = resource_sweep_price(&c->state, &row);
-        leader_plan_resource_stray_fact(r, &io->fact, leader_now(c), clock_boot_us(), &w);
+        leader_plan_resource_stray_fact(r, &io->fact, leader_aws_now(c), clock_boot_us(), &w);
         carry(c, r, &w);
     }
 }
