@@ -63,7 +63,8 @@ void endpoint_use_ask(struct endpoint_use *u, struct live_endpoint *e, int64_t *
     const struct endpoint_idle_terms t = terms_of(u);
     usec_t aws_us = leader_aws_now(c);
     if (u->call != NULL || u->answered ||
-        !leader_endpoint_idle_due(e, aws_us, clock_boot_us(), &t, &u->question, wake_us)) {
+        !leader_endpoint_idle_due(&c->state, e, aws_us, clock_boot_us(), &t, &u->question,
+                                  wake_us)) {
         return;
     }
     leader_endpoint_idle_asked(e, clock_boot_us(), &t);

@@ -29,12 +29,16 @@ static int64_t period_of(int64_t span_us)
     return minutes * 60;
 }
 
-bool leader_endpoint_idle_due(const struct live_endpoint *e, usec_t aws_us, int64_t boot_us,
-                              const struct endpoint_idle_terms *t, struct invocation_question *ret,
-                              int64_t *wake_us)
+bool leader_endpoint_idle_due(const struct leader_state *s, const struct live_endpoint *e,
+                              usec_t aws_us, int64_t boot_us, const struct endpoint_idle_terms *t,
+                              struct invocation_question *ret, int64_t *wake_us)
 {
     const struct endpoint_row *r = &e->row;
     if (!serves(r)) {
+        return false;
+    }
+    if (s->clock.unsure) { /* a future that CloudWatch has no figures of would be quiet */
+        *wake_us = MIN(*wake_us, boot_us + USEC_PER_SEC);
         return false;
     }
     if (boot_us < e->idle_due_us) {
@@ -102,7 +106,7 @@ void leader_plan_endpoint_idle(const struct live_endpoint *e, const struct invoc
 {
     *ret = (struct endpoint_writes){.news = ENDPOINT_AS_BEFORE, .row = e->row, .error = ERR_INIT};
     struct endpoint_row *r = &ret->row;
-    if (report == NULL || !serves(r)) {
+    if (report == NULL || !serves(r) || q->to > now_us) { /* of a time that was not yet */
         return;
     }
     usec_t last = last_invocation(r, q, report);

@@ -52,7 +52,7 @@ static void pass(struct idle *d, int64_t us)
 static bool asks(struct idle *d, struct invocation_question *ret)
 {
     int64_t wake_us = INT64_MAX;
-    if (!leader_endpoint_idle_due(d->e, d->now_us, d->boot_us, &terms, ret, &wake_us)) {
+    if (!leader_endpoint_idle_due(&d->w.s, d->e, d->now_us, d->boot_us, &terms, ret, &wake_us)) {
         return false;
     }
     leader_endpoint_idle_asked(d->e, d->boot_us, &terms);
@@ -159,6 +159,27 @@ static void test_endpoint_idle__what_is_not_known_deletes_nothing(void **state)
     leader_world_done(&d.w);
 }
 
+/* This clock may be days ahead: before AWS has told its own nothing is asked, and it does not spin;
+ * nor is an answer believed to what turns out to lie in the future. */
+static void test_endpoint_idle__a_clock_ahead_of_aws_ends_none(void **state)
+{
+    (void)state;
+    struct idle d;
+    struct invocation_question q;
+    int64_t wake_us = INT64_MAX;
+    idle_init(&d, IDLE);
+    d.now_us += 86400 * SEC;
+    d.w.s.clock.unsure = true;
+    assert_false(leader_endpoint_idle_due(&d.w.s, d.e, d.now_us, d.boot_us, &terms, &q, &wake_us));
+    assert_int_equal(wake_us, d.boot_us + SEC);
+    d.w.s.clock.unsure = false;
+    assert_true(asks(&d, &q));
+    d.now_us -= 86400 * SEC - MINUTE;
+    assert_false(answered(&d, &q, NULL, NULL, 0));
+    assert_int_equal(d.last.news, ENDPOINT_AS_BEFORE);
+    leader_world_done(&d.w);
+}
+
 static void test_endpoint_idle__its_smoke_test_does_not_count(void **state)
 {
     (void)state;
@@ -233,7 +254,8 @@ static void test_endpoint_idle__is_asked_for_at_a_bearable_rate(void **state)
         assert_true(asks(&d, &q)); /* a new leader asks at once */
         pass(&d, rates[i].every_s * SEC - 1);
         assert_false(asks(&d, &q));
-        assert_false(leader_endpoint_idle_due(d.e, d.now_us, d.boot_us, &terms, &q, &wake_us));
+        assert_false(
+            leader_endpoint_idle_due(&d.w.s, d.e, d.now_us, d.boot_us, &terms, &q, &wake_us));
         assert_int_equal(wake_us, d.boot_us + 1);
         pass(&d, 1);
         assert_true(asks(&d, &q));
@@ -323,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_idle__nobody_asked_it_for_so_long_and_the_delay),
         cmocka_unit_test(test_endpoint_idle__an_invocation_keeps_it_from_the_end_of_its_minute_on),
         cmocka_unit_test(test_endpoint_idle__what_is_not_known_deletes_nothing),
+        cmocka_unit_test(test_endpoint_idle__a_clock_ahead_of_aws_ends_none),
         cmocka_unit_test(test_endpoint_idle__its_smoke_test_does_not_count),
         cmocka_unit_test(test_endpoint_idle__only_one_that_serves_is_judged),
         cmocka_unit_test(test_endpoint_idle__without_idle_it_is_never_deleted),
