@@ -7,6 +7,7 @@
 #include "held_back.h"
 #include "late_create.h"
 #include "parking.h"
+#include "resource_answer.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -82,20 +83,12 @@ struct live_endpoint *leader_apply_endpoint_intent(struct leader_state *s,
     return e;
 }
 
-/* Of a campaign that cannot be read now, nobody knows. */
-static bool stage_open(struct leader_state *s, const struct endpoint_row *r)
-{
-    struct live_campaign *lc = leader_state_campaign(s, r->campaign_id);
-    const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, r->stage_id) : NULL;
-    return parking_unread(s, r->campaign_id) ||
-           (ls != NULL && !stage_state_terminal(ls->row.state));
-}
-
 void leader_endpoints_forget(struct leader_state *s)
 {
     for (size_t i = s->endpoints_n; i-- > 0;) {
         struct live_endpoint *e = s->endpoints[i];
-        if (e->io == NULL && endpoint_state_terminal(e->row.state) && !stage_open(s, &e->row)) {
+        if (e->io == NULL && endpoint_state_terminal(e->row.state) &&
+            !parking_stage_open(s, e->row.campaign_id, e->row.stage_id)) {
             s->endpoints[i] = s->endpoints[--s->endpoints_n];
             free(e);
         }
@@ -188,16 +181,12 @@ static void fail(struct endpoint_row *r, enum cause cause, usec_t now_us, const 
 /* A refusal that time or a person mends: nothing was made by it. */
 static bool waits(const struct live_endpoint *e, const struct aws_failure *f, enum cause *ret)
 {
-    *ret = CAUSE_NETWORK;
-    if (f->outcome == AWS_THROTTLED || f->outcome == AWS_CREDENTIALS) {
-        return true;
-    }
-    *ret = cause_of_refusal(f->status, f->code, str_of(f->message));
-    if (strcasestr(f->message, "could not find") != NULL && e->row.made > 0) {
+    bool waits = resource_answer_waits(f, ret);
+    if (f->outcome == AWS_REFUSED && strcasestr(f->message, "could not find") != NULL &&
+        e->row.made > 0) {
         return e->failures < NOT_SEEN_YET_MAX; /* what was just made is not readable everywhere */
     }
-    return *ret == CAUSE_QUOTA || *ret == CAUSE_THROTTLED || *ret == CAUSE_NETWORK ||
-           *ret == CAUSE_CAPACITY || *ret == CAUSE_INTERNAL;
+    return waits;
 }
 
 /* One more of the three is known to exist. */

@@ -66,20 +66,12 @@ struct live_filesystem *leader_apply_filesystem_intent(struct leader_state *s,
     return f;
 }
 
-/* Of a campaign that cannot be read now, nobody knows. */
-static bool stage_open(struct leader_state *s, const struct filesystem_row *r)
-{
-    struct live_campaign *lc = leader_state_campaign(s, r->campaign_id);
-    const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, r->stage_id) : NULL;
-    return parking_unread(s, r->campaign_id) ||
-           (ls != NULL && !stage_state_terminal(ls->row.state));
-}
-
 void leader_filesystems_forget(struct leader_state *s)
 {
     for (size_t i = s->filesystems_n; i-- > 0;) {
         struct live_filesystem *f = s->filesystems[i];
-        if (f->io == NULL && filesystem_state_terminal(f->row.state) && !stage_open(s, &f->row)) {
+        if (f->io == NULL && filesystem_state_terminal(f->row.state) &&
+            !parking_stage_open(s, f->row.campaign_id, f->row.stage_id)) {
             s->filesystems[i] = s->filesystems[--s->filesystems_n];
             free(f);
         }

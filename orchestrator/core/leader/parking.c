@@ -96,6 +96,13 @@ bool parking_unread(struct leader_state *s, int64_t campaign_id)
             find(s, PARKED_CAMPAIGN, campaign_id, false) != NULL);
 }
 
+bool parking_stage_open(struct leader_state *s, int64_t campaign_id, int64_t stage_id)
+{
+    struct live_campaign *lc = leader_state_campaign(s, campaign_id);
+    const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, stage_id) : NULL;
+    return parking_unread(s, campaign_id) || (ls != NULL && !stage_state_terminal(ls->row.state));
+}
+
 bool parking_parked(const struct leader_state *s, const struct parking_subject *who)
 {
     return find(s, who->kind, who->ref_id, false) != NULL;

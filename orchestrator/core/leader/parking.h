@@ -32,6 +32,8 @@ void parking_mark(struct leader_state *s, int64_t boot_us);
 /* It is not in memory since its rows could not be read so far: what is live of it is not there
  * either. */
 bool parking_unread(struct leader_state *s, int64_t campaign_id);
+/* Its stage has not ended; of a campaign that cannot be read now nobody knows that it has. */
+bool parking_stage_open(struct leader_state *s, int64_t campaign_id, int64_t stage_id);
 bool parking_parked(const struct leader_state *s, const struct parking_subject *who);
 /* When it is tried again; 0: at once. */
 int64_t parking_next_us(const struct leader_state *s, const struct parking_subject *who);

@@ -1,5 +1,6 @@
 /* See resource_answer.h. */
 #include "resource_answer.h"
+#include "core/failure/cause.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 /* A clean refusal: the call did nothing. Otherwise nobody knows what it did. */
 bool resource_answer_refused(const struct aws_failure *f);
-/* A refusal of a create that time or a person mends: nothing was made by it. */
+/* A refusal that time or a person mends: nothing was made by it. *ret: what it is otherwise. */
 bool resource_answer_waits(const struct aws_failure *f, enum cause *ret);
 /* It is the file system of the try `token` of this installation. */
 bool resource_answer_is(const struct filesystem_description *d, const char *install_id,

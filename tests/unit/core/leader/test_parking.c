@@ -91,6 +91,8 @@ static void test_parking__a_campaign_that_was_not_read_is_known(void **state)
     assert_true(parking_failed(&w.s, &other, TX_BUSY, BOOT));
     assert_false(parking_unread(&w.s, 7));
     assert_true(parking_unread(&w.s, 8));
+    assert_true(parking_stage_open(&w.s, 8, 80)); /* nor is it known to have ended */
+    assert_false(parking_stage_open(&w.s, 9, 90));
     parking_mark(&w.s, BOOT + 100 * SEC);
     assert_true(parking_unread(&w.s, 8));
     parking_drop(&w.s, 8);

@@ -16,6 +16,27 @@ static void test_resource_answer__only_a_clean_no_is_a_refusal(void **state)
     }
 }
 
+static void test_resource_answer__a_limit_is_waited_for(void **state)
+{
+    (void)state;
+    static const struct {
+        enum aws_outcome outcome;
+        const char *code;
+        bool waits;
+    } rows[] = {{AWS_THROTTLED, "ThrottlingException", true},
+                {AWS_CREDENTIALS, "ExpiredTokenException", true},
+                {AWS_REFUSED, "ResourceLimitExceeded", true},
+                {AWS_REFUSED, "ServiceLimitExceeded", true},
+                {AWS_REFUSED, "AccessDeniedException", false},
+                {AWS_REFUSED, "ValidationException", false}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct aws_failure f = {.outcome = rows[i].outcome, .status = 400};
+        enum cause cause;
+        (void)snprintf(f.code, sizeof f.code, "%s", rows[i].code);
+        assert_int_equal(resource_answer_waits(&f, &cause), rows[i].waits);
+    }
+}
+
 static void test_resource_answer__a_file_system_is_ours_by_token_and_installation(void **state)
 {
     (void)state;
@@ -115,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resource_answer__only_a_clean_no_is_a_refusal),
+        cmocka_unit_test(test_resource_answer__a_limit_is_waited_for),
         cmocka_unit_test(test_resource_answer__a_file_system_is_ours_by_token_and_installation),
         cmocka_unit_test(test_resource_answer__what_each_task_tells),
         cmocka_unit_test(test_resource_answer__without_an_id_no_task_is_ours),
