@@ -255,8 +255,7 @@ int64_t quota_ledger_limit(const struct quota_ledger *s, const struct quota_ledg
     return lesser(limit, s->operator_limit);
 }
 
-int64_t quota_ledger_free(const struct quota_ledger *s, const struct quota_ledger_account *a,
-                          usec_t now_us)
+int64_t quota_ledger_type_free(const struct quota_ledger *s, usec_t now_us)
 {
     int64_t quota = type_quota(s);
     if (quota < 0) {
@@ -267,12 +266,21 @@ int64_t quota_ledger_free(const struct quota_ledger *s, const struct quota_ledge
     if (s->operator_limit >= 0) {
         free_n = MIN(free_n, minus(s->operator_limit, ours));
     }
-    const struct quota_ledger_total *t = &a->total[s->market];
-    if (t->limit >= 0) {
-        int64_t used = plus(MAX(0, t->held), quota_ledger_total_foreign(t, now_us));
-        free_n = MIN(free_n, minus(t->limit, used));
-    }
     return MAX(0, free_n);
+}
+
+int64_t quota_ledger_total_free(const struct quota_ledger_account *a, enum market market,
+                                usec_t now_us)
+{
+    const struct quota_ledger_total *t = &a->total[market];
+    int64_t used = plus(MAX(0, t->held), quota_ledger_total_foreign(t, now_us));
+    return t->limit < 0 ? INT64_MAX : MAX(0, minus(t->limit, used));
+}
+
+int64_t quota_ledger_free(const struct quota_ledger *s, const struct quota_ledger_account *a,
+                          usec_t now_us)
+{
+    return MIN(quota_ledger_type_free(s, now_us), quota_ledger_total_free(a, s->market, now_us));
 }
 
 int64_t quota_ledger_warm_free(const struct quota_ledger *s)

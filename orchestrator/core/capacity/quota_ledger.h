@@ -97,6 +97,11 @@ int64_t quota_ledger_limit(const struct quota_ledger *s, const struct quota_ledg
  * leave after our use and foreign use, and of what the operator's limit leaves after our use. */
 int64_t quota_ledger_free(const struct quota_ledger *s, const struct quota_ledger_account *a,
                           usec_t now_us);
+/* The two halves of it: what the type leaves alone, and what the quota over all types of the market
+ * leaves; INT64_MAX without one. */
+int64_t quota_ledger_type_free(const struct quota_ledger *s, usec_t now_us);
+int64_t quota_ledger_total_free(const struct quota_ledger_account *a, enum market market,
+                                usec_t now_us);
 /* Instances that may still be given a keep-alive (>= 0). */
 int64_t quota_ledger_warm_free(const struct quota_ledger *s);
 /* How long one job of a run of run_s seconds may last: the run, or the quota of run time where that

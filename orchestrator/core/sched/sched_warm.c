@@ -323,6 +323,45 @@ void sched_warm_take(struct sched_work *w, const struct sched_try *t)
     }
 }
 
+/* Free instances: what the type leaves, and what the quota over all types of its market leaves. */
+struct blocked_room {
+    int64_t type, total;
+};
+
+/* Idle pools of the type give back both, those of another type of the market only the total. */
+static void room_add(const struct sched_work *w, int slots_i, const struct warm_pool *p,
+                     struct blocked_room *room)
+{
+    room->type += p->slots_i == slots_i ? p->instances : 0;
+    room->total += w->slots[p->slots_i].market == w->slots[slots_i].market ? p->instances : 0;
+}
+
+static bool room_for(const struct blocked_room *room, int64_t n)
+{
+    return MIN(room->type, room->total) >= n;
+}
+
+static struct blocked_room blocked_room(const struct sched_work *w, int slots_i)
+{
+    const struct quota_ledger *s = &w->slots[slots_i];
+    struct blocked_room room = {quota_ledger_type_free(s, w->view->now_us),
+                                quota_ledger_total_free(&w->account, s->market, w->view->now_us)};
+    room.total = MIN(room.total, INT64_MAX / 2);
+    for (int i = 0; i < w->view->pools_n; i++) {
+        const struct warm_pool *p = &w->view->pools[i];
+        if (p->state == POOL_AVAILABLE && (p->ending || w->warm->use[i] == USE_CLAIMED)) {
+            room_add(w, slots_i, p, &room);
+        }
+    }
+    return room;
+}
+
+static bool idle_unused(const struct sched_work *w, int pool_i)
+{
+    const struct warm_pool *p = &w->view->pools[pool_i];
+    return p->state == POOL_AVAILABLE && !p->ending && w->warm->use[pool_i] == USE_NONE;
+}
+
 void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
@@ -337,24 +376,24 @@ void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
                       (int64_t)ready_queue_backing_off_n(s->ready, w->view->now_us);
         want = MAX(INT64_C(1), MIN(due, w->tokens));
     }
-    int64_t have = quota_ledger_free(&w->slots[t->slots_i], &w->account, w->view->now_us);
+    struct blocked_room have = blocked_room(w, t->slots_i);
+    struct blocked_room could = have;
     for (int i = 0; i < w->view->pools_n; i++) {
-        const struct warm_pool *p = &w->view->pools[i];
-        bool goes = p->state == POOL_AVAILABLE && (p->ending || w->warm->use[i] == USE_CLAIMED);
-        have += p->slots_i == t->slots_i && goes ? p->instances : 0;
+        if (idle_unused(w, i)) {
+            room_add(w, t->slots_i, &w->view->pools[i], &could);
+        }
     }
-    int64_t could = have;
-    for (int i = 0; i < w->view->pools_n; i++) {
-        const struct warm_pool *p = &w->view->pools[i];
-        bool idle = p->state == POOL_AVAILABLE && !p->ending && w->warm->use[i] == USE_NONE;
-        could += p->slots_i == t->slots_i && idle ? p->instances : 0;
-    }
-    for (int i = 0; could >= n && have < want && i < w->view->pools_n; i++) {
-        const struct warm_pool *p = &w->view->pools[i];
-        if (p->slots_i == t->slots_i && p->state == POOL_AVAILABLE && !p->ending &&
-            w->warm->use[i] == USE_NONE) {
-            w->warm->use[i] = USE_CLAIMED;
-            have += p->instances;
+    want = MIN(want, MIN(could.type, could.total));
+    /* Its own type first: that gives back both. */
+    for (int own = 1; own >= 0 && room_for(&could, n); own--) {
+        for (int i = 0; !room_for(&have, want) && i < w->view->pools_n; i++) {
+            const struct warm_pool *p = &w->view->pools[i];
+            bool is_own = p->slots_i == t->slots_i;
+            bool helps = is_own ? own == 1 : own == 0 && have.total < want;
+            if (helps && idle_unused(w, i)) {
+                w->warm->use[i] = USE_CLAIMED;
+                room_add(w, t->slots_i, p, &have);
+            }
         }
     }
 }

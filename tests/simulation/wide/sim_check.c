@@ -297,25 +297,34 @@ void judge_attempt_moved(struct world *w, int attempt, enum attempt_state from,
 /* After seven half-lives less than half an instance is left of at most 24 foreign ones. */
 #define FORGOTTEN_US (71 * MINUTE)
 
-/* Free instances, counted independently, when only the quota limits them. */
+static bool still_believed(const struct sched_view *v, int64_t foreign, usec_t foreign_us)
+{
+    int64_t age_us = v->now_us > foreign_us ? v->now_us - foreign_us : foreign_us - v->now_us;
+    return foreign > 0 && age_us < FORGOTTEN_US;
+}
+
+/* Free instances, counted independently, when only the quotas of type and account limit them. */
 static int64_t surely_free(const struct sched_view *v, const struct sched_plan *p, int slots_i)
 {
     const struct quota_ledger *s = &v->slots[slots_i];
-    int64_t age_us =
-        v->now_us > s->foreign_us ? v->now_us - s->foreign_us : s->foreign_us - v->now_us;
-    bool believed = s->foreign > 0 && age_us < FORGOTTEN_US;
-    if (believed || s->refused_limit >= 0 || s->quota < 0 ||
-        v->account->total[s->market].limit >= 0) {
+    const struct quota_ledger_total *total = &v->account->total[s->market];
+    if (still_believed(v, s->foreign, s->foreign_us) || s->refused_limit >= 0 || s->quota < 0 ||
+        still_believed(v, total->foreign, total->foreign_us)) {
         return 0;
     }
     int64_t limit = s->operator_limit < 0 ? s->quota : MIN(s->quota, s->operator_limit);
     int64_t n = limit - s->held - s->warm_idle;
-    for (int i = 0; i < p->launches_n; i++) {
-        if (p->launches[i].slots_i == slots_i && p->launches[i].pool_i < 0) {
-            n -= v->stages[p->launches[i].stage_i].stage->instance_count;
-        }
+    int64_t all = total->limit < 0 ? INT64_MAX : total->limit;
+    for (int t = 0; t < v->slots_n && total->limit >= 0; t++) {
+        all -= v->slots[t].market == s->market ? v->slots[t].held + v->slots[t].warm_idle : 0;
     }
-    return n;
+    for (int i = 0; i < p->launches_n; i++) {
+        const struct sched_launch *l = &p->launches[i];
+        int64_t taken = l->pool_i < 0 ? v->stages[l->stage_i].stage->instance_count : 0;
+        n -= l->slots_i == slots_i ? taken : 0;
+        all -= v->slots[l->slots_i].market == s->market ? taken : 0;
+    }
+    return MIN(n, all);
 }
 
 /* A stage of one type with one instance a job waits for "slots": none is free, and no stage of

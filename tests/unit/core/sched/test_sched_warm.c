@@ -433,6 +433,35 @@ static void test_sched_warm__a_task_of_higher_rank_gets_the_slots(void **state)
     world_free(w);
 }
 
+/* The quota over all types is full, the type of the task that waits has room of its own. */
+static void test_sched_warm__a_pool_of_another_type_gives_its_place(void **state)
+{
+    (void)state;
+    struct world *w = full_world(5, 3);
+    w->slots[0].held = 0;
+    int other = add_stage(w, add_campaign(w), 1, 1);
+    w->stages[other].priority = 60;
+    w->account.total[MARKET_ON_DEMAND] = (struct quota_ledger_total){.limit = 3, .held = 3};
+    struct sched_plan *p = plan_of(w);
+    assert_int_equal(launches_of(p, 0), 2); /* and two pools go on */
+    assert_int_equal(ends_of(p, WARM_POOL_END_BLOCKS_QUOTA), 1);
+    assert_reason(p, other, SLOTS);
+    plan_free(p);
+    w->slots[1].held = 10; /* its own type is full: no other pool helps it */
+    w->account.total[MARKET_ON_DEMAND] = (struct quota_ledger_total){.limit = 13, .held = 13};
+    p = plan_of(w);
+    assert_int_equal(launches_of(p, 0), 3);
+    assert_int_equal(p->pool_ends_n, 0);
+    plan_free(p);
+    w->slots[1].held = 9; /* room for one, of the type and of all: nothing needs to go */
+    w->account.total[MARKET_ON_DEMAND].held = 12;
+    p = plan_of(w);
+    assert_int_equal(launches_of(p, other), 1);
+    assert_int_equal(p->pool_ends_n, 0);
+    plan_free(p);
+    world_free(w);
+}
+
 static void test_sched_warm__no_more_is_given_back_than_helps(void **state)
 {
     (void)state;
@@ -501,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_sched_warm__a_retry_is_awaited_as_long_as_it_pays),
         cmocka_unit_test(test_sched_warm__the_last_task_with_another_volume_holds_no_pool),
         cmocka_unit_test(test_sched_warm__a_task_of_higher_rank_gets_the_slots),
+        cmocka_unit_test(test_sched_warm__a_pool_of_another_type_gives_its_place),
         cmocka_unit_test(test_sched_warm__no_more_is_given_back_than_helps),
         cmocka_unit_test(test_sched_warm__the_cap_of_idle_cost_ends_pools),
     };
