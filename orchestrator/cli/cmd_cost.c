@@ -210,16 +210,15 @@ static bool cost_machine(const struct cli *cli, const json_t *answer, const char
     return cli->opt.columns != NULL;
 }
 
-/* Causes are of jobs: what the whole of the bill has besides. */
+/* Causes are of jobs: what the bill has besides. */
 static void causes_print(const struct cli *cli, const json_t *cost, const char *campaign)
 {
     char usd[TEXT_N];
-    const json_t *rows = json_object_get(cost, "by_cause");
-    int64_t rest = jint(json_object_get(cost, "metered"), "micro_usd") - sum_of(rows, "micro_usd");
-    list_table(cli, &by_cause, rows);
+    int64_t rest = jint(cost, "of_no_job_micro_usd");
+    list_table(cli, &by_cause, json_object_get(cost, "by_cause"));
     if (rest > 0) {
-        (void)printf("and %s USD of no job: file systems, endpoints, idle warm pools; "
-                     "drover cost %s --by phase\n",
+        (void)printf("and %s USD of no job: file systems, endpoints, idle warm pools\n"
+                     "  drover cost %s --by phase shows which\n",
                      money(rest, usd), campaign);
     }
 }

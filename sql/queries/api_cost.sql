@@ -20,11 +20,14 @@ LEFT JOIN money m ON m.level = 'stage' AND m.ref_id = g.id
 LEFT JOIN cap k ON k.level = 'stage' AND k.ref_id = g.id
 WHERE g.campaign_id = $1;
 
--- Of attempts that are archived the sums are kept. Relies on attempt_campaign.
+-- Of attempts that are archived the sums are kept. What is of no job is of the same snapshot: the answer is remembered, the total is
+-- not. Relies on attempt_campaign.
 -- name: api_cost_by_cause
 -- $1 campaign bigint, $2 causes text[]
-SELECT coalesce(json_agg(json_build_object('cause', ($2::text[])[x.cause + 1], 'attempts', x.n, 'seconds', x.seconds,
-    'micro_usd', x.musd, 'estimated', x.estimated) ORDER BY x.cause), '[]'::json)::text
+SELECT json_build_object('by_cause', coalesce(json_agg(json_build_object('cause', ($2::text[])[x.cause + 1], 'attempts', x.n,
+        'seconds', x.seconds, 'micro_usd', x.musd, 'estimated', x.estimated) ORDER BY x.cause), '[]'::json),
+    'of_no_job_micro_usd', greatest(coalesce((SELECT m.spent_musd FROM money m WHERE m.level = 'campaign' AND m.ref_id = $1), 0)
+        - coalesce(sum(x.musd), 0), 0)::bigint)::text
 FROM (SELECT y.cause, sum(y.n)::bigint AS n, sum(y.seconds)::bigint AS seconds, sum(y.musd)::bigint AS musd,
         bool_or(y.estimated) AS estimated
     FROM (SELECT cause, count(*) AS n, sum(billable_s) AS seconds, sum(cost_musd) AS musd, bool_or(estimated) AS estimated

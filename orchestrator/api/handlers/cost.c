@@ -13,6 +13,13 @@ struct cost_wanted {
     int64_t campaign_id;
 };
 
+/* The members of an object, which go on the answer's. */
+static void add_inside(const struct buf *object, struct buf *out)
+{
+    ASSERT(object->n > 2 && !object->overflow);
+    buf_add(out, object->p + 1, object->n - 2);
+}
+
 static void phases_out(struct json_out *w, const struct cost_phase_sums *s)
 {
     json_out_array(w, "by_phase");
@@ -93,16 +100,19 @@ static bool by_phase_make(void *ctx, struct buf *out, struct err *err)
     phases_out(&top, &sum);
     json_out_raw(&top, "stages", buf_str(&stages));
     json_out_end_object(&top);
-    ASSERT(all.n > 2 && !all.overflow); /* "{...}", whose inside goes on the answer */
-    buf_add(out, all.p + 1, all.n - 2);
+    add_inside(&all, out);
     return true;
 }
 
 static bool by_cause_make(void *ctx, struct buf *out, struct err *err)
 {
     const struct cost_wanted *of = ctx;
-    buf_add_cstr(out, "\"by_cause\":");
-    return apidb_cost_by_cause(of->db, of->campaign_id, out, err);
+    AUTO_BUF struct buf all = BUF_INIT(API_BODY_MAX);
+    if (!apidb_cost_by_cause(of->db, of->campaign_id, &all, err)) {
+        return false;
+    }
+    add_inside(&all, out);
+    return true;
 }
 
 static bool by_type_make(void *ctx, struct buf *out, struct err *err)

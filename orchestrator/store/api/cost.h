@@ -7,7 +7,8 @@
 /* Append the total (an object) and the stages (an array), both from counters. */
 bool apidb_cost(struct store *s, int64_t campaign_id, struct buf *ret_total, struct buf *ret_stages,
                 struct err *err) MUST_CHECK;
-/* Append the causes (an array). Reads all attempts of the campaign, as apidb_cost_phases does. */
+/* Append an object: the causes, and what of the bill is of no job. Reads all attempts of the
+ * campaign, as apidb_cost_phases does. */
 bool apidb_cost_by_cause(struct store *s, int64_t campaign_id, struct buf *ret,
                          struct err *err) MUST_CHECK;
 

@@ -172,8 +172,11 @@ def check_parts(t, a):
     t.ok("by_cause" not in a.get("/v1/campaigns/c-1/cost?by=stage")[1], "cost by stage only")
     a.sql("UPDATE attempt SET cost_musd = cost_musd + 1 WHERE campaign_id = 1 AND cost_musd > 0")
     t.eq(a.get("/v1/campaigns/c-1/cost")[1], b, "causes are remembered while no counter and no money of the campaign is written")
-    a.sql("INSERT INTO money (level, ref_id) VALUES ('campaign', 1) ON CONFLICT (level, ref_id) DO UPDATE SET seconds = money.seconds")
-    t.eq({x["cause"]: x["micro_usd"] for x in a.get("/v1/campaigns/c-1/cost")[1]["by_cause"]}, {"disk_full": 3 * 1234568, "oom": 2 * 1234568}, "and summed again when some is")
+    a.sql("INSERT INTO money (level, ref_id, spent_musd) VALUES ('campaign', 1, 7000000) ON CONFLICT (level, ref_id) DO UPDATE SET spent_musd = 7000000")
+    now = a.get("/v1/campaigns/c-1/cost")[1]
+    t.eq({x["cause"]: x["micro_usd"] for x in now["by_cause"]}, {"disk_full": 3 * 1234568, "oom": 2 * 1234568}, "and summed again when some is")
+    t.eq((b["of_no_job_micro_usd"], now["of_no_job_micro_usd"]), (0, 7000000 - 5 * 1234568), "... with what of the bill no job made")
+    a.sql("UPDATE money SET spent_musd = 0 WHERE level = 'campaign' AND ref_id = 1")
     a.sql("UPDATE attempt SET cost_musd = cost_musd - 1 WHERE campaign_id = 1 AND cost_musd > 0")
     check_phases(t, a)
     check_metrics(t, a)
