@@ -117,8 +117,8 @@ bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool
 void sched_warm_keep(const struct sched_work *w, struct sched_try *t);
 /* Count a launch, the last one of the plan: its pool's slots are moved, not added. */
 void sched_warm_take(struct sched_work *w, const struct sched_try *t);
-/* A task waits for slots: mark idle pools that it does not match as blocking. Of its type, and where
- * the quota over all types lacks room of any type of its market. */
+/* A task waits for slots: mark idle pools that it does not match as blocking. Of its type, and
+ * where the quota over all types lacks room of any type of its market. */
 void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t);
 /* Call after all launches, with the queues restored: finds the pools that no task will take. */
 void sched_warm_ends(struct sched_work *w);
