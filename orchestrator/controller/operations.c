@@ -5,6 +5,7 @@
 #include "archive.h"
 #include "common/log.h"
 #include "core/leader/operations.h"
+#include "history.h"
 #include "lease.h"
 #include "load.h"
 #include "output_check.h"
@@ -64,10 +65,14 @@ static bool read_page(struct controller *c, struct op_step *s, struct live_stage
     return true;
 }
 
-static bool write_states(struct controller *c, const struct op_step *s, struct err *err)
+static bool write_states(struct controller *c, struct op_step *s, struct err *err)
 {
     const struct campaign_row *r = &s->campaign->row;
-    const struct operation_writes *w = &s->w;
+    struct operation_writes *w = &s->w;
+    if (w->resumes && !history_resume(c, leader_state_stage(s->campaign, w->stage_id),
+                                      &w->last_attempt_id, err)) {
+        return false;
+    }
     if (w->stage_reopens &&
         !store_stage_state(c->store, w->stage_id, w->stage_from, STAGE_RUNNING, "", err)) {
         return false;

@@ -2,6 +2,7 @@
 #include "operations.h"
 #include "common/json.h"
 #include "rows_read.h"
+#include "stage_history.h"
 #include <stdio.h>
 
 #define CHANGES_BYTES_MAX 65536
@@ -160,6 +161,8 @@ void operation_plan(const struct live_campaign *lc, const struct live_stage *ls,
                     .volume_gb = order->volume_gb,
                     .max_runtime_s = order->max_runtime_s},
     };
+    /* else a breaker that had tripped before the end would hold it before anything has run */
+    ret->resumes = ret->stage_reopens && v == VERB_RETRY;
 }
 
 enum operation_then operation_next(bool readable, const struct operation_order *order,
@@ -251,6 +254,9 @@ void operation_apply(struct leader_state *s, struct live_campaign *lc,
         stage_set_state(lc, ls, STAGE_RUNNING);
         ls->row.reason[0] = '\0';
         s->tries_unread = true;
+    }
+    if (w->resumes) {
+        stage_history_resumed(ls, w->last_attempt_id);
     }
     if (w->campaign_reopens) {
         campaign_set_state(lc, CAMPAIGN_RUNNING);

@@ -44,6 +44,8 @@ struct operation_writes {
     int64_t stage_id;
     enum task_state task_from, task_to;
     bool stage_reopens, campaign_reopens;
+    bool resumes;            /* what ended before no longer counts for the stage's breaker */
+    int64_t last_attempt_id; /* then: of the stage, set by who writes it */
     enum stage_state stage_from;
     enum campaign_state campaign_from;
     struct task_changes changes;

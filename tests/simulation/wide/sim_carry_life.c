@@ -208,11 +208,14 @@ static void write_tasks(struct world *w, const struct page *p, const struct oper
 }
 
 static void write_page(struct world *w, struct live_campaign *lc, const struct page *p,
-                       const struct operation_writes *ow)
+                       struct operation_writes *ow)
 {
     int campaign = row_of_id(lc->row.id);
     if (ow->stage_reopens) {
         (void)rows_stage_state(w, row_of_id(ow->stage_id), STAGE_RUNNING);
+    }
+    if (ow->resumes) {
+        ow->last_attempt_id = write_resume(w, leader_state_stage(lc, ow->stage_id));
     }
     if (ow->campaign_reopens) {
         SOMETIMES(w, REOPENED);
