@@ -254,7 +254,9 @@ void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *
     bool edited = row->version != now->version;
     row->version = now->version;
     default_warn(lc);
-    lc->budget_short = lc->budget_spent = lc->waits_for_person = false;
+    if (edited) { /* new parts alone bring no money */
+        lc->budget_short = lc->budget_spent = lc->waits_for_person = false;
+    }
     for (int i = 0; edited && i < lc->stages_n; i++) {
         leader_propose_again(&lc->stages[i]);
     }

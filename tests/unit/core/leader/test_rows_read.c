@@ -223,9 +223,12 @@ static void test_rows_read__a_refresh_takes_what_people_write(void **state)
     rows_refresh_campaign(lc, &now);
     assert_false(lc->rests);
     assert_int_equal(lc->stages[0].no_start_until_us, 0);
+    assert_false(lc->budget_short || lc->budget_spent || lc->waits_for_person);
     lc->stages[0].no_start_until_us = 9;
+    lc->budget_short = lc->budget_spent = lc->waits_for_person = true;
     rows_refresh_campaign(lc, &now); /* new parts alone */
     assert_int_equal(lc->stages[0].no_start_until_us, 9);
+    assert_true(lc->budget_short && lc->budget_spent && lc->waits_for_person);
     assert_int_equal(lc->row.wanted, WANTED_PAUSE);
     assert_int_equal(lc->row.priority, 3);
     assert_int_equal(lc->row.parts_limit, 4);
@@ -234,7 +237,6 @@ static void test_rows_read__a_refresh_takes_what_people_write(void **state)
     assert_int_equal(lc->row.weight, 6);
     assert_int_equal(lc->row.version, 8);
     assert_int_equal(lc->row.warn.n, 1);
-    assert_false(lc->budget_short || lc->budget_spent || lc->waits_for_person);
     assert_int_equal(lc->row.state, CAMPAIGN_RUNNING); /* the leader's own */
     assert_int_equal(lc->row.spent_musd, 7);
     struct live_stage *ls = &l.st[0];

@@ -319,6 +319,7 @@ static void test_sched_view__paused_and_held_ones_cost_nothing(void **state)
     assert_int_equal(lc->stages[0].reason, WAIT_PAUSED);
     struct campaign_row now = lc->row;
     now.wanted = WANTED_RUN;
+    now.version++;
     rows_refresh_campaign(lc, &now); /* resumed: it starts at once */
     plan_and_tell(&w, RUNNING + 1, RUNNING + 1);
     lc = leader_state_campaign(&w.s, 100 + PAUSED - 2);
