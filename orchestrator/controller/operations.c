@@ -3,7 +3,10 @@
  * paging needs no cursor. */
 #include "operations.h"
 #include "archive.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/operation_turns.h"
 #include "core/leader/operations.h"
 #include "history.h"
 #include "lease.h"
@@ -255,19 +258,34 @@ static bool unread(struct controller *c, const struct operation_row *op)
     return lc == NULL || operation_parts_unread(lc, op);
 }
 
+/* *archived: one step of one archive a tick, since there may be a hundred of them. */
+static void turn(struct controller *c, struct operations *l, size_t i, bool *archived)
+{
+    struct operation_row *op = &l->rows[i];
+    if (op->undo) {
+        (void)undo_step(c, op);
+    } else if (waits(c, l, i)) {
+        c->state.look_at_db = true;
+    } else if (verb_parse(op->kind) == VERB_ARCHIVE) {
+        *archived = *archived || archive_step(c, op);
+    } else if (parking_due(c, PARKING_OPERATION(op->campaign_id, op->id)) && !unread(c, op)) {
+        (void)step(c, op);
+    }
+}
+
 bool operations_tick(struct controller *c, struct operations *l)
 {
-    bool archived = false; /* one step of one archive: there may be a hundred of them */
+    AUTO_FREE size_t *order = xcalloc(l->n + 1, sizeof *order);
+    bool archived = false;
+    int64_t began = clock_boot_us();
+    operation_turns(l->rows, l->n, c->operations_after, order);
+    c->operations_after = 0;
     for (size_t i = 0; i < l->n && c->leading; i++) {
-        if (l->rows[i].undo) {
-            (void)undo_step(c, &l->rows[i]);
-        } else if (waits(c, l, i)) {
+        turn(c, l, order[i], &archived);
+        if (operation_turns_over(l->rows, l->n, order, i, clock_boot_us() - began,
+                                 &c->operations_after)) {
             c->state.look_at_db = true;
-        } else if (verb_parse(l->rows[i].kind) == VERB_ARCHIVE) {
-            archived = archived || archive_step(c, &l->rows[i]);
-        } else if (parking_due(c, PARKING_OPERATION(l->rows[i].campaign_id, l->rows[i].id)) &&
-                   !unread(c, &l->rows[i])) {
-            (void)step(c, &l->rows[i]);
+            break;
         }
     }
     return c->leading;

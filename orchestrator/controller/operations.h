@@ -13,5 +13,5 @@ struct operations {
 /* The open ones. Read before what has changed: whatever was there before one of them is read then,
  * however fast parts are posted. False: leadership lost. */
 bool operations_list(struct controller *c, struct operations *ret);
-/* One batch of each of them. False: leadership lost. */
+/* Some batches of each of them, or of as many as a tick has time for. False: leadership lost. */
 bool operations_tick(struct controller *c, struct operations *l);

@@ -112,5 +112,6 @@ struct controller {
     struct metric_log **metric_logs; /* that are read; see metric_collect.h */
     size_t metric_logs_n;
     int64_t page_of, page_after; /* operation whose parts were read last, from this id on */
+    int64_t operations_after;    /* the last one of a tick that ran out of time; 0: none did */
     bool metrics_known;          /* of some that were not, so that all are loaded again */
 };
