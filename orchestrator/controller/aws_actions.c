@@ -93,7 +93,8 @@ static void do_create(struct live_attempt *a)
     struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
     bool bytes_known =
         a->request.n > 0 || (parking_due(c, who) && parking_tx(c, who, read_request, a));
-    bool rate_allows = bytes_known && call_pace_take_create(&c->pace, clock_mono_us());
+    bool rate_allows = bytes_known && (leader_attempt_unasked(a) ||
+                                       call_pace_take_create(&c->pace, clock_mono_us()));
     bool lease_holds = !FP("create.before_sign") && lease_gate(c).may_send(c);
     struct str request = bytes_known ? buf_str(&a->request) : STR("");
     struct fact fact = leader_create_fact(request, rate_allows, lease_holds, clock_boot_us());

@@ -120,6 +120,11 @@ bool leader_attempt_hears(const struct leader_state *s, struct live_attempt *a,
     return !stuck;
 }
 
+bool leader_attempt_unasked(const struct live_attempt *a)
+{
+    return str_eq(buf_str(&a->request), STR(ATTEMPT_NO_REQUEST));
+}
+
 struct fact leader_create_fact(struct str request, bool rate_allows, bool lease_holds,
                                int64_t boot_us)
 {

@@ -39,6 +39,8 @@ bool leader_attempt_waits(const struct leader_state *s, const struct live_attemp
  * read again first, and what is heard meanwhile is heard again after. A List says nothing new. */
 bool leader_attempt_hears(const struct leader_state *s, struct live_attempt *a,
                           const struct fact *f, int64_t boot_us);
+/* No Create is sent of it, as far as is known: it has ATTEMPT_NO_REQUEST, and waits for no rate. */
+bool leader_attempt_unasked(const struct live_attempt *a);
 /* With this the reason begins of an attempt of whose part no request can be made. */
 #define ATTEMPT_NO_REQUEST_WHY "no request can be made of it: "
 /* The fact of a Create that the protocol asks for: signed only when its exact bytes are known

@@ -1,5 +1,6 @@
 /* See call_pace.h. */
 #include "call_pace.h"
+#include "attempt.h"
 #include <math.h>
 
 #define CALLS_AT_ONCE     8
@@ -99,12 +100,17 @@ bool call_pace_answered(struct call_pace *p, int64_t mono_us)
     return failed;
 }
 
+static bool sends_create(const struct live_attempt *a)
+{
+    return a->p.wanted && (a->p.state == ATTEMPT_INTENDED || a->p.state == ATTEMPT_UNKNOWN) &&
+           !leader_attempt_unasked(a);
+}
+
 /* A Create that may not be sent yet for the rate's sake waits without touching the protocol. */
 static bool rate_holds(const struct call_pace *p, struct live_attempt *a, int64_t boot_us,
                        int64_t mono_us)
 {
-    bool sends = a->p.wanted && (a->p.state == ATTEMPT_INTENDED || a->p.state == ATTEMPT_UNKNOWN);
-    if (!sends || p->unlimited) {
+    if (!sends_create(a) || p->unlimited) {
         return false;
     }
     int64_t wait_us = token_bucket_wait_us(&p->creates, mono_us);
@@ -116,7 +122,7 @@ static bool rate_holds(const struct call_pace *p, struct live_attempt *a, int64_
 static bool throttle_holds(const struct call_pace *p, struct live_attempt *a, int64_t boot_us,
                            int64_t mono_us)
 {
-    bool sends = a->p.wanted && (a->p.state == ATTEMPT_INTENDED || a->p.state == ATTEMPT_UNKNOWN);
+    bool sends = sends_create(a);
     int64_t wait_us = call_rate_wait_us(&p->throttle, mono_us);
     if (sends && wait_us > 0) {
         a->wake_us = boot_us + wait_us;

@@ -1,5 +1,6 @@
 /* See sched_view.h. O(live + stages of campaigns that do not rest). */
 #include "sched_view.h"
+#include "attempt.h"
 #include "awake.h"
 #include "core/money/cost.h"
 #include "core/sched/ready_queue.h"
@@ -21,8 +22,9 @@ int64_t sched_view_unsent(const struct leader_state *s)
 {
     int64_t unsent = 0;
     for (size_t i = 0; i < s->attempts_n; i++) {
-        const struct protocol_attempt *p = &s->attempts[i]->p;
-        unsent += p->state == ATTEMPT_INTENDED && !p->create_in_flight;
+        const struct live_attempt *a = s->attempts[i];
+        unsent +=
+            a->p.state == ATTEMPT_INTENDED && !a->p.create_in_flight && !leader_attempt_unasked(a);
     }
     return unsent;
 }

@@ -229,7 +229,7 @@ void stage_history_refused_capacity(struct live_attempt *a, usec_t now_us)
 bool stage_history_ended(struct live_attempt *a, enum attempt_state to, enum cause cause, bool ran,
                          const char *words, usec_t now_us)
 {
-    bool asked = to != ATTEMPT_VOID || !str_eq(buf_str(&a->request), STR(ATTEMPT_NO_REQUEST));
+    bool asked = to != ATTEMPT_VOID || !leader_attempt_unasked(a);
     bool trips = saw_end(a->stage, a->row.id, to, cause, ran, asked, words);
     campaign_wake(a->campaign);
     if (cause == CAUSE_CAPACITY) {

@@ -32,6 +32,12 @@ static void test_call_pace__creates_wait_for_the_rate(void **state)
     a->p.wanted = false; /* it sends no Create any more */
     assert_false(holds(&p, a));
     a->p.wanted = true;
+    buf_add_str(&a->request, STR(ATTEMPT_NO_REQUEST)); /* nothing is sent of it */
+    assert_false(holds(&p, a));
+    call_pace_create_answered(&p, true, 0, MONO, MONO);
+    assert_false(holds(&p, a));
+    buf_reset(&a->request);
+    assert_true(holds(&p, a));
     a->p.state = ATTEMPT_RUNNING;
     assert_false(holds(&p, a));
     leader_world_done(&w);

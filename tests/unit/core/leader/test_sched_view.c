@@ -226,6 +226,7 @@ static void test_sched_view__unsent_intents_use_up_tokens(void **state)
     (void)leader_world_attempt(&w, 1, 1);
     leader_world_attempt(&w, 2, 1)->p.create_in_flight = true;
     leader_world_attempt(&w, 3, 1)->p.state = ATTEMPT_RUNNING;
+    buf_add_str(&leader_world_attempt(&w, 4, 1)->request, STR(ATTEMPT_NO_REQUEST));
     assert_int_equal(sched_view_unsent(&w.s), 1);
     leader_world_done(&w);
 }
