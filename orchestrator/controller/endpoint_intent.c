@@ -48,7 +48,8 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
     a->made = leader_plan_endpoint_intent(&c->state, a->campaign, a->stage, &f, &a->row,
                                           a->requests, &a->why, &a->refused);
     if (!a->made) {
-        return store_alert(c->store, a->campaign->row.id, a->refused.message, err);
+        return resource_pace_never(&a->refused) || /* its stage says it */
+               store_alert(c->store, a->campaign->row.id, a->refused.message, err);
     }
     const struct endpoint_texts texts = {.model = buf_str(&a->requests->model),
                                          .config = buf_str(&a->requests->config),
@@ -75,7 +76,7 @@ static void wait_for_model(struct controller *c, struct intend_arg *a)
 static void tell_waits(struct live_stage *ls, const struct intend_arg *a)
 {
     if (a->refused.code != ERR_NONE) {
-        resource_pace_not_built(ls, clock_boot_us());
+        resource_pace_not_built(ls, &a->refused, clock_boot_us());
         if (log_allow("request_not_built")) {
             log_event(LOG_ERROR, "request_not_built", LF_I("stage", ls->row.id),
                       LF_ERR(&a->refused));
@@ -103,6 +104,7 @@ static void intend(struct controller *c, struct live_campaign *lc, struct live_s
     }
     if (!a.made) {
         tell_waits(ls, &a);
+        c->state.look_at_db |= ls->endpoint_unmade; /* its stage fails */
         return;
     }
     ls->reason = WAIT_NONE;

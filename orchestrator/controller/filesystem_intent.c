@@ -46,7 +46,8 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
     a->made = leader_plan_filesystem_intent(&c->state, a->campaign, a->stage, &f, &a->row,
                                             a->request, &a->why, &a->exact, &a->refused);
     if (!a->made) {
-        return store_alert(c->store, a->campaign->row.id, a->refused.message, err);
+        return resource_pace_never(&a->refused) || /* its stage says it */
+               store_alert(c->store, a->campaign->row.id, a->refused.message, err);
     }
     if (a->why == WAIT_NONE &&
         !store_filesystem_intend(c->store, &a->row, leader_filesystem_until(&a->row),
@@ -61,7 +62,7 @@ static bool write_intent(struct controller *c, void *arg, struct err *err)
 static void tell_waits(struct live_stage *ls, const struct filesystem_intend_arg *a)
 {
     if (a->refused.code != ERR_NONE) {
-        resource_pace_not_built(ls, clock_boot_us());
+        resource_pace_not_built(ls, &a->refused, clock_boot_us());
         if (log_allow("request_not_built")) {
             log_event(LOG_ERROR, "request_not_built", LF_I("stage", ls->row.id),
                       LF_ERR(&a->refused));
@@ -83,6 +84,7 @@ static void intend(struct controller *c, struct live_campaign *lc, struct live_s
     }
     if (!a.made) {
         tell_waits(ls, &a);
+        c->state.look_at_db |= ls->endpoint_unmade; /* its stage fails */
         return;
     }
     ls->reason = WAIT_NONE;

@@ -50,6 +50,7 @@ static void mark(const struct leader_state *s, struct live_stage *ls)
     if (!is_endpoint(ls)) {
         return;
     }
+    ls->endpoint_unmade = ls->endpoint_unmade && ls->row.state == STAGE_RUNNING;
     if (e != NULL && e->row.passed) {
         ls->endpoint = ENDPOINT_SERVES;
     } else if (!ls->endpoint_there && ls->endpoint_no_model) {
@@ -57,6 +58,8 @@ static void mark(const struct leader_state *s, struct live_stage *ls)
         (void)snprintf(ls->endpoint_why, sizeof ls->endpoint_why,
                        "no job of stage %.64s has ended well: there is no model to serve",
                        ls->spec->endpoint->model_stage);
+    } else if (!ls->endpoint_there && ls->endpoint_unmade) {
+        ls->endpoint = ENDPOINT_GAVE_UP; /* and says why: resource_pace.h */
     } else if (e != NULL && !ls->endpoint_there && !again(ls, &e->row, &from_us)) {
         ls->endpoint = ENDPOINT_GAVE_UP;
         (void)snprintf(ls->endpoint_why, sizeof ls->endpoint_why, "%.280s",
@@ -88,7 +91,7 @@ bool leader_endpoint_due(const struct leader_state *s, const struct live_campaig
     const struct live_endpoint *e = newest_of(s, ls->row.id);
     usec_t from_us = 0;
     if (!is_endpoint(ls) || ls->row.state != STAGE_RUNNING || held_back(lc) ||
-        lc->set_aside != WAIT_NONE || ls->endpoint_no_model) {
+        lc->set_aside != WAIT_NONE || ls->endpoint_no_model || ls->endpoint_unmade) {
         return false;
     }
     *ret_n = e != NULL ? e->row.n + 1 : 1;

@@ -49,8 +49,11 @@ static void mark(const struct leader_state *s, struct live_stage *ls)
     ls->endpoint_there = there;
     ls->filesystem_kept =
         f != NULL && f->row.state == FILESYSTEM_AVAILABLE && f->row.kept_for_retry;
+    ls->endpoint_unmade = ls->endpoint_unmade && ls->row.state == STAGE_RUNNING;
     if (f != NULL && f->row.ready) {
         ls->endpoint = ENDPOINT_SERVES;
+    } else if (!ls->endpoint_there && ls->endpoint_unmade) {
+        ls->endpoint = ENDPOINT_GAVE_UP; /* and says why: resource_pace.h */
     } else if (f != NULL && !ls->endpoint_there && !again(ls, &f->row, &from_us)) {
         ls->endpoint = ENDPOINT_GAVE_UP;
         (void)snprintf(ls->endpoint_why, sizeof ls->endpoint_why, "%.280s",
@@ -81,7 +84,7 @@ bool leader_filesystem_due(const struct leader_state *s, const struct live_campa
     const struct live_filesystem *f = newest_of(s, ls->row.id);
     usec_t from_us = 0;
     if (!is_lustre(ls) || ls->row.state != STAGE_RUNNING || held_back(lc) ||
-        lc->set_aside != WAIT_NONE) {
+        lc->set_aside != WAIT_NONE || ls->endpoint_unmade) {
         return false;
     }
     *ret_n = f != NULL ? f->row.n + 1 : 1;

@@ -58,6 +58,7 @@ struct live_stage {
     bool endpoint_there;      /* one of its tries is not proven absent */
     bool filesystem_kept;     /* for a retry, and its row says so */
     bool endpoint_no_model;   /* no job of the stage it serves has ended well */
+    bool endpoint_unmade;     /* no request can be made of it, as endpoint_why says */
     /* Wall; the transaction refuses its intents, with none taken between: since then, proposed
      * again then, and no part of it before that. */
     usec_t refused_since_us, refused_until_us, no_start_until_us;

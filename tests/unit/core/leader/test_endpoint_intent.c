@@ -4,6 +4,7 @@
  * hand. */
 #include "core/leader/campaign_life.h"
 #include "core/leader/endpoint_intent.h"
+#include "core/leader/resource_pace.h"
 #include "leader_world.h"
 
 static const struct spec spec = {.name = "laion"};
@@ -252,6 +253,34 @@ static void test_endpoint_intent__without_a_model_its_stage_fails(void **state)
     leader_world_done(&d.w);
 }
 
+/* As one of a campaign that was stored before its file would have been refused. */
+static void test_endpoint_intent__of_which_no_request_can_be_made_its_stage_fails(void **state)
+{
+    (void)state;
+    struct deploy d;
+    struct err err = ERR_INIT;
+    int n;
+    deploy_init(&d);
+    (void)err_set(&err, ERR_INVALID, "the place of the model is 1100 bytes long");
+    resource_pace_not_built(d.w.ls, &err, BOOT);
+    assert_false(due(&d, WALL, &n));
+    moves_to(&d, STAGE_FAILED, -1);
+    assert_string_equal(d.w.ls->endpoint_why, "no request can be made of it: the place of the "
+                                              "model is 1100 bytes long");
+    struct live_endpoint *e = intended(&d, 1);
+    moves_to(&d, -1, -1); /* not before the try that is there has ended */
+    e->row.failed = true;
+    e->row.cause = CAUSE_CAPACITY;
+    e->row.state = ENDPOINT_FAILED;
+    moves_to(&d, STAGE_FAILED, -1);
+    d.w.ls->row.state = STAGE_BLOCKED; /* what is before it is retried: perhaps with less */
+    leader_endpoints_mark(&d.w.s);
+    d.w.ls->row.state = STAGE_RUNNING;
+    moves_to(&d, -1, -1);
+    assert_true(due(&d, WALL + 1800 * SEC, &n));
+    leader_world_done(&d.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_intent__its_stage_ends_when_it_serves_or_gives_up),
         cmocka_unit_test(test_endpoint_intent__a_cancelled_campaign_waits_until_it_is_gone),
         cmocka_unit_test(test_endpoint_intent__without_a_model_its_stage_fails),
+        cmocka_unit_test(test_endpoint_intent__of_which_no_request_can_be_made_its_stage_fails),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

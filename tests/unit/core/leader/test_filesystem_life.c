@@ -6,6 +6,7 @@
 #include "core/leader/filesystem_time.h"
 #include "core/leader/filesystem_use.h"
 #include "core/leader/parking.h"
+#include "core/leader/resource_pace.h"
 #include "core/money/cost.h"
 #include "filesystem_world.h"
 
@@ -185,6 +186,13 @@ static void test_filesystem_life__is_due_once_its_earlier_tries_are_known(void *
     l.w.s.tries_unread = false;
     assert_true(leader_filesystem_due(&l.w.s, l.w.lc, l.w.ls, WALL, &n));
     assert_int_equal(n, 1);
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_INVALID, "45 tags");
+    resource_pace_not_built(l.w.ls, &err, BOOT); /* no request can be made of it: it fails */
+    assert_false(leader_filesystem_due(&l.w.s, l.w.lc, l.w.ls, WALL, &n));
+    leader_filesystems_mark(&l.w.s, WALL);
+    assert_int_equal(l.w.ls->endpoint, ENDPOINT_GAVE_UP);
+    assert_string_equal(l.w.ls->endpoint_why, "no request can be made of it: 45 tags");
     leader_world_done(&l.w);
 }
 

@@ -30,10 +30,13 @@ static void test_resource_pace__a_stage_of_no_request_waits_for_long(void **stat
 {
     (void)state;
     struct live_stage ls = {.endpoint_next_us = 0};
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_OVERFLOW, "more than fits");
     resource_pace_tried(&ls, BOOT);
-    resource_pace_not_built(&ls, BOOT);
+    resource_pace_not_built(&ls, &err, BOOT);
     assert_false(resource_pace_due(&ls, BOOT + 300 * SEC - 1));
     assert_true(resource_pace_due(&ls, BOOT + 300 * SEC));
+    assert_false(ls.endpoint_unmade);
 }
 
 int main(void)
