@@ -400,7 +400,8 @@ static void on_invoke(struct live_endpoint *e, const struct endpoint_fact *f, us
         bool sent = f->failure->outcome != AWS_UNSENT && f->failure->outcome != AWS_THROTTLED &&
                     f->failure->outcome != AWS_CREDENTIALS;
         say(r, f->failure);
-        if (sent && e->failures >= SMOKE_FAILURES) {
+        e->unanswered += sent ? 1 : 0;
+        if (e->unanswered >= SMOKE_FAILURES) {
             fail(r, CAUSE_NETWORK, now_us, NULL);
         }
     } else if (f->status != 200) {
@@ -408,6 +409,7 @@ static void on_invoke(struct live_endpoint *e, const struct endpoint_fact *f, us
                        e->asked + 1, f->status, f->text != NULL ? f->text : "");
         fail(r, CAUSE_USER_CODE, now_us, why);
     } else {
+        e->unanswered = 0;
         e->took_us[e->asked++] = f->took_us;
         if (e->asked == e->payloads_n) {
             judge_smoke(e, f->p95_ms, now_us, r);
@@ -420,7 +422,7 @@ static void on_payloads(struct live_endpoint *e, const struct endpoint_fact *f, 
 {
     if (f->said == ENDPOINT_SAID_YES) {
         e->payloads_n = f->payloads_n;
-        e->asked = 0;
+        e->asked = e->unanswered = 0;
         if (f->payloads_n == 0) {
             judge_smoke(e, 0, now_us, r);
         }

@@ -233,6 +233,7 @@ struct live_endpoint {
     int64_t write_us;         /* boot: its end is not written before this */
     int64_t described_us;     /* boot: of the endpoint, while it lives; 0: not yet */
     int payloads_n, asked;    /* of the smoke test; -1: not read yet */
+    int unanswered;           /* questions of it that were sent in vain, in a row */
     int64_t idle_due_us;      /* boot: its invocations are asked for then */
     int64_t took_us[SPEC_PAYLOADS_MAX];
 };

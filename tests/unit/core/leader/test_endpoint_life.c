@@ -423,11 +423,11 @@ static void test_endpoint_life__the_smoke_test_asks_each_payload_and_judges_p95(
     assert_string_equal(l.e->row.reason,
                         "smoke test: payload 2 was answered with 400: no such key");
     leader_world_done(&l.w);
-
     serves_with_payloads(&l, 1);
-    PLAY(&l, ON(I, E, UNSENT), ON(I, E, NOTHING), ON(I, E, NOTHING), ON(I, E, NOTHING));
-    assert_false(l.e->row.failed);
-    PLAY(&l, ON(I, E, NOTHING));
+    for (int i = 0; i < 5; i++) { /* what was not sent says nothing of the model */
+        assert_false(l.e->row.failed);
+        PLAY(&l, ON(I, E, UNSENT), ON(I, E, NOTHING));
+    }
     assert_true(l.e->row.failed);
     anew(&l);
     PLAY(&l, CREATES, SAW(L, E, YES, "InService"), ON(P, E, NOTHING), ON(P, E, NO));
