@@ -15,6 +15,7 @@
 #include "metrics.h"
 #include "output_check.h"
 #include "store/leader/filesystems.h"
+#include "store/leader/leader.h"
 #include "wall.h"
 #include <stdio.h>
 
@@ -194,9 +195,19 @@ struct filesystem_write {
     enum filesystem_state from;
 };
 
+static bool tell(struct controller *c, const struct filesystem_row *r, struct err *err)
+{
+    char text[sizeof r->reason + sizeof r->token.s + 16];
+    (void)snprintf(text, sizeof text, "file system %s: %s", r->token.s, r->reason);
+    return store_alert(c->store, r->campaign_id, text, err);
+}
+
 static bool write_row(struct controller *c, void *arg, struct err *err)
 {
     const struct filesystem_write *a = arg;
+    if (a->w->tell && !tell(c, &a->w->row, err)) {
+        return false;
+    }
     if (a->w->news == FILESYSTEM_OVER) {
         return store_filesystem_end(c->store, &a->w->row, &a->w->end, err);
     }

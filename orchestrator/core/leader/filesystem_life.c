@@ -4,7 +4,7 @@
 #include "call_again.h"
 #include "common/retry.h"
 #include "core/failure/cause.h"
-#include "core/money/cost.h"
+#include "filesystem_bill.h"
 #include "filesystem_time.h"
 #include "filesystem_use.h"
 #include "held_back.h"
@@ -240,6 +240,26 @@ static bool is(const char *lifecycle, const char *word)
     return strcmp(lifecycle, word) == 0;
 }
 
+static const char misconfigured[] = "FSx says that it is misconfigured: ";
+
+static bool says_misconfigured(const struct filesystem_row *r)
+{
+    return strncmp(r->reason, misconfigured, strlen(misconfigured)) == 0;
+}
+
+/* It has been there, and jobs may have written: what FSx mends by itself, or a person, is only
+ * said, and what has failed for good is exported first. */
+static void on_trouble(const struct filesystem_description *d, usec_t now_us,
+                       struct filesystem_row *r)
+{
+    if (is(d->lifecycle, "MISCONFIGURED")) {
+        (void)snprintf(r->reason, sizeof r->reason, "%s%.400s", misconfigured, d->failure_reason);
+        return;
+    }
+    fail_told(r, now_us, d->failure_reason, "FSx says that it has failed");
+    r->state = r->exports ? FILESYSTEM_EXPORTING : r->state;
+}
+
 /* It lives, or should: what a Describe of it says. */
 static void on_seen(struct live_filesystem *f, const struct filesystem_description *d,
                     usec_t now_us, struct filesystem_row *r)
@@ -247,7 +267,10 @@ static void on_seen(struct live_filesystem *f, const struct filesystem_descripti
     if (d->mount_name[0] != '\0') {
         (void)snprintf(r->mount, sizeof r->mount, "%s", d->mount_name);
     }
-    if (is(d->lifecycle, "FAILED") || is(d->lifecycle, "MISCONFIGURED")) {
+    bool trouble = is(d->lifecycle, "FAILED") || is(d->lifecycle, "MISCONFIGURED");
+    if (trouble && r->available_us > 0) {
+        on_trouble(d, now_us, r);
+    } else if (trouble) {
         fail_told(r, now_us, d->failure_reason, "FSx says that it has failed");
     } else if (is(d->lifecycle, "DELETING")) { /* somebody else's wish */
         fail(r, CAUSE_UNKNOWN, now_us, "it was deleted at AWS");
@@ -262,6 +285,9 @@ static void on_seen(struct live_filesystem *f, const struct filesystem_descripti
     } else if (r->available_us == 0 &&
                now_us >= leader_filesystem_made_us(r) + FILESYSTEM_CREATE_MAX_US) {
         fail(r, CAUSE_TIMEOUT, now_us, "it did not become available");
+    } else if (says_misconfigured(r)) { /* mended */
+        r->reason[0] = '\0';
+        r->kept_for_retry = false; /* is said again */
     }
 }
 
@@ -415,30 +441,6 @@ static void on_delete(struct live_filesystem *f, const struct filesystem_fact *f
     }
 }
 
-/* It is gone: what it cost. False: it cannot be booked. */
-static bool book(const struct live_filesystem *f, struct filesystem_row *r,
-                 struct filesystem_end *end, struct err *err)
-{
-    struct ledger_account_of_attempt account = f->account;
-    int n = 0;
-    r->state = r->failed ? FILESYSTEM_FAILED : FILESYSTEM_DELETED;
-    *end = (struct filesystem_end){.estimated = r->available_us > 0 && r->off_us == 0};
-    if (r->available_us > 0) {
-        usec_t off = r->off_us > 0 ? r->off_us : r->ended_us;
-        end->hours = cost_storage_hours(r->created_us, off);
-        /* Hours of storage are no instance-seconds: none are booked. */
-        if (!cost_of_storage(r->price_musd_per_gb_month, r->size_gib, end->hours, &end->cost_musd,
-                             err) ||
-            !ledger_settle_job(&account, 0, end->cost_musd, 0, end->estimated, 0, end->entries,
-                               &end->entries_n, err)) {
-            return false;
-        }
-    }
-    bool ok = ledger_close(&account, 0, 0, 0, end->entries + end->entries_n, &n, err);
-    end->entries_n += ok ? n : 0;
-    return ok;
-}
-
 static void pause_after(struct live_filesystem *f, const struct filesystem_fact *fact,
                         int64_t boot_us)
 {
@@ -488,7 +490,9 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
         break;
     }
     if (f->row.state == FILESYSTEM_DELETING && ret->row.ended_us > 0) {
-        bool ok = book(f, &ret->row, &ret->end, &ret->error);
+        struct filesystem_row *r = &ret->row;
+        r->state = r->failed ? FILESYSTEM_FAILED : FILESYSTEM_DELETED;
+        bool ok = leader_filesystem_book(f, r, &ret->end, &ret->error);
         ret->news = ok ? FILESYSTEM_OVER : FILESYSTEM_AS_BEFORE;
         if (!ok) {
             leader_filesystem_not_written(f, boot_us);
@@ -497,6 +501,7 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
     }
     if (rows_filesystem_differ(&f->row, &ret->row)) {
         ret->news = FILESYSTEM_MOVED;
+        ret->tell = says_misconfigured(&ret->row) && !says_misconfigured(&f->row);
     }
 }
 

@@ -82,6 +82,7 @@ struct filesystem_writes {
     enum filesystem_news news;
     struct filesystem_row row;
     struct filesystem_end end; /* OVER */
+    bool tell;                 /* MOVED: people are alerted of its reason */
     struct err error;          /* what could not be booked; it is tried again */
 };
 /* What follows from an answer. */

@@ -388,8 +388,8 @@ bool attempt_holds_slot(enum attempt_state s)
     return (unsigned)s <= ATTEMPT_STOPPING;
 }
 
-/* As that of an endpoint. MISCONFIGURED, which has no edge, is a word of AWS: one that lost its
- * data repository is billed, so it is deleted as failed. */
+/* As that of an endpoint. MISCONFIGURED, which has no edge, is a word of AWS: one that never was
+ * available is deleted as failed; of one in use it is only said, since that can be mended. */
 static const bool filesystem_edges[FILESYSTEM_STATE_COUNT][FILESYSTEM_STATE_COUNT] = {
     [FILESYSTEM_INTENDED] = {[FILESYSTEM_CREATING] = true, [FILESYSTEM_DELETING] = true},
     [FILESYSTEM_CREATING] = {[FILESYSTEM_AVAILABLE] = true, [FILESYSTEM_DELETING] = true},

@@ -7,12 +7,10 @@
 #include "core/leader/filesystem_use.h"
 #include "core/leader/parking.h"
 #include "core/leader/resource_pace.h"
-#include "core/money/cost.h"
 #include "filesystem_world.h"
 
-static void test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over(void **state)
+static void test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over(void **state UNUSED)
 {
-    (void)state;
     struct life l;
     life_init(&l);
     assert_int_equal(l.w.lc->row.reserved_musd, 4 * 240000);
@@ -37,25 +35,6 @@ static void test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over(v
     assert_int_equal(l.w.lc->row.reserved_musd, 0);
     assert_int_equal(l.w.s.projects[0].spent_musd, 3 * 240000);
     assert_int_equal(next(&l), FILESYSTEM_ACT_NONE);
-    leader_world_done(&l.w);
-}
-
-/* It is over and has left memory, another of its project waits for what the file system held. */
-static void test_filesystem_life__of_a_campaign_that_is_gone_frees_its_project(void **state)
-{
-    (void)state;
-    struct life l;
-    life_init(&l);
-    PLAY(&l, MADE, FILLED);
-    pass(&l, WALL + TTL * SEC - l.now_us);
-    assert_true(ends(&l));
-    l.w.lc->row.id = 8; /* that other one */
-    l.w.lc->budget_short = true;
-    l.w.s.projects[1].cap_musd = USD;
-    PLAY(&l, EXPORTED, GOES);
-    assert_true(l.w.lc->budget_short);
-    PLAY(&l, TO(L, ABSENT, "", DELETED));
-    assert_false(l.w.lc->budget_short);
     leader_world_done(&l.w);
 }
 
@@ -280,7 +259,6 @@ static void test_filesystem_life__failures_end_it_with_their_words(void **state)
          5,
          "deleted at AWS",
          true},
-        {{MADE, FILLED, TO(L, YES, "MISCONFIGURED", DELETING)}, 10, "no room", true},
         {{MADE, FILLED, TO(L, YES, "DELETING", DELETING)}, 10, "deleted at AWS", true},
         {{MADE, FILLED, TO(L, ABSENT, "", DELETING)}, 10, "deleted at AWS", true},
         {{MADE, ON(L, YES, "AVAILABLE"), ON(FL, ABSENT, ""), TO(CL, ABSENT, "", DELETING)},
@@ -327,6 +305,46 @@ static void test_filesystem_life__is_filled_when_its_import_has_ended(void **sta
     assert_int_equal(l.f->row.state, FILESYSTEM_AVAILABLE);
     assert_int_equal(l.boot_us, linked_us + 60 * SEC);
     leader_world_done(&l.w);
+}
+
+/* FSx may say so for a moment and mend it, or a person does: what jobs wrote is not thrown away. */
+static void test_filesystem_life__misconfigured_in_use_is_only_said(void **state UNUSED)
+{
+    for (int exports = 0; exports < 2; exports++) {
+        struct life l;
+        life_init(&l);
+        l.f->row.exports = exports;
+        PLAY(&l, MADE, FILLED, TO(L, YES, "MISCONFIGURED", AVAILABLE));
+        assert_true(l.last.tell && l.last.news == FILESYSTEM_MOVED);
+        assert_string_equal(l.f->row.reason, "FSx says that it is misconfigured: no room");
+        assert_false(l.f->row.failed || ends(&l));
+        PLAY(&l, TO(L, YES, "MISCONFIGURED", AVAILABLE));
+        assert_int_equal(l.last.news, FILESYSTEM_AS_BEFORE); /* told once */
+        l.f->row.kept_for_retry = true;
+        PLAY(&l, TO(L, YES, "AVAILABLE", AVAILABLE));
+        assert_string_equal(l.f->row.reason, "");
+        assert_false(l.f->row.kept_for_retry || l.last.tell);
+        leader_world_done(&l.w);
+    }
+}
+
+static void test_filesystem_life__one_that_failed_in_use_is_exported_first(void **state UNUSED)
+{
+    for (int exports = 0; exports < 2; exports++) {
+        struct life l;
+        life_init(&l);
+        l.f->row.exports = exports;
+        PLAY(&l, MADE, FILLED, ON(L, YES, "FAILED"));
+        assert_true(l.f->row.failed);
+        assert_string_equal(l.f->row.reason, "no room");
+        assert_int_equal(l.f->row.state, exports ? FILESYSTEM_EXPORTING : FILESYSTEM_DELETING);
+        if (exports) {
+            PLAY(&l, EXPORTED);
+        }
+        PLAY(&l, ON(L, YES, "FAILED"), ON(D, YES, ""), TO(L, ABSENT, "", FAILED));
+        assert_int_equal(l.w.s.projects[0].reserved_musd, 0);
+        leader_world_done(&l.w);
+    }
 }
 
 /* What is not readable yet is not gone, though AWS' clock puts its making long ago. */
@@ -552,29 +570,11 @@ static void test_filesystem_life__an_ended_one_is_known_to_an_unread_campaign(vo
     leader_world_done(&l.w);
 }
 
-static void test_filesystem_life__storage_is_billed_by_begun_hours(void **state)
-{
-    (void)state;
-    struct err err = ERR_INIT;
-    musd_t musd;
-    assert_int_equal(cost_storage_hours(WALL, WALL), 1);
-    assert_int_equal(cost_storage_hours(WALL, WALL - SEC), 1);
-    assert_int_equal(cost_storage_hours(WALL, WALL + 3600 * SEC), 1);
-    assert_int_equal(cost_storage_hours(WALL, WALL + 3600 * SEC + 1), 2);
-    assert_true(cost_of_storage(140000, 12000, 1, &musd, &err)); /* 12 TB at 0.14 USD */
-    assert_int_equal(musd, 2301370);
-    assert_true(cost_storage_worst_case(PRICE, 1200, TTL, &musd, &err));
-    assert_int_equal(musd, 4 * 240000);
-    assert_false(cost_of_storage(PRICE, INT64_MAX / 2, 3, &musd, &err));
-    assert_int_equal(err.code, ERR_OVERFLOW);
-}
-
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filesystem_life__is_filled_used_and_gone_when_its_ttl_is_over),
-        cmocka_unit_test(test_filesystem_life__of_a_campaign_that_is_gone_frees_its_project),
         cmocka_unit_test(test_filesystem_life__a_lost_answer_is_resolved_by_a_listing),
         cmocka_unit_test(test_filesystem_life__what_was_just_made_may_not_be_readable),
         cmocka_unit_test(test_filesystem_life__a_new_leader_looks_before_it_makes),
@@ -585,6 +585,8 @@ int main(void)
         cmocka_unit_test(test_filesystem_life__absence_is_proven_after_the_signature_window),
         cmocka_unit_test(test_filesystem_life__failures_end_it_with_their_words),
         cmocka_unit_test(test_filesystem_life__is_filled_when_its_import_has_ended),
+        cmocka_unit_test(test_filesystem_life__misconfigured_in_use_is_only_said),
+        cmocka_unit_test(test_filesystem_life__one_that_failed_in_use_is_exported_first),
         cmocka_unit_test(test_filesystem_life__a_clock_ahead_of_aws_ends_none),
         cmocka_unit_test(test_filesystem_life__a_limit_is_waited_for),
         cmocka_unit_test(test_filesystem_life__is_not_made_while_its_campaign_does_not_run),
@@ -593,7 +595,6 @@ int main(void)
         cmocka_unit_test(test_filesystem_life__a_takeover_finds_its_own_export),
         cmocka_unit_test(test_filesystem_life__ends_after_its_last_use),
         cmocka_unit_test(test_filesystem_life__a_cancelled_campaign_stops_its_jobs_first),
-        cmocka_unit_test(test_filesystem_life__storage_is_billed_by_begun_hours),
     };
     return cmocka_run_group_tests_name("filesystem_life", tests, NULL, NULL);
 }
