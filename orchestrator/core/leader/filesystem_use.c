@@ -114,9 +114,21 @@ static bool available(const struct leader_state *s, int64_t stage_id)
     return false;
 }
 
+static bool mounts(const struct spec_stage *sp)
+{
+    bool any = false;
+    for (int i = 0; sp->training != NULL && i < sp->training->channels_n; i++) {
+        any |= sp->training->channels[i].lustre_stage != NULL;
+    }
+    return any;
+}
+
 bool leader_filesystem_going(const struct leader_state *s, const struct live_campaign *lc,
                              const struct spec_stage *stage)
 {
+    if (!mounts(stage)) { /* asked of every stage at every plan */
+        return false;
+    }
     for (int i = 0; i < lc->stages_n; i++) {
         const struct live_stage *ls = &lc->stages[i];
         if (names(stage, ls->row.name) && !available(s, ls->row.id)) {

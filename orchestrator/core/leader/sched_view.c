@@ -5,6 +5,7 @@
 #include "core/money/cost.h"
 #include "core/sched/ready_queue.h"
 #include "core/sched/wait_reason.h"
+#include "filesystem_use.h"
 #include "intents.h"
 #include "quota_learning.h"
 #include "stage_history.h"
@@ -75,6 +76,16 @@ enum wait_reason sched_view_why_not(const struct live_campaign *lc, const struct
     }
     bool budget = lc->budget_short || lc->waits_for_person;
     return ls->cap_short != WAIT_NONE ? ls->cap_short : budget ? WAIT_BUDGET : WAIT_HELD;
+}
+
+/* A part that is launched while the file system that it mounts is not available would be put back,
+ * with a launch spent and an alert. */
+static enum wait_reason why_not(const struct leader_state *s, const struct live_campaign *lc,
+                                const struct live_stage *ls, usec_t now_us)
+{
+    enum wait_reason why = sched_view_why_not(lc, ls, now_us);
+    bool going = why == WAIT_NONE && ls->spec != NULL && leader_filesystem_going(s, lc, ls->spec);
+    return going ? WAIT_FILESYSTEM : why;
 }
 
 /* n items of `size` bytes out of a block; *used is what was taken before. Without a block it is
@@ -194,7 +205,7 @@ static bool is_told(const struct live_stage *ls, enum wait_reason why)
 }
 
 /* Nothing runs, and of no stage has anything to be said, done or written. */
-static bool may_rest(const struct live_campaign *lc, usec_t now_us)
+static bool may_rest(const struct leader_state *s, const struct live_campaign *lc, usec_t now_us)
 {
     struct stage_history_write ignored;
     if (lc->live > 0 || lc->pools_n > 0) {
@@ -202,10 +213,11 @@ static bool may_rest(const struct live_campaign *lc, usec_t now_us)
     }
     for (int k = 0; k < lc->stages_n; k++) {
         const struct live_stage *ls = &lc->stages[k];
-        enum wait_reason why = sched_view_why_not(lc, ls, now_us);
+        enum wait_reason why = why_not(s, lc, ls, now_us);
         bool told = waits(ls) ? is_told(ls, why) : ls->gang.task_id == 0;
-        /* A pause ends by itself: nobody wakes the campaign then. */
-        if (!told || why == WAIT_BACKOFF || stage_history_plan(ls, &ignored)) {
+        /* A pause ends by itself, a file system moves: nobody wakes the campaign then. */
+        if (!told || why == WAIT_BACKOFF || why == WAIT_FILESYSTEM ||
+            stage_history_plan(ls, &ignored)) {
             return false;
         }
     }
@@ -215,7 +227,7 @@ static bool may_rest(const struct live_campaign *lc, usec_t now_us)
 const struct live_campaign *sched_view_overslept(const struct leader_state *s, usec_t now_us)
 {
     for (size_t i = 0; i < s->campaigns_n; i++) {
-        if (s->campaigns[i]->rests && !may_rest(s->campaigns[i], now_us)) {
+        if (s->campaigns[i]->rests && !may_rest(s, s->campaigns[i], now_us)) {
             return s->campaigns[i];
         }
     }
@@ -238,7 +250,7 @@ static void fill_stages_of(struct leader_state *st, struct live_campaign *lc, st
             ls->gang = (struct reservation){.owed = ls->gang.owed};
             continue;
         }
-        enum wait_reason why = sched_view_why_not(lc, ls, f->view.now_us);
+        enum wait_reason why = why_not(st, lc, ls, f->view.now_us);
         if (left_out(lc, ls, why)) {
             continue;
         }
@@ -256,7 +268,7 @@ static void fill_stages(struct leader_state *st, struct leader_view *f)
 {
     for (size_t i = 0; i < st->awake->n;) {
         struct live_campaign *lc = st->awake->campaigns[i];
-        if (may_rest(lc, f->view.now_us)) {
+        if (may_rest(st, lc, f->view.now_us)) {
             campaign_rest(lc); /* the next one comes into its place */
             continue;
         }

@@ -18,7 +18,8 @@ struct leader_view { /* of what does not rest (awake.h) */
 };
 /* Intents whose Create was not sent yet. */
 int64_t sched_view_unsent(const struct leader_state *s);
-/* Why no part of the stage may start; WAIT_NONE: its parts may. */
+/* Why no part of the stage may start; WAIT_NONE: its parts may, once the file system that they
+ * mount is available. */
 enum wait_reason sched_view_why_not(const struct live_campaign *lc, const struct live_stage *ls,
                                     usec_t now_us);
 /* now_us: wall clock; tokens: how many attempts may be intended. Fits the duration models, adds

@@ -1,6 +1,7 @@
 /* Aim: the scheduler sees just what may start, why the rest may not, what is held and when it comes
  * back. Method: a leader's state made by hand; each fact changed alone, the view compared. */
 #include "core/leader/budget_state.h"
+#include "core/leader/filesystem_life.h"
 #include "core/leader/rows_read.h"
 #include "core/leader/sched_view.h"
 #include "leader_world.h"
@@ -347,6 +348,42 @@ static void test_sched_view__a_campaign_whose_pause_ends_by_itself_does_not_rest
     leader_world_done(&w);
 }
 
+/* While it is exported or deleted every launch would be put back; nobody wakes the campaign when
+ * there is another one. */
+static void test_sched_view__a_stage_whose_file_system_goes_does_not_start(void **state UNUSED)
+{
+    static const struct {
+        enum filesystem_state fs;
+        enum wait_reason why;
+    } cases[] = {{FILESYSTEM_CREATING, WAIT_FILESYSTEM},
+                 {FILESYSTEM_EXPORTING, WAIT_FILESYSTEM},
+                 {FILESYSTEM_DELETING, WAIT_FILESYSTEM},
+                 {FILESYSTEM_AVAILABLE, WAIT_NONE}};
+    struct leader_world w;
+    leader_world_init(&w);
+    struct spec_training training = {.channels_n = 1};
+    training.channels[0].lustre_stage = w.ls->row.name; /* the stage makes it, too: one will do */
+    w.spec.training = &training;
+    const struct filesystem_row row = {.id = 5, .campaign_id = 7, .stage_id = w.ls->row.id, .n = 1};
+    (void)leader_take_filesystems(&w.s, &row, 1, BOOT);
+    one_waits(&w);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        w.s.filesystems[0]->row.state = cases[i].fs;
+        w.ls->reason = WAIT_NEW;
+        struct leader_view v = make(&w);
+        assert_int_equal(v.view.stages_n, 1);
+        assert_int_equal(v.stages[0].why_not, cases[i].why);
+        assert_int_equal(v.stages[0].may_start, cases[i].why == WAIT_NONE);
+        sched_view_done(&v);
+        w.ls->reason = WAIT_FILESYSTEM; /* told: left out, but it does not rest */
+        v = make(&w);
+        assert_int_equal(v.view.stages_n, cases[i].why == WAIT_NONE);
+        assert_false(w.lc->rests);
+        sched_view_done(&v);
+    }
+    leader_world_done(&w);
+}
+
 /* One campaign of two stages, of which the first is held. */
 static void test_sched_view__a_stage_whose_reason_is_written_is_left_out(void **state)
 {
@@ -420,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_sched_view__any_number_of_stages),
         cmocka_unit_test(test_sched_view__paused_and_held_ones_cost_nothing),
         cmocka_unit_test(test_sched_view__a_campaign_whose_pause_ends_by_itself_does_not_rest),
+        cmocka_unit_test(test_sched_view__a_stage_whose_file_system_goes_does_not_start),
         cmocka_unit_test(test_sched_view__a_stage_whose_reason_is_written_is_left_out),
         cmocka_unit_test(test_sched_view__one_that_waits_for_money_stays_in_view),
         cmocka_unit_test(test_sched_view__an_empty_stage_is_not_seen_and_promises_nothing),
