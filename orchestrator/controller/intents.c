@@ -346,8 +346,8 @@ void intend_tick(struct controller *c)
     struct intent_batch b = {0};
     decide(c, &b.f, plan);
     batch_init(&b, plan);
-    leader_note_money_short(&c->state, b.f.stages, b.f.live_campaigns, b.f.live_stages,
-                            plan->reason, b.f.view.stages_n);
+    leader_note_money_short(&c->state, b.f.stages, b.f.live_campaigns, b.f.live_stages, plan,
+                            b.f.view.stages_n);
     end_pools(c, &b);
     run_plan(c, &b);
     if (c->leading) {

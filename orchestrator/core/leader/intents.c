@@ -5,6 +5,7 @@
 #include "common/hash.h"
 #include "core/lowering/training_request.h"
 #include "core/money/cost.h"
+#include "core/sched/wait_reason.h"
 #include "core/spec/spec_expand.h"
 #include "filesystem_use.h"
 #include "parking.h"
@@ -280,23 +281,59 @@ bool leader_put_back(struct leader_state *s, struct live_stage *ls,
     return true;
 }
 
-/* Is what a campaign has spent so much that one more attempt of this stage would not fit its cap,
- * even if everything that runs gave all its money back? */
+/* Is what a campaign has spent so much that one more attempt of this stage would not fit its cap on
+ * any rung that can hold it, even if everything that runs gave all its money back? */
 static bool spent_up(struct leader_state *s, const struct live_campaign *lc,
                      const struct live_stage *ls)
 {
     const struct spec_stage *st = ls->spec;
-    const struct live_slots *slots =
-        leader_state_slots(s, st->instance_type[0], st->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
     musd_t left = budget_state_left(lc->row.cap_musd, 0, lc->row.spent_musd);
-    return slots->s.price_musd_per_hour >= 0 &&
-           cost_runtime_that_fits(slots->s.price_musd_per_hour, st->instance_count, 0, left) <
-               st->min_runtime_s;
+    int64_t run_s = quota_ledger_job_run_s(&s->account, st->max_runtime_s, spec_goes_on(st));
+    int too_dear = 0;
+    for (int i = 0; i < st->instance_type_n; i++) {
+        const struct live_slots *slots =
+            leader_state_slots(s, st->instance_type[i], st->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+        if (quota_ledger_can_ever(&slots->s, &s->account, st->instance_count, run_s,
+                                  st->volume_gb) == WAIT_QUOTA_TOO_SMALL) {
+            continue;
+        }
+        if (slots->s.price_musd_per_hour < 0 ||
+            cost_runtime_that_fits(slots->s.price_musd_per_hour, st->instance_count, 0, left) >=
+                MIN(st->min_runtime_s, run_s)) {
+            return false;
+        }
+        too_dear++;
+    }
+    return too_dear > 0;
+}
+
+/* No cap above the campaign's own leaves less: what is short of money is short of that. */
+static bool own_cap_binds(struct leader_state *s, const struct live_campaign *lc)
+{
+    const struct campaign_row *r = &lc->row;
+    musd_t left = budget_state_left(r->cap_musd, r->reserved_musd, r->spent_musd);
+    const int64_t above[] = {0, r->project_id};
+    for (size_t i = 0; i < ARRAY_LEN(above); i++) {
+        const struct project_row *p = leader_state_project(s, above[i]);
+        if (left > budget_state_left(p->cap_musd, p->reserved_musd, p->spent_musd)) {
+            return false;
+        }
+    }
+    return r->cap_musd >= 0;
+}
+
+/* Something of a stage may start without more money, now or once what it waits for is there. */
+static bool goes_on(const struct live_stage *ls, enum wait_reason why)
+{
+    bool money = wait_reason_row(why)->binds == WAIT_BINDS_MONEY;
+    bool parts = why != WAIT_NONE || live_stage_unchecked_n(ls) > 0;
+    return ls->row.state == STAGE_RUNNING && !money &&
+           (parts || ls->spec == NULL || ls->spec->endpoint != NULL);
 }
 
 static void not_short(struct live_campaign *lc)
 {
-    lc->budget_short = lc->budget_spent = false;
+    lc->budget_short = lc->budget_spent = lc->budget_stuck = false;
     for (int k = 0; k < lc->stages_n; k++) {
         lc->stages[k].cap_short = WAIT_NONE;
     }
@@ -304,9 +341,10 @@ static void not_short(struct live_campaign *lc)
 
 void leader_note_money_short(struct leader_state *s, const struct sched_stage *stages,
                              struct live_campaign *const *campaigns,
-                             struct live_stage *const *live_stages, const enum wait_reason *reason,
+                             struct live_stage *const *live_stages, const struct sched_plan *plan,
                              int n)
 {
+    const enum wait_reason *reason = plan->reason;
     for (size_t i = 0; i < s->awake->n; i++) { /* of one that rests it is as the last plan found */
         not_short(s->awake->campaigns[i]);
     }
@@ -318,6 +356,12 @@ void leader_note_money_short(struct leader_state *s, const struct sched_stage *s
         lc->budget_short |= reason[i] == WAIT_BUDGET;
         if (stages[i].may_start || reason[i] == WAIT_BUDGET) {
             lc->budget_spent |= spent_up(s, lc, live_stages[i]);
+        }
+        lc->budget_stuck |= reason[i] == WAIT_BUDGET && own_cap_binds(s, lc);
+    }
+    for (int i = 0; i < n; i++) {
+        if (goes_on(live_stages[i], reason[i]) || goes_on(live_stages[i], plan->rest[i])) {
+            campaigns[i]->budget_stuck = false;
         }
     }
 }

@@ -78,8 +78,8 @@ int64_t leader_next_plan_in_us(const struct sched_plan *plan, usec_t now_us,
                                int64_t tick_interval_us);
 
 /* Does money keep campaigns from starting, now or for good? Their at_limit says what follows. The
- * arrays are parallel: n stages of a plan, with the reason it gives for each. */
+ * arrays are parallel: n stages of a plan, which gives the reasons of each. */
 void leader_note_money_short(struct leader_state *s, const struct sched_stage *stages,
                              struct live_campaign *const *campaigns,
-                             struct live_stage *const *live_stages, const enum wait_reason *reason,
+                             struct live_stage *const *live_stages, const struct sched_plan *plan,
                              int n);

@@ -79,13 +79,14 @@ struct live_campaign {
     struct spec *spec;
     struct live_stage *stages;
     int stages_n;
-    int64_t live;               /* active tasks */
-    int pools_n;                /* of leader_state.pools, its own */
-    usec_t last_start_us;       /* 0: not since this leader began */
-    bool budget_short;          /* a task that could start waits for money of its caps */
-    bool budget_spent;          /* and would if nothing else ran: what is spent leaves too little */
-    bool spec_unreadable;       /* by this binary: no spec; jobs are looked after, nothing starts */
-    bool locked;                /* or was a moment ago: its wait reason stays */
+    int64_t live;         /* active tasks */
+    int pools_n;          /* of leader_state.pools, its own */
+    usec_t last_start_us; /* 0: not since this leader began */
+    bool budget_short;    /* a task that could start waits for money of its caps */
+    bool budget_spent;    /* and would if nothing else ran: what is spent leaves too little */
+    bool budget_stuck;    /* short of its own cap, and no stage of it waits for anything else */
+    bool spec_unreadable; /* by this binary: no spec; jobs are looked after, nothing starts */
+    bool locked;          /* or was a moment ago: its wait reason stays */
     enum wait_reason set_aside; /* NONE, or PARKED or LOCKED: no part of it may start */
     bool waits_for_person;      /* at_limit stopped or held it: until edited or resumed */
     struct leader_awake *awake; /* the leader's; NULL: not added yet */

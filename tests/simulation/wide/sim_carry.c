@@ -320,8 +320,8 @@ void carry_intents(struct world *w, struct ctl *c)
                     &b->f);
     sched_decide(&b->f.view, plan);
     see_plan(w, c, b);
-    leader_note_money_short(&c->state, b->f.stages, b->f.live_campaigns, b->f.live_stages,
-                            plan->reason, b->f.view.stages_n);
+    leader_note_money_short(&c->state, b->f.stages, b->f.live_campaigns, b->f.live_stages, plan,
+                            b->f.view.stages_n);
     for (int i = 0; i < plan->pool_ends_n; i++) {
         const struct sched_pool_end *e = &plan->pool_ends[i];
         (void)leader_pool_want_end(&c->state, b->f.live_pools[e->pool_i], e->why);

@@ -101,18 +101,34 @@ static void check_campaign_end(struct world *w, int campaign, enum campaign_stat
     }
 }
 
-/* What its campaign's cap leaves does not pay for one attempt of the shortest run time. */
-static bool spent_up(const struct world *w, const struct live_campaign *lc,
-                     const struct live_stage *ls)
+static bool pays_for(const struct world *w, const struct spec_stage *s, int rung, int64_t run_s,
+                     musd_t left)
+{
+    int kind = rows_kind(w, s->instance_type[rung], s->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+    return w->aws.price[kind] * ((run_s + 120 + 900) * s->instance_count) / 3600 + 2 <= left;
+}
+
+/* What its campaign's cap leaves does not pay for one attempt of the shortest run time on its
+ * cheapest rung, or on any where `all_there_is` (no job holds money): those a part has moved to. */
+static bool spent_up(struct world *w, const struct live_campaign *lc, const struct live_stage *ls,
+                     bool all_there_is)
 {
     const struct spec_stage *s = ls->spec;
-    int kind = rows_kind(w, s->instance_type[0], s->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
-    musd_t left = INT64_MAX;
-    if (lc->row.cap_musd >= 0) {
-        left = lc->row.cap_musd - lc->row.spent_musd;
+    musd_t left = lc->row.cap_musd < 0 ? INT64_MAX : lc->row.cap_musd - lc->row.spent_musd;
+    bool any = false;
+    bool all = true;
+    for (int i = 0; i < s->instance_type_n; i++) {
+        bool pays = pays_for(w, s, i, s->min_runtime_s, left);
+        any |= pays;
+        all &= pays;
     }
-    int64_t seconds = (s->min_runtime_s + 120 + 900) * s->instance_count;
-    return w->aws.price[kind] * seconds / 3600 + 2 > left;
+    bool longer = false; /* a part that was out of time needs more */
+    for (int i = 0; all_there_is && i < (int)w->db.t[T_TASK].n; i++) {
+        const struct db_task *t = TASK(w, i);
+        bool own = t->stage == row_of_id(ls->row.id) && t->state == TASK_WAITING && t->changed;
+        longer |= own && t->max_runtime_s > 0 && !pays_for(w, s, t->type_i, t->max_runtime_s, left);
+    }
+    return all_there_is ? !all || longer : !any;
 }
 
 /* A campaign is held for its budget: the budget is spent, or no job holds money of it any more. */
@@ -123,7 +139,9 @@ static void check_budget(struct world *w, const struct live_campaign *lc)
         any = lc->live == 0;
     }
     for (int k = 0; k < lc->stages_n && !any; k++) {
-        any = has_lived(lc->stages[k].row.state) && spent_up(w, lc, &lc->stages[k]);
+        any = has_lived(lc->stages[k].row.state) && (spent_up(w, lc, &lc->stages[k], false) ||
+                                                     (lc->live == 0 && lc->row.reserved_musd == 0 &&
+                                                      spent_up(w, lc, &lc->stages[k], true)));
     }
     if (!any) {
         wrong(w, "I18", "campaign %lld is held for its budget, and what is spent leaves enough",

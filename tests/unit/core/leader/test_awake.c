@@ -274,7 +274,7 @@ static void plan_twice(struct two_plans *p)
     p->launched += p->lean.launches_n;
     p->rested += (int)(p->w.s.campaigns_n - p->w.s.awake->n);
     plan_of_all(p, &v);
-    leader_note_money_short(&p->w.s, v.stages, v.live_campaigns, v.live_stages, p->lean.reason,
+    leader_note_money_short(&p->w.s, v.stages, v.live_campaigns, v.live_stages, &p->lean,
                             v.view.stages_n);
     for (int i = 0; i < v.view.stages_n; i++) {
         if (leader_reason_moves(v.live_campaigns[i], v.live_stages[i], p->lean.reason[i]) &&

@@ -1,5 +1,5 @@
 /* Aim: a launch of a plan becomes an intent with the right name, limits and money, and memory after
- * the commit; money that is short. Method: a state and a launch by hand, one rule a test. */
+ * the commit. Method: a state and a launch by hand, one rule a test. */
 #include "core/leader/intents.h"
 #include "core/leader/stage_history.h"
 #include "core/money/cost.h"
@@ -347,87 +347,6 @@ static void test_intents__refused_for_its_parts_cap_the_plan_knows_what_it_has_c
     one_done(&o);
 }
 
-/* Parts that still wait for an answer of done_if may start without money from anybody: those of
- * their stage that are at their own cap do not hold the campaign. */
-static void test_intents__parts_to_be_asked_about_are_not_short(void **state)
-{
-    (void)state;
-    static const enum wait_reason reasons[] = {WAIT_PART_BUDGET, WAIT_STAGE_BUDGET};
-    for (int i = 0; i < 2; i++) {
-        for (int waits = 0; waits < 3; waits++) {
-            struct one o;
-            one_init(&o);
-            o.w.ls->unchecked = o.w.ls->unchecked != NULL ? o.w.ls->unchecked : ready_queue_new();
-            if (waits == 1) {
-                ready_queue_push(o.w.ls->unchecked, &(struct ready_queue_task){.task_id = 7});
-            }
-            o.w.ls->checks_under_way = waits == 2;
-            leader_note_money_short(&o.w.s, &o.stage, &o.w.lc, &o.w.ls, &reasons[i], 1);
-            assert_int_equal(o.w.ls->cap_short, i == 0 && waits > 0 ? WAIT_NONE : reasons[i]);
-            one_done(&o);
-        }
-    }
-}
-
-/* A cap of the campaign or the stage; what is spent; is it short, and is it spent for good? */
-static void test_intents__money_that_is_short(void **state)
-{
-    (void)state;
-    musd_t least = 0;
-    struct err err = ERR_INIT;
-    assert_true(cost_worst_case(3600000, 1, 600, 0, &least, &err));
-    const struct {
-        musd_t cap, stage_cap, spent, reserved;
-        bool may_start;
-        enum wait_reason reason;
-        bool is_short, spent_up;
-    } cases[] = {
-        {-1, -1, 9 * USD, 0, true, WAIT_NONE, false, false},
-        {10 * USD, -1, 10 * USD - least, 9 * USD, true, WAIT_BUDGET, true, false},
-        {10 * USD, -1, 10 * USD - least + 1, 0, true, WAIT_NONE, false, true},
-        {10 * USD, -1, 10 * USD, 0, false, WAIT_BUDGET, true, true},
-        {10 * USD, -1, 10 * USD, 0, false, WAIT_NONE, false, false},
-        /* a stage's own cap closes that stage only: it neither holds nor stops its campaign */
-        {-1, 10 * USD, 10 * USD, 0, true, WAIT_STAGE_BUDGET, false, false},
-        {-1, 10 * USD, 10 * USD, 0, true, WAIT_PART_BUDGET, false, false},
-        {10 * USD, 10 * USD, 10 * USD, 0, true, WAIT_STAGE_BUDGET, false, true},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct one o;
-        one_init(&o);
-        o.w.lc->row.cap_musd = cases[i].cap;
-        o.w.ls->row.cap_musd = cases[i].stage_cap;
-        o.w.lc->row.spent_musd = o.w.ls->row.spent_musd = cases[i].spent;
-        o.w.lc->row.reserved_musd = o.w.ls->row.reserved_musd = cases[i].reserved;
-        o.stage.may_start = cases[i].may_start;
-        o.w.lc->budget_short = o.w.lc->budget_spent = true; /* of an older plan */
-        o.w.ls->cap_short = WAIT_STAGE_BUDGET;
-        leader_note_money_short(&o.w.s, &o.stage, &o.w.lc, &o.w.ls, &cases[i].reason, 1);
-        bool own = cases[i].reason == WAIT_STAGE_BUDGET || cases[i].reason == WAIT_PART_BUDGET;
-        if (o.w.lc->budget_short != cases[i].is_short ||
-            o.w.ls->cap_short != (own ? cases[i].reason : WAIT_NONE) ||
-            o.w.lc->budget_spent != cases[i].spent_up) {
-            fail_msg("case %zu: short %d, spent up %d", i, o.w.lc->budget_short,
-                     o.w.lc->budget_spent);
-        }
-        one_done(&o);
-    }
-}
-
-static void test_intents__a_price_that_is_not_known_holds_nobody(void **state)
-{
-    (void)state;
-    struct one o;
-    enum wait_reason reason = WAIT_NONE;
-    one_init(&o);
-    leader_state_slots(&o.w.s, "ml.a.large", MARKET_ON_DEMAND)->s.price_musd_per_hour = -1;
-    o.w.lc->row.cap_musd = o.w.lc->row.spent_musd = USD;
-    o.stage.may_start = true;
-    leader_note_money_short(&o.w.s, &o.stage, &o.w.lc, &o.w.ls, &reason, 1);
-    assert_false(o.w.lc->budget_spent);
-    one_done(&o);
-}
-
 static void test_intents__when_the_next_plan_is_made(void **state)
 {
     (void)state;
@@ -583,9 +502,6 @@ int main(void)
         cmocka_unit_test(test_intents__what_is_refused_again_and_again_is_proposed_ever_less_often),
         cmocka_unit_test(test_intents__refused_for_money_no_part_of_the_stage_is_proposed),
         cmocka_unit_test(test_intents__refused_for_its_parts_cap_the_plan_knows_what_it_has_cost),
-        cmocka_unit_test(test_intents__parts_to_be_asked_about_are_not_short),
-        cmocka_unit_test(test_intents__money_that_is_short),
-        cmocka_unit_test(test_intents__a_price_that_is_not_known_holds_nobody),
         cmocka_unit_test(test_intents__when_the_next_plan_is_made),
         cmocka_unit_test(test_intents__a_reason_is_written_once_and_not_while_locked),
         cmocka_unit_test(test_intents__why_a_launch_was_not_taken),
