@@ -142,7 +142,7 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
             'parts_limit', g.parts_limit, 'limit', gk.limit_musd, 'per_task', gk.per_task_musd,
             'reserved', coalesce(gm.reserved_musd, 0), 'spent', coalesce(gm.spent_musd, 0),
             'types', (SELECT json_agg(json_build_object('type', t.type, 'limit', q.limit_n, 'own_limit', o.limit_n,
-                    'held', coalesce(l.held, 0), 'others', coalesce(l.foreign_n, 0),
+                    'held', coalesce(l.held + l.warm_idle, 0), 'others', coalesce(l.foreign_n, 0),
                     'price', (SELECT musd_per_hour FROM price WHERE instance_type = t.type)) ORDER BY t.i)
                 FROM jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
                 CROSS JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(d->'instance_type') WHEN 'array' THEN d->'instance_type' END) WITH ORDINALITY t (type, i)

@@ -2,6 +2,7 @@
  * the attempt that leaves it to the pool to the attempt that takes it, limits and weights are read
  * as people set them. Method: a fresh database a test in a real cluster; the store functions act,
  * SQL reads what they left, and after every step all kept sums equal a recount. */
+#include "store/api/quotas.h"
 #include "store/leader/strays.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -465,6 +466,38 @@ static void test_scheduler__a_promise_is_kept_until_it_is_dropped(void **state)
     free(rows);
 }
 
+static void expect_quota(struct world *w, struct store *api, const char *held_and_free)
+{
+    struct err err = ERR_INIT;
+    struct apidb_rate rate;
+    AUTO_BUF struct buf json = BUF_INIT(100000);
+    pg_good(apidb_quotas(api, &json, &err), &err);
+    char *got = pg_text(w->db,
+                        "SELECT (r->>'held') || ' ' || (r->>'free') FROM "
+                        "json_array_elements('%.*s'::json) r WHERE r->>'instance_type' = 'ml.q'",
+                        (int)json.n, json.p);
+    assert_string_equal(got, held_and_free);
+    free(got);
+    pg_good(apidb_rate(api, "ml.q", &rate, &err), &err);
+    assert_int_equal(rate.held, 5);
+}
+
+/* People are shown what the scheduler counts. */
+static void test_scheduler__people_see_idle_pools_and_every_limit(void **state)
+{
+    struct world *w = *state;
+    struct store *api = pg_open(w->db, STORE_API);
+    pg_sql(w->db, "INSERT INTO slots (instance_type, held, warm_idle, foreign_n) "
+                  "VALUES ('ml.q', 3, 2, 1)");
+    pg_sql(w->db, "INSERT INTO quota (instance_type, limit_n) VALUES ('ml.q', 20)");
+    expect_quota(w, api, "5 14");
+    pg_sql(w->db, "UPDATE slots SET refused_limit = 10 WHERE instance_type = 'ml.q'");
+    expect_quota(w, api, "5 4");
+    pg_sql(w->db, "INSERT INTO slot_limit (instance_type, limit_n) VALUES ('ml.q', 6)");
+    expect_quota(w, api, "5 1"); /* of ours only: others' use is outside an admin's limit */
+    store_close(api);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +511,7 @@ int main(void)
         T(test_scheduler__limits_and_weights_are_read_as_they_were_set),
         T(test_scheduler__ended_attempts_tell_durations_and_the_breaker),
         T(test_scheduler__a_promise_is_kept_until_it_is_dropped),
+        T(test_scheduler__people_see_idle_pools_and_every_limit),
 #undef T
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
