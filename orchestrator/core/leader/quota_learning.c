@@ -5,7 +5,7 @@
 #define PROBE_MIN_US (5 * USEC_PER_SEC)
 #define PROBE_MAX_US (300 * USEC_PER_SEC)
 
-/* Instances of ours that AWS knows of: accepted and not released, idle pools included. */
+/* Instances of ours that AWS knows of: accepted and not released, idle pools and strays included. */
 static void ours(const struct leader_state *s, const struct live_slots *of, int64_t *ret_type,
                  int64_t *ret_total)
 {
@@ -17,6 +17,13 @@ static void ours(const struct leader_state *s, const struct live_slots *of, int6
             *ret_total += a->row.instances;
             *ret_type +=
                 strcmp(a->row.instance_type, of->s.instance_type) == 0 ? a->row.instances : 0;
+        }
+    }
+    for (size_t i = 0; i < s->strays_n; i++) {
+        const struct stray_row *st = &s->strays[i].row;
+        if (st->market == of->s.market) {
+            *ret_total += st->instances;
+            *ret_type += strcmp(st->instance_type, of->s.instance_type) == 0 ? st->instances : 0;
         }
     }
     for (size_t i = 0; i < s->pools_n; i++) {

@@ -2,6 +2,7 @@
  * what differs from the rows is written. Method: a leader's state made by hand, tables of what is
  * refused and when. */
 #include "core/leader/quota_learning.h"
+#include "core/leader/strays.h"
 #include "leader_world.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,6 +45,27 @@ static void test_quota_learning__counts_only_what_aws_has_seen(void **state)
     w.s.decide = false;
     assert_false(quota_learning_refused(&w.s, sent, "no numbers here", WALL, &r));
     assert_false(w.s.decide);
+    leader_world_done(&w);
+}
+
+static void test_quota_learning__strays_are_ours(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct quota_learning_refusal r;
+    struct stray_row stray = {
+        .name = "d-9-s-0-a1-0a1b2c3d", .instance_type = "ml.a.large", .instances = 4};
+    leader_world_init(&w);
+    slots(&w)->s.quota = 10;
+    leader_apply_stray(&w.s, &stray);
+    (void)snprintf(stray.name, sizeof stray.name, "d-9-s-1-a1-0a1b2c3d");
+    stray.market = MARKET_SPOT;
+    leader_apply_stray(&w.s, &stray);
+    struct live_attempt *known = leader_world_attempt(&w, 1, 6);
+    known->p.state = ATTEMPT_RUNNING;
+    assert_true(refuse(&w, leader_world_attempt(&w, 2, 1), 10, 10, WALL, &r));
+    assert_int_equal(r.ours, 10);
+    assert_int_equal(r.others, 0);
     leader_world_done(&w);
 }
 
@@ -116,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quota_learning__counts_only_what_aws_has_seen),
+        cmocka_unit_test(test_quota_learning__strays_are_ours),
         cmocka_unit_test(test_quota_learning__probes_after_waits_that_double),
         cmocka_unit_test(test_quota_learning__nobody_else_needs_no_probe),
         cmocka_unit_test(test_quota_learning__writes_what_differs_once),
