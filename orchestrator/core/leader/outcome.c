@@ -245,8 +245,8 @@ static void move_pool(const struct leader_state *s, const struct live_attempt *a
         r->frees_pool_id =
             r->pool_to == POOL_REUSED ? leader_pool_meant(s, a->pool, seen->reused_by) : 0;
         if (__builtin_mul_overflow(r->retained_s, (int64_t)a->row.instances, &r->warm_s) ||
-            !cost_of_seconds(a->row.price_musd_per_hour, r->warm_s, &r->warm_musd,
-                             &notes->cost_error)) {
+            !cost_of_seconds(leader_pool_price(s, a->row.instance_type, a->row.price_musd_per_hour),
+                             r->warm_s, &r->warm_musd, &notes->cost_error)) {
             r->warm_s = r->warm_musd = 0;
             notes->cost_overflow = true;
         }

@@ -83,6 +83,17 @@ int64_t leader_pool_meant(const struct leader_state *s, const struct live_pool *
     return other ? taker->taken->row.id : 0;
 }
 
+musd_t leader_pool_price(const struct leader_state *s, const char *instance_type, musd_t of_row)
+{
+    musd_t price = of_row;
+    for (size_t i = 0; i < s->slots_n && price <= 0; i++) {
+        const struct quota_ledger *q = &s->slots[i].s;
+        bool same = q->market == MARKET_ON_DEMAND && strcmp(q->instance_type, instance_type) == 0;
+        price = same ? MAX(of_row, q->price_musd_per_hour) : price;
+    }
+    return price;
+}
+
 /* Final: what its idle time cost, and the entries that close the account. */
 static void plan_end(const struct leader_state *s, const struct live_pool *p, enum pool_state to,
                      int64_t retained_s, const char *reused_by, struct pool_writes *ret)
@@ -94,8 +105,9 @@ static void plan_end(const struct leader_state *s, const struct live_pool *p, en
                            .open_musd = p->account.reserved_musd};
     ret->account = p->account;
     ret->swap_with = to == POOL_REUSED ? leader_pool_meant(s, p, reused_by) : 0;
+    musd_t price = leader_pool_price(s, p->row.instance_type, p->row.price_musd_per_hour);
     bool ok = !__builtin_mul_overflow(retained_s, (int64_t)p->row.instances, &e->warm_s) &&
-              cost_of_seconds(p->row.price_musd_per_hour, e->warm_s, &e->warm_musd, &ret->error) &&
+              cost_of_seconds(price, e->warm_s, &e->warm_musd, &ret->error) &&
               ledger_close(&ret->account, p->row.attempt_id, e->warm_musd, e->warm_s, e->entries,
                            &e->entries_n, &ret->error);
     ret->fate = ok ? POOL_FATE_OVER : POOL_FATE_NOT_BOOKED;

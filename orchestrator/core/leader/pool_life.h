@@ -23,6 +23,9 @@ bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, use
  * one that is refused for good ends all the same when its time is over. */
 void leader_pool_end_answered(struct live_pool *p, bool failed, bool not_found, int64_t boot_us);
 
+/* What an hour of a pool costs: as its row says, or, where its job was adopted before any price was
+ * known (0), as is known now. */
+musd_t leader_pool_price(const struct leader_state *s, const char *instance_type, musd_t of_row);
 /* SageMaker hands pools out as it likes: the other available pool that the job which took p was
  * intended on, and which so is free for whom p was kept, or for anybody. 0: it went as intended, or
  * the job is not ours. */

@@ -5,7 +5,7 @@
 #define PROBE_MIN_US (5 * USEC_PER_SEC)
 #define PROBE_MAX_US (300 * USEC_PER_SEC)
 
-/* Instances of ours that AWS knows of: accepted and not released, idle pools and strays included. */
+/* Instances of ours that AWS knows of: accepted and not released, idle pools and strays too. */
 static void ours(const struct leader_state *s, const struct live_slots *of, int64_t *ret_type,
                  int64_t *ret_total)
 {
