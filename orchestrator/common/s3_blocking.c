@@ -13,9 +13,10 @@ struct s3_blocking {
     struct aws_client *c;
     struct loop_timer *timer;
     int tries;
-    int64_t patience_us; /* 0: only tries count */
-    bool answered;       /* once */
-    bool failing;        /* the last call ended with a failure that may pass */
+    int64_t patience_us;       /* 0: only tries count */
+    _Atomic int64_t *received; /* NULL: nobody counts */
+    bool answered;             /* once */
+    bool failing;              /* the last call ended with a failure that may pass */
     struct rng rng;
     struct s3_kept *out; /* result of the call in progress */
     bool done;
@@ -65,6 +66,11 @@ void s3_blocking_free(struct s3_blocking *s)
 void s3_blocking_be_patient(struct s3_blocking *s, int64_t patience_us)
 {
     s->patience_us = patience_us;
+}
+
+void s3_blocking_count(struct s3_blocking *s, _Atomic int64_t *bytes)
+{
+    s->received = bytes;
 }
 
 /* S3 that answers (5xx, SlowDown, half a body) is worth waiting for, and so is a network that has
@@ -441,8 +447,9 @@ struct file_download {
     int os_errno; /* of the failed write; 0: no failure */
     bool resumed; /* this try requested only the rest */
     bool complete;
-    bool compares; /* with the checksum that the object has */
-    bool damaged;  /* the bytes that came were not those of the checksum */
+    bool compares;             /* with the checksum that the object has */
+    _Atomic int64_t *received; /* NULL: nobody counts */
+    bool damaged;              /* the bytes that came were not those of the checksum */
     struct s3_sums sums;
     struct s3_result
         told;       /* the answer about the whole, for its checksums; nothing else is valid */
@@ -463,6 +470,9 @@ static bool on_download(void *ctx, struct str data)
         s3_sums_add(&d->sums, (struct str){data.p, took});
         data = (struct str){data.p + took, data.n - took};
         d->at += (int64_t)took;
+        if (d->received != NULL) {
+            *d->received += (int64_t)took;
+        }
     }
     return true;
 }
@@ -514,7 +524,8 @@ static enum s3_again download_again(void *ctx, struct s3_spec *spec, const struc
 bool s3_blocking_get_file(struct s3_blocking *s, const struct s3_uri *u, int fd, int64_t *ret_size,
                           struct err *err)
 {
-    struct file_download d = {.fd = fd, .compares = aws_client_compares(s->c)};
+    struct file_download d = {
+        .fd = fd, .compares = aws_client_compares(s->c), .received = s->received};
     struct s3_spec spec = {.operation = "GetObject",
                            .method = "GET",
                            .needs_length = true,

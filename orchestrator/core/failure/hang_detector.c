@@ -32,6 +32,18 @@ static bool passed(usec_t since_us, int64_t period_us, usec_t now_us)
     return period_us > 0 && now_us > since_us && now_us - since_us >= period_us;
 }
 
+/* A preparation is what start_us is for: one large object to read, rows to count, and no figure
+ * that grows meanwhile. */
+static int64_t standstill_us(const struct hang_detector_state *h,
+                             const struct hang_detector_rules *r)
+{
+    if (!h->last.prepares) {
+        return r->standstill_us;
+    }
+    bool off = r->start_us == 0 || r->standstill_us == 0;
+    return off ? 0 : MAX(r->start_us, r->standstill_us);
+}
+
 enum hang_detector_verdict hang_detector_check(const struct hang_detector_state *h,
                                                const struct hang_detector_rules *r,
                                                usec_t running_since_us, usec_t now_us)
@@ -44,8 +56,8 @@ enum hang_detector_verdict hang_detector_check(const struct hang_detector_state 
         return HANG_DETECTOR_SILENT;
     }
     usec_t moved_us = MAX(h->moved_us, running_since_us);
-    return passed(moved_us, r->standstill_us, now_us) ? HANG_DETECTOR_STANDSTILL
-                                                      : HANG_DETECTOR_NONE;
+    return passed(moved_us, standstill_us(h, r), now_us) ? HANG_DETECTOR_STANDSTILL
+                                                         : HANG_DETECTOR_NONE;
 }
 
 usec_t hang_detector_expected_end_us(const struct hang_detector_state *h, usec_t running_since_us,

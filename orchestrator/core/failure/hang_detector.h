@@ -11,7 +11,8 @@ struct hang_detector_seen { /* a progress object of an attempt; all 0: not seen 
 };
 struct hang_detector_rules { /* 0: that rule is off */
     int64_t silent_us; /* no progress object for this long while running: hung; default 15 min */
-    /* objects arrive but no figure grows for this long: hung; default 30 min */
+    /* objects arrive but no figure grows for this long: hung; default 30 min. Of a preparation it
+     * is start_us when that is longer. */
     int64_t standstill_us;
     int64_t start_us; /* no first object this long after the start: hung; default 30 min */
 };

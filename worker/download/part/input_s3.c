@@ -87,14 +87,16 @@ static bool is_wanted(const struct object_filter *w, const char *name, const str
            (w->output == NULL || !input_is_own_shard(w->output, folder, name));
 }
 
-/* S3 that slows many readers down is waited for as it is for the output. */
-static bool connect_patient(const struct download_options *o, struct s3_blocking **ret,
-                            struct err *err)
+/* S3 that slows many readers down is waited for as it is for the output. One large object has no
+ * other figure that grows but its bytes. */
+static bool connect_patient(const struct download_options *o, struct progress *p,
+                            struct s3_blocking **ret, struct err *err)
 {
     if (!s3_blocking_new(S3_TRIES, ret, err)) {
         return false;
     }
     s3_blocking_be_patient(*ret, o->s3_patience_s * USEC_PER_SEC);
+    s3_blocking_count(*ret, &p->bytes);
     return true;
 }
 
@@ -109,7 +111,7 @@ struct fetch_below { /* of in->files[first], and what follows */
 static bool connect_one(void *ctx, struct s3_blocking **ret, struct err *err)
 {
     const struct fetch_below *f = ctx;
-    return connect_patient(f->o, ret, err);
+    return connect_patient(f->o, f->p, ret, err);
 }
 
 static bool fetch_file(void *ctx, struct s3_blocking *s3, size_t i, struct err *err)
@@ -203,7 +205,7 @@ bool input_s3_fetch(const struct download_options *o, struct progress *p, struct
                     struct err *err)
 {
     struct s3_blocking *s3;
-    if (!connect_patient(o, &s3, err)) {
+    if (!connect_patient(o, p, &s3, err)) {
         return false;
     }
     bool ok = strpbrk(o->url_list, INPUT_WILDCARDS) != NULL ? fetch_pattern(o, s3, p, in, err)
@@ -221,7 +223,7 @@ bool input_s3_earlier(const struct download_options *o, struct progress *p, stru
     struct object_filter w = {.suffix = ".parquet"};
     AUTO_FREE char *uri =
         xasprintf("%s%s", o->url_list, str_ends(str_of(o->url_list), "/") ? "" : "/");
-    if (!s3_parse_uri(str_of(uri), &base, err) || !connect_patient(o, &s3, err)) {
+    if (!s3_parse_uri(str_of(uri), &base, err) || !connect_patient(o, p, &s3, err)) {
         return false;
     }
     bool ok = fetch_below(o, s3, &base, &w, p, &all, err);

@@ -57,6 +57,29 @@ static void test_hang__preparation_is_progress(void **state)
     assert_true(hang_detector_expected_end_us(&h, T0, T0) == T0 + 151 * MIN_US);
 }
 
+/* One huge object to read, an earlier output to count: nothing grows, and hang.start is for that.
+ * The rows that follow are judged by hang.standstill again. */
+static void test_hang__long_preparation_has_the_time_of_a_start(void **state)
+{
+    (void)state;
+    struct hang_detector_state h = {0};
+    const struct hang_detector_rules r = {15 * MIN_US, 30 * MIN_US, 180 * MIN_US};
+    struct hang_detector_rules off = {15 * MIN_US, 30 * MIN_US, 0};
+    struct hang_detector_rules never = {15 * MIN_US, 0, 180 * MIN_US};
+    struct hang_detector_seen s = {.prepares = true};
+    for (int64_t m = 1; m <= 181; m += 10) {
+        s.at_us = T0 + m * MIN_US;
+        hang_detector_saw(&h, &s, s.at_us);
+        assert_int_equal(hang_detector_check(&h, &r, T0, s.at_us),
+                         m < 181 ? HANG_DETECTOR_NONE : HANG_DETECTOR_STANDSTILL);
+        assert_int_equal(hang_detector_check(&h, &off, T0, s.at_us), HANG_DETECTOR_NONE);
+        assert_int_equal(hang_detector_check(&h, &never, T0, s.at_us), HANG_DETECTOR_NONE);
+    }
+    saw(&h, 182, 5, 1000);
+    saw(&h, 212, 5, 1000);
+    assert_int_equal(hang_detector_check(&h, &r, T0, T0 + 213 * MIN_US), HANG_DETECTOR_STANDSTILL);
+}
+
 static void test_hang__silent(void **state)
 {
     (void)state;
@@ -173,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hang__never_started),
         cmocka_unit_test(test_hang__preparation_is_progress),
+        cmocka_unit_test(test_hang__long_preparation_has_the_time_of_a_start),
         cmocka_unit_test(test_hang__silent),
         cmocka_unit_test(test_hang__standstill),
         cmocka_unit_test(test_hang__new_start_counts_anew),
