@@ -27,6 +27,7 @@ struct cli {
     bool out_tty, talk_tty, color, utf8;
     bool draws;         /* lines on standard output can be drawn over */
     bool patient;       /* keep retrying while the server is unreachable */
+    bool for_readers;   /* following ends when nobody reads it; else its end is waited for */
     int64_t blocked_us; /* following ends when nothing can run for so long; 0: it waits */
     int width;
     bool begun;           /* the id is printed; progress_follow prints the rest */

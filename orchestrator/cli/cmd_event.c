@@ -67,7 +67,7 @@ static bool on_events(void *ctx, struct str data)
         on_line(e, buf_str(&e->line));
         buf_reset(&e->line);
     }
-    return !interrupted() && clock_mono_us() < e->until_us;
+    return !interrupted() && !stdout_gone() && clock_mono_us() < e->until_us;
 }
 
 /* The server ended the stream, or it cannot be reached: for a while another one is asked for. */
@@ -94,6 +94,9 @@ static int follow(struct events *e, const char *path)
         }
         if (interrupted()) {
             return EXIT_INTERRUPTED;
+        }
+        if (stdout_gone()) {
+            return EXIT_OK;
         }
         if (now >= e->until_us && e->heard_us > 0 &&
             (e->heard_us >= began || now - e->heard_us < HEARD_US)) {

@@ -101,6 +101,9 @@ int cmd_logs(struct cli *cli)
         if (interrupted()) {
             return EXIT_INTERRUPTED;
         }
+        if (stdout_gone()) {
+            return EXIT_OK;
+        }
         free(token);
         token = xstrdup(jstr(r.json, "next"));
         pause_ms(LOG_POLL_MS);

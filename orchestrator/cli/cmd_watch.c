@@ -13,5 +13,6 @@ int cmd_watch(struct cli *cli)
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
+    cli->for_readers = true;
     return progress_follow(cli, ref.campaign);
 }

@@ -89,7 +89,8 @@ int main(int argc, char **argv)
     if (fflush(stdout) != 0 || ferror(stdout)) {
         struct pollfd out = {.fd = STDOUT_FILENO};
         if (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0) {
-            return EXIT_PIPE; /* `| head -1` has read what it wants: nothing to be told of */
+            /* `| head -1` has read what it wants: nothing to be told of. A failure stays one. */
+            return status == EXIT_OK ? EXIT_PIPE : status;
         }
         return fail(EXIT_FAILED, "is the disk full?", "cannot write to stdout");
     }

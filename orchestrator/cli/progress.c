@@ -339,6 +339,9 @@ static int follow(struct follow *f)
         if (status >= 0) {
             return follow_end(f, r.json, status);
         }
+        if (f->cli->for_readers && stdout_gone()) {
+            return EXIT_OK;
+        }
         if (is_blocked(f, r.json)) {
             return EXIT_REFUSED;
         }

@@ -188,6 +188,18 @@ def check_pipe(t, s):
         with open("/dev/full", "w", encoding="ascii") as full:
             r = subprocess.run([DROVER, *words], stdout=full, stderr=subprocess.PIPE, env=s.env, check=False)
         t.ok(r.returncode == 1 and b"cannot write to stdout\n  next: is the disk full?" in r.stderr, "... of a full disk: 1", r)
+    events = b'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nid: 1\ndata: {"at": "2026-01-02T03:04:05Z", "kind": "x"}\n\n'
+    log = {"job_name": "j", "next": "n", "lines": [{"time": "2026-01-02T03:04:05Z", "level": "info", "text": "x", "shown": None, "host": ""}]}
+    ended = campaign(7, state="failed", parts={"total": 2, "failed": 2})
+    for words, answer, want in ((("logs", "c-7/train/1", "--follow"), (200, log), 141), (("events",), events, 141), (("watch", "c-7"), (200, campaign(7, state="running")), 141), (("watch", "c-7"), (200, ended), 10)):
+        s.answer = lambda method, path, query, headers, answer=answer: (200, campaign(7, stages=[{"name": "train", "parts": {"total": 9}}])) if words[0] == "logs" and path == "/v1/campaigns/c-7" else answer
+        p = subprocess.Popen([DROVER, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=s.env)
+        p.stdout.close()
+        try:
+            status = p.wait(timeout=patience(6))
+        except subprocess.TimeoutExpired:
+            status = p.kill() or p.wait()
+        t.eq(status, want, f"drover {' '.join(words)} | true ends, with {want}")
 
 
 def check_absent(t, s):
