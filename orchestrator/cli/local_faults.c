@@ -15,6 +15,7 @@ struct spec_defaults local_defaults(void)
     return (struct spec_defaults){.role = setting("DROVER_ROLE_ARN", NULL),
                                   .worker_image = setting("DROVER_WORKER_IMAGE", NULL),
                                   .bucket = setting("DROVER_BUCKET", NULL),
+                                  .any_region = true,
                                   .region = setting("AWS_REGION", "AWS_DEFAULT_REGION")};
 }
 
@@ -39,7 +40,6 @@ struct spec_defaults local_defaults_or_any(void)
     d.role = d.role != NULL ? d.role : "arn:aws:iam::123456789012:role/drover";
     d.worker_image = d.worker_image != NULL ? d.worker_image : "drover/worker:1";
     d.bucket = d.bucket != NULL ? d.bucket : "drover";
-    d.any_region = d.region == NULL;
     d.region = d.region != NULL ? d.region : "us-east-1";
     return d;
 }

@@ -3,7 +3,8 @@
 #include "campaign_file.h"
 #include "core/spec/spec_parse.h"
 
-/* The settings of droverd that add to a file, read from the same variables. */
+/* The settings of droverd that add to a file, read from the same variables. A caller may
+ * work in another region than droverd: which images are of its own only droverd knows. */
 struct spec_defaults local_defaults(void);
 /* The same with something in place of what is not set: droverd's own is not known here, so that it
  * is missing is no fault. */

@@ -525,6 +525,10 @@ def check_alone(t, s):
         t.ok(r.returncode == 2 and r.stderr.count("hint: ") > 1 and f"next: correct the file, then drover validate {bad}" in r.stderr, f"validate without a server shows the faults of the file: 2, not {status}", r)
         r = s.drover("validate", good)
         t.ok(r.returncode == status and f"valid as a file; prices, quotas and images were not checked: no {what} http://127.0.0.1:" in r.stderr, f"of a file without one it says what was not checked: {status}", r)
+    env, s.env = s.env, {**s.env, "AWS_REGION": "eu-west-1"}
+    r = s.drover("validate", f"{TOP}/deploy/examples/byoc-colossalai.yaml")
+    s.env = env
+    t.ok(r.returncode == 4 and "the image is in" not in r.stderr, "the region of a laptop is not droverd's: no image is refused for it", r)
 
 
 def run():
