@@ -7,7 +7,7 @@
 #include "request_parts.h"
 #include "request_preview.h"
 
-#define WHOLE_MAX  100000  /* some 12 us each */
+#define WHOLE_MAX  100000  /* of all stages, some 12 us each: a submit answers within its time */
 #define VARS_BYTES 1000000 /* of one part */
 #define NOT_TEXT_N 32      /* a number as wide as it can be, the name of a stage */
 #define QUOTED_N   6       /* bytes of JSON that one byte may become */
@@ -66,7 +66,7 @@ void request_check_begin(struct request_checks *c, const struct spec *s,
                                  .stage = stage,
                                  .region = region != NULL ? region : "us-east-1",
                                  .text_max = SIZE_MAX,
-                                 .whole_left = WHOLE_MAX,
+                                 .whole_left = WHOLE_MAX / MAX(s->stages_n, 1),
                                  .request = BUF_INIT(1024 * 1024)};
     for (int i = 0; i < stage->hyperparameters_n; i++) {
         look_at(c, stage->hyperparameters[i].value, HYPER_VALUE_MAX, t != NULL && t->quoted[i]);

@@ -127,6 +127,20 @@ static void test_request_check__only_so_many_requests_are_made(void **state)
     assert_true(fits(&c, "s3://b/k", "", "")); /* the leader looks again */
 }
 
+/* A submit checks every stage before it answers: the stages share the time there is. */
+static void test_request_check__many_stages_share_the_requests(void **state)
+{
+    (void)state;
+    struct spec one = {.stages_n = 1}, many = {.stages_n = 32};
+    const struct spec_stage s = {.name = "train"};
+    struct request_checks a, b;
+    request_check_begin(&a, &one, &s, NULL);
+    request_check_begin(&b, &many, &s, NULL);
+    assert_true(b.whole_left > 0 && b.whole_left * 32 <= a.whole_left);
+    request_check_done(&a);
+    request_check_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_request_check__variables_of_the_output_and_what_json_makes_longer),
         cmocka_unit_test(test_request_check__limits_of_the_stage),
         cmocka_unit_test(test_request_check__only_so_many_requests_are_made),
+        cmocka_unit_test(test_request_check__many_stages_share_the_requests),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
