@@ -78,6 +78,9 @@ static void take_description(struct controller *c, struct live_stray *st,
                              const struct job_description *job)
 {
     struct stray_end e;
+    if (leader_stray_priced(&c->state, st)) {
+        (void)leader_tx(c, write_seen, &st->row);
+    }
     switch (leader_plan_stray_seen(st, job, clock_boot_us(), &e)) {
     case STRAY_AS_BEFORE:
         break;

@@ -74,9 +74,11 @@ new_entries AS (
 SELECT count(*) FROM over
 
 -- name: stray_seen
--- For people: what a Describe says while it lives. $1 name text, $2 status text, $3 started timestamptz
-UPDATE stray SET status = $2::text, started_at = $3::timestamptz
-WHERE name = $1::text AND holds AND (status <> $2::text OR started_at IS DISTINCT FROM $3::timestamptz)
+-- For people: what a Describe says while it lives; and the price, once it is known. $1 name text, $2 status text,
+-- $3 started timestamptz, $4 price bigint
+UPDATE stray SET status = $2::text, started_at = $3::timestamptz, price_musd_per_hour = $4::bigint
+WHERE name = $1::text AND holds AND (status <> $2::text OR started_at IS DISTINCT FROM $3::timestamptz
+    OR price_musd_per_hour <> $4::bigint)
 
 -- name: attempt_revive
 -- The job of a void attempt is alive and nothing has replaced it: the attempt goes on, of unknown outcome, with slots

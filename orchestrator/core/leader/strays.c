@@ -113,10 +113,20 @@ enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us
     return look ? STRAY_ACT_DESCRIBE : stop ? STRAY_ACT_STOP : STRAY_ACT_END_POOL;
 }
 
-/* Its row tells what is reserved for it, and so how long it may run. */
+bool leader_stray_priced(struct leader_state *s, struct live_stray *st)
+{
+    musd_t price =
+        leader_state_slots(s, st->row.instance_type, st->row.market)->s.price_musd_per_hour;
+    bool news = st->row.price_musd_per_hour <= 0 && price > 0;
+    st->row.price_musd_per_hour = news ? price : st->row.price_musd_per_hour;
+    return news;
+}
+
+/* Its row tells what is reserved for it, and so how long it may run; nothing when its price was not
+ * known at first. */
 static int64_t runtime_s(const struct stray_row *row)
 {
-    if (row->price_musd_per_hour <= 0) {
+    if (row->price_musd_per_hour <= 0 || row->reserved_musd <= 0) {
         return RUNTIME_UNTOLD_MAX;
     }
     return cost_runtime_that_fits(row->price_musd_per_hour, MAX(1, row->instances),

@@ -38,6 +38,9 @@ enum stray_seen {
     STRAY_NEWS, /* its row is to say so */
     STRAY_OVER, /* it and its pool have ended: *ret is to be written */
 };
+/* It was found while no price of its type was known, and one is by now: its row is to say so, and
+ * it is booked by it. */
+bool leader_stray_priced(struct leader_state *s, struct live_stray *st);
 /* What a Describe says. Name and status of *ret point into st and job. */
 enum stray_seen leader_plan_stray_seen(struct live_stray *st, const struct job_description *job,
                                        int64_t boot_us, struct stray_end *ret);

@@ -93,6 +93,7 @@ bool store_stray_seen(struct store *s, const struct stray_row *row, struct err *
     param_text(&p, row->name);
     param_outside_text(&p, row->status, sizeof row->status);
     param_time(&p, row->started_us);
+    param_i64(&p, row->price_musd_per_hour);
     return store_run(s, QUERY(STRAY_SEEN), &p, NULL, err);
 }
 

@@ -363,6 +363,14 @@ static void test_strays__one_that_is_gone_is_booked_to_its_bound(void **state)
     end = WALL + (5 * 86400 + 120 + 900) * SEC;
     assert_false(leader_stray_answered(st, look, false, true, end, BOOT + 1800 * SEC, &seen));
     assert_true(leader_stray_answered(st, look, false, true, end + 1, BOOT + 1800 * SEC, &seen));
+    st->row.reserved_musd = 0; /* nor does a price that was not known when it was found */
+    leader_state_slots(&w.s, st->row.instance_type, st->row.market)->s.price_musd_per_hour = 3600;
+    assert_true(leader_stray_priced(&w.s, st));
+    assert_int_equal(st->row.price_musd_per_hour, 3600);
+    assert_false(leader_stray_priced(&w.s, st));
+    st->unfound_us = 0;
+    assert_false(leader_stray_answered(st, look, false, true, end, BOOT + 1800 * SEC, &seen));
+    assert_false(leader_stray_answered(st, look, false, true, end, BOOT + 9000 * SEC, &seen));
     leader_world_done(&w);
 }
 
