@@ -43,6 +43,12 @@ static void test_store_strays__the_name_of_a_stray_is_not_used_again(void **stat
     commit(w);
     assert_string_equal(in.refused, "task"); /* it lives */
     assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 0);
+    struct stray_row row = {.price_musd_per_hour = 7200}; /* known since */
+    (void)snprintf(row.name, sizeof row.name, "%s", in.name.s);
+    begin(w);
+    pg_good(store_stray_seen(w->s, &row, &err), &err);
+    commit(w);
+    assert_int_equal(pg_i64(w->db, "SELECT price_musd_per_hour FROM stray"), 7200);
     pg_sql(w->db, "UPDATE stray SET holds = false");
     pg_sql(w->db, "UPDATE slots SET held = held - 1 WHERE instance_type = '%s'", in.instance_type);
     begin(w);
