@@ -366,15 +366,16 @@ void rows_prices(struct leader_state *s, const struct slots_row *rows, size_t n)
 }
 
 #define EARLIEST_US (INT64_C(1577836800) * USEC_PER_SEC)
+#define LATEST_US   (INT64_C(4102444800) * USEC_PER_SEC) /* 2100: this clock may be days behind */
 
 static usec_t intended(usec_t at_us, usec_t now_us)
 {
-    return at_us < EARLIEST_US || at_us > now_us + USEC_PER_DAY ? now_us : at_us;
+    return at_us < EARLIEST_US || at_us > LATEST_US ? now_us : at_us;
 }
 
-static void heal(usec_t *at, usec_t intended_us, usec_t now_us)
+static void heal(usec_t *at, usec_t intended_us)
 {
-    if (*at != 0 && (*at < intended_us - USEC_PER_DAY || *at > now_us + USEC_PER_DAY)) {
+    if (*at != 0 && (*at < intended_us - USEC_PER_DAY || *at > LATEST_US)) {
         *at = intended_us;
     }
 }
@@ -385,7 +386,7 @@ void rows_endpoint_times(struct endpoint_row *r, usec_t now_us)
                             &r->deleting_us, &r->served_us,     &r->off_us};
     r->intended_us = intended(r->intended_us, now_us);
     for (size_t i = 0; i < ARRAY_LEN(past); i++) {
-        heal(past[i], r->intended_us, now_us);
+        heal(past[i], r->intended_us);
     }
 }
 
@@ -394,7 +395,7 @@ void rows_filesystem_times(struct filesystem_row *r, usec_t now_us)
     usec_t *const past[] = {&r->created_us, &r->available_us, &r->ending_us, &r->off_us};
     r->intended_us = intended(r->intended_us, now_us);
     for (size_t i = 0; i < ARRAY_LEN(past); i++) {
-        heal(past[i], r->intended_us, now_us);
+        heal(past[i], r->intended_us);
     }
 }
 

@@ -560,6 +560,9 @@ static void test_rows_read__instants_that_cannot_be(void **state)
     f.intended_us = 1;
     rows_filesystem_times(&f, now);
     assert_int_equal(f.intended_us, now);
+    rows_endpoint_times(&as_told, now - 48 * hour); /* a takeover by a clock that is behind */
+    assert_int_equal(as_told.intended_us, now - 5 * hour);
+    assert_int_equal(as_told.created_us, now - 4 * hour);
 }
 
 int main(void)
