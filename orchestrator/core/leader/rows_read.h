@@ -83,8 +83,8 @@ void rows_slot_limits(struct leader_state *s, const struct slot_limit_row *rows,
 /* At takeover; quotas are read before anything is intended. now_us: wall. */
 void rows_slots(struct leader_state *s, const struct slots_row *rows, size_t n, usec_t now_us);
 /* Instants of a row that cannot be, after 2100 or before its intent, become that of its intent:
- * what is decided and billed by them would never end, or begin before it was there. One that is only
- * ahead of this clock stays: it may be days behind AWS', by which they are. */
+ * what is decided and billed by them would never end, or begin before it was there. One that is
+ * only ahead of this clock stays: it may be days behind AWS', by which they are. */
 void rows_endpoint_times(struct endpoint_row *r, usec_t now_us);
 void rows_filesystem_times(struct filesystem_row *r, usec_t now_us);
 /* Whether anything that is written to its row has changed. */
