@@ -101,7 +101,7 @@ bool cover_check(const struct coverage *c)
         /* Reasons before the first plan, those of locks and refused rows, which this store
          * does not have, and those of endpoints and done_if, which nobody plays. */
         bool outside = i == WAIT_NEW || i == WAIT_LOCKED || i == WAIT_PARKED || i == WAIT_MODEL ||
-                       i == WAIT_UNCHECKED;
+                       i == WAIT_UNCHECKED || i == WAIT_FILESYSTEM;
         if (c->reasons[i] == 0 && !outside) {
             printf("#   never: reason %s\n", wait_reason_name((enum wait_reason)i));
             missing++;
