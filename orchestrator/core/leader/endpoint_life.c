@@ -162,6 +162,19 @@ static void say(struct endpoint_row *r, const struct aws_failure *f)
                    f->code[0] != '\0' ? ": " : "", f->message);
 }
 
+#define DELETE_REFUSED "; AWS refuses to delete it: "
+/* Behind why it ends; NULL: not any more. */
+static void say_refused(struct endpoint_row *r, const struct aws_failure *f)
+{
+    char *before = strstr(r->reason, DELETE_REFUSED);
+    size_t n = before != NULL ? (size_t)(before - r->reason) : strlen(r->reason);
+    r->reason[n] = '\0';
+    if (f != NULL) {
+        (void)snprintf(r->reason + n, sizeof r->reason - n, DELETE_REFUSED "%.63s%s%.200s", f->code,
+                       f->code[0] != '\0' ? ": " : "", f->message);
+    }
+}
+
 static void begin_delete(struct endpoint_row *r, usec_t now_us, const char *why)
 {
     r->state = ENDPOINT_DELETING;
@@ -354,6 +367,9 @@ static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f, us
                       struct endpoint_row *r)
 {
     e->described_us = 0; /* look at once */
+    if (f->said == ENDPOINT_SAID_YES || f->said == ENDPOINT_SAID_NO) {
+        say_refused(r, f->said == ENDPOINT_SAID_NO ? f->failure : NULL);
+    }
     if (f->said == ENDPOINT_SAID_YES) {
         e->delete_taken = true;
         if (f->call.kind == HOSTING_ENDPOINT) {
