@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Aim: show that the unit tests of core/leader hold its rules. Method: each patch in mutants/ deletes
 # or breaks one rule in a copy of one file of orchestrator/core/leader (or of another folder of core); only that object is compiled
-# anew, the unit test of the same name is linked with it and must fail. A patch that does not apply
+# anew, the unit test of the same name, or the one of its line "Held by test_X.", is linked with it and must fail. A patch that does not apply
 # or compile, or a bug that is not found, fails.
 # Usage: mutants.sh [NAME ...]; prints TAP. Needs built tests (make test-bins). EVERY=40: the first
 # of each file and every 40th after it.
@@ -19,6 +19,7 @@ one() {
     patch=$(< "$here/mutants/$name.patch")
     [[ $patch =~ $'\n+++ b/'(orchestrator/core/([a-z]*)/([a-z_]*)\.c) ]]
     src=${BASH_REMATCH[1]} folder=${BASH_REMATCH[2]} module=${BASH_REMATCH[3]}
+    [[ $patch =~ $'\nHeld by test_'([a-z_]*)\.$'\n' ]] && module=${BASH_REMATCH[1]}
     [ ! -e "$dir" ] || rm -rf "$dir"
     mkdir -p "$dir/orchestrator/core/$folder" || exit 1
     cp "$src" "$dir/$src"
