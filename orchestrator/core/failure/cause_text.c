@@ -33,6 +33,16 @@ static const struct rule last_rules[] = {
 #undef X
 };
 
+static bool has_any(const struct folded *f, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cause_has(f, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool has_trouble(const struct folded *f)
 {
     static const char *const words[] = {
@@ -47,12 +57,7 @@ static bool has_trouble(const struct folded *f)
         "~no",         "unreachable", "denied",    "mismatch",    "missing",   "~closed",
         "unexpected",  "unsupported", "interrupt", "~wrong",      "expired",   "problem",
         "incorrect",   "~reclaimed",  "~out of"};
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (cause_has(f, words[i])) {
-            return true;
-        }
-    }
-    return false;
+    return has_any(f, words, ARRAY_LEN(words));
 }
 
 static bool fits(const struct folded *f, const struct rule *r)
@@ -134,12 +139,7 @@ static bool complains(const struct folded *f)
         "~unseen",    "inconsistent", "duplicate", "premature", "~has to be",  "~contains",
         "~require",   "conflict",     "refused",   "reject",    "denied",      "~illegal",
         "malformed",  "~differ"};
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (cause_has(f, words[i])) {
-            return true;
-        }
-    }
-    return false;
+    return has_any(f, words, ARRAY_LEN(words));
 }
 
 /* What a complaint, or an exception, is about: the cause most of its subjects speak of; unknown
