@@ -3,7 +3,7 @@
 #include "core/sched/tail_packing.h"
 #include "forecast_work.h"
 
-struct fc_sched {
+struct forecast_view {
     struct sched_plan plan;
     struct sched_view view;
     struct sched_stage *stages;
@@ -15,7 +15,7 @@ struct fc_sched {
 void forecast_sched_init(struct forecast_pass *r)
 {
     const struct forecast_input *in = &r->f->in;
-    struct fc_sched *s = xmalloc(sizeof *s);
+    struct forecast_view *s = xmalloc(sizeof *s);
     memset(s, 0, sizeof *s);
     s->stages = xcalloc((size_t)in->stages_n + 1, sizeof *s->stages);
     s->gangs = xcalloc((size_t)in->stages_n + 1, sizeof *s->gangs);
@@ -84,7 +84,7 @@ static bool jobs_matter(const struct forecast_pass *r)
 /* Live jobs as the leader sees them: their ends come from the models fitted now. */
 static void show_jobs(struct forecast_pass *r)
 {
-    struct fc_sched *s = r->sched;
+    struct forecast_view *s = r->sched;
     s->view.jobs_n = 0;
     bool matter = jobs_matter(r);
     for (uint32_t i = 0; matter && i < r->lives_n; i++) {
@@ -114,7 +114,7 @@ static void show_jobs(struct forecast_pass *r)
 
 static usec_t decide_once(struct forecast_pass *r)
 {
-    struct fc_sched *s = r->sched;
+    struct forecast_view *s = r->sched;
     s->view.now_us = r->now_us;
     s->view.tokens = forecast_tokens(r);
     s->view.live = r->live;

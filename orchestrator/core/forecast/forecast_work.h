@@ -111,7 +111,7 @@ struct forecast_pass {
     usec_t why_start_us;  /* of why_task_id */
     double waited[5];     /* of the target's stages, by enum forecast_binding, microseconds */
     double *waited_slots; /* [slots_n] */
-    struct fc_sched *sched;
+    struct forecast_view *sched;
 };
 /* Allocate the buffers for all runs of a setup; runs are identified by number. */
 void forecast_pass_init(struct forecast_pass *r, const struct forecast_setup *f);

@@ -151,10 +151,10 @@ def test_crash(d, server):
 
     def decoding():
         if "pid" not in state:
-            mothers = below(p.pid)
-            if not mothers or not below(mothers[0]):
+            servers = below(p.pid)
+            if not servers or not below(servers[0]):
                 return p.poll() is not None
-            state["pid"] = below(mothers[0])[0]
+            state["pid"] = below(servers[0])[0]
         state["ticks"] = cpu_ticks(state["pid"])
         return state["ticks"] >= 5 or p.poll() is not None
     try:
@@ -186,7 +186,7 @@ def test_crash_after_crash(d, server):
     p = start(["--parquet", part, "--output", out, "--allow-net", server.net, "--processes_count", 1, "--timeout", 90])
 
     def decoder():
-        of = [c for mother in below(p.pid) for c in below(mother)]
+        of = [c for server in below(p.pid) for c in below(server)]
         return of[-1] if of and of[-1] != last else None
     for i in range(20):
         if not wait_for(decoder):

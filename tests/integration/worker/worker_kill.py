@@ -21,7 +21,7 @@ from kit.worker.s3 import *
 tap = Tap()
 CRASHED = "decoder crashed or hit a limit"
 STATES = ("open", "tar", "parquet", "stats", "all", "manifest")
-VICTIMS = ("main", "child", "group", "mother", "main")  # at random times; at chosen states main and group
+VICTIMS = ("main", "child", "group", "fork server", "main")  # at random times; at chosen states main and group
 
 
 def session(sid):
@@ -153,8 +153,8 @@ def target(p, victim):
     if victim in ("main", "group"):
         return p.pid
     below = session(p.pid)
-    mothers = [x for x, parent in below.items() if parent == p.pid]
-    found = [x for x, parent in below.items() if parent in mothers] if victim == "child" else mothers
+    servers = [x for x, parent in below.items() if parent == p.pid]
+    found = [x for x, parent in below.items() if parent in servers] if victim == "child" else servers
     return found[-1] if found else None
 
 
@@ -204,7 +204,7 @@ def one(s, r, turn, deaths):
         elif aim == s.state():
             break
     killed = p.poll() is None and kill(s, p, victim)
-    if killed and victim == "mother":
+    if killed and victim == "fork server":
         p.wait(60)
     err = p.communicate(timeout=patience(60))[1]
     gone = wait_for(lambda: not session(p.pid), 20)
@@ -220,7 +220,7 @@ def one(s, r, turn, deaths):
         tap.ok(False, "%s: finished shards were fetched again" % s.name, again)
     if killed and victim in ("main", "group"):
         deaths[s.state()] += 1
-    elif p.returncode not in (0, -signal.SIGKILL) and not (killed and victim == "mother"):
+    elif p.returncode not in (0, -signal.SIGKILL) and not (killed and victim == "fork server"):
         s.failed.append(err)
     return victim if killed else None, p.returncode == 0
 

@@ -33,7 +33,7 @@ class Job:
             return []
 
     def decoders(self):
-        return [c for mother in self.children(self.p.pid) for c in self.children(mother)]
+        return [c for server in self.children(self.p.pid) for c in self.children(server)]
 
     def outcomes(self):
         """{error text or 'success': rows}"""

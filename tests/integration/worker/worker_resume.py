@@ -77,7 +77,7 @@ def test_kill(d):
     p = start(g.args())
     tap.ok(wait_for(lambda: g.done() == {0, 1, 2}), "three shards finish while the rest waits", g.done())
     below = descendants(p.pid)
-    tap.ok(len(below) == 3, "a mother and two decoding processes run", below)
+    tap.ok(len(below) == 3, "a fork server and two decoding processes run", below)
     status = [open("/proc/%d/status" % c).read() for c in below[1:]]
     if VARIANT == "release":
         tap.ok(all("NoNewPrivs:\t1" in s and "Seccomp:\t2" in s for s in status),

@@ -333,7 +333,7 @@ static void test_worker_parts__decoders_answer_and_are_replaced(void **state UNU
         assert_true(i % 2 != 0 || (d.width == 20 && d.original_height == 10 && d.image.n > 50));
     }
     decode_pool_child_free(child);
-    decode_pool_free(pool); /* returns when the mother has ended */
+    decode_pool_free(pool); /* returns when the fork server has ended */
     buf_done(&d.image);
     buf_done(&d.exif);
     buf_done(&body);

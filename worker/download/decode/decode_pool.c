@@ -39,8 +39,8 @@ struct decode_head {
 };
 struct decode_pool {
     pthread_mutex_t lock;
-    int mother_fd;
-    pid_t mother;
+    int fork_server_fd;
+    pid_t fork_server;
 };
 struct decode_pool_child {
     struct decode_pool *pool;
@@ -155,17 +155,17 @@ static int recv_fd(int sock, bool *ret_gone)
     return fd;
 }
 
-static int mother_make(int control, int shm_fd, const struct recipe *r)
+static int decoder_fork(int control, int shm_fd, const struct recipe *r)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
         return -1;
     }
-    pid_t mother = getpid();
+    pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != mother) {
+        if (getppid() != parent) {
             _exit(0);
         }
         (void)close(control);
@@ -181,7 +181,7 @@ static int mother_make(int control, int shm_fd, const struct recipe *r)
 }
 
 /* Children end when their sockets close; a stopped or stuck one is killed at our end. */
-NORETURN static void mother_end(void)
+NORETURN static void fork_server_end(void)
 {
     const struct timespec pause = {0, END_PAUSE_NS};
     pid_t pid = waitpid(-1, NULL, WNOHANG);
@@ -194,7 +194,7 @@ NORETURN static void mother_end(void)
     _exit(0);
 }
 
-NORETURN static void mother_run(int control, const struct recipe *r)
+NORETURN static void fork_server_run(int control, const struct recipe *r)
 {
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
@@ -206,9 +206,9 @@ NORETURN static void mother_run(int control, const struct recipe *r)
         while (waitpid(-1, NULL, WNOHANG) > 0) {
         }
         if (gone) {
-            mother_end();
+            fork_server_end();
         }
-        int fd = shm_fd < 0 ? -1 : mother_make(control, shm_fd, r);
+        int fd = shm_fd < 0 ? -1 : decoder_fork(control, shm_fd, r);
         if (!send_fd(control, fd)) {
             _exit(0);
         }
@@ -248,13 +248,13 @@ bool decode_pool_new_limited(const struct image_options *o, const struct decode_
             _exit(0);
         }
         (void)close(pair[0]);
-        mother_run(pair[1], &(struct recipe){o, *limits});
+        fork_server_run(pair[1], &(struct recipe){o, *limits});
     }
     (void)close(pair[1]);
     struct decode_pool *p = xcalloc(1, sizeof *p);
     (void)pthread_mutex_init(&p->lock, NULL);
-    p->mother_fd = pair[0];
-    p->mother = pid;
+    p->fork_server_fd = pair[0];
+    p->fork_server = pid;
     *ret = p;
     return true;
 }
@@ -264,8 +264,8 @@ void decode_pool_free(struct decode_pool *p)
     if (p == NULL) {
         return;
     }
-    (void)close(p->mother_fd);
-    (void)waitpid(p->mother, NULL, 0);
+    (void)close(p->fork_server_fd);
+    (void)waitpid(p->fork_server, NULL, 0);
     (void)pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -274,7 +274,8 @@ static bool child_start(struct decode_pool_child *c, struct err *err)
 {
     bool gone = false;
     (void)pthread_mutex_lock(&c->pool->lock);
-    int fd = send_fd(c->pool->mother_fd, c->shm_fd) ? recv_fd(c->pool->mother_fd, &gone) : -1;
+    int fd =
+        send_fd(c->pool->fork_server_fd, c->shm_fd) ? recv_fd(c->pool->fork_server_fd, &gone) : -1;
     (void)pthread_mutex_unlock(&c->pool->lock);
     if (fd < 0) {
         return err_set(err, ERR_INTERNAL, "cannot make a decoding process");
