@@ -33,7 +33,8 @@ static void log_end(const struct live_pool *p, const struct live_pool *meant,
     metric_add(METRIC_COST_MUSD, e->warm_musd);
     metric_add(METRIC_WARM_IDLE_S, e->warm_s);
     log_event(LOG_INFO, "pool_ended", LF_S("job", p->row.job.s), LF_S("to", pool_state_name(e->to)),
-              LF_I("idle_s", e->retained_s), LF_S("asked", p->row.end_reason));
+              LF_I("idle_s", e->retained_s), LF_S("asked", p->row.end_reason),
+              LF_B("untold", p->over_us > 0));
 }
 
 /* Books what it cost and closes the account. May lose the leadership; p is gone then. */

@@ -111,6 +111,8 @@ struct live_pool { /* a warm pool, from the intent of the attempt that leaves it
     int64_t first_look_us; /* boot: this leader's first Describe of it was answered; 0 not yet */
     int64_t listed_round;  /* the last round of Lists that showed it as Available; 0: none */
     int64_t unfound_us;    /* boot: AWS has not known its job since then (absence.h); 0: it does */
+    int64_t over_us;       /* boot: first shown as over without its retained seconds; 0: not so */
+    int64_t untold_s;      /* then: what it was kept for at most */
 };
 struct live_attempt {
     struct attempt_row row;

@@ -235,11 +235,12 @@ static void move_pool(const struct leader_state *s, const struct live_attempt *a
 {
     const struct warm_pool_report *seen = &a->pool_seen;
     bool ran = r->settle && a->row.started_us > 0;
+    bool reused = seen->status == WARM_POOL_REUSED && seen->retained_s >= 0; /* else asked again */
     r->pool_moves = true;
     r->pool_to = POOL_AVAILABLE; /* unless we know better: it holds its slots until we do */
     if (!r->settle || (!ran && seen->status == WARM_POOL_NONE)) {
         r->pool_to = POOL_TERMINATED; /* no job of ours ended, so none has left a pool */
-    } else if (seen->status == WARM_POOL_REUSED || seen->status == WARM_POOL_TERMINATED) {
+    } else if (reused || seen->status == WARM_POOL_TERMINATED) {
         r->pool_to = seen->status == WARM_POOL_REUSED ? POOL_REUSED : POOL_TERMINATED;
         r->retained_s = MAX(0, seen->retained_s);
         r->frees_pool_id =

@@ -13,6 +13,8 @@
 #define RETRY_CAP_US  (30 * USEC_PER_SEC)
 /* After its time was over: SageMaker never showed it. */
 #define NEVER_CAME_US (120 * USEC_PER_SEC)
+/* Its retained seconds are asked for so long after it was over without them. */
+#define UNTOLD_US (300 * USEC_PER_SEC)
 
 struct live_pool *leader_load_pool(struct leader_state *s, const struct pool_row *row,
                                    struct live_campaign *lc)
@@ -113,18 +115,30 @@ static void plan_end(const struct leader_state *s, const struct live_pool *p, en
     ret->fate = ok ? POOL_FATE_OVER : POOL_FATE_NOT_BOOKED;
 }
 
+/* It is over. One that was kept has cost something, so that is asked for again when it is not told,
+ * and estimated when it never is. One that never was seen may never have been kept. */
+static void plan_over(const struct leader_state *s, const struct live_pool *p,
+                      const struct warm_pool_report *seen, int64_t boot_us, struct pool_writes *ret)
+{
+    bool reused = seen->status == WARM_POOL_REUSED;
+    bool untold = seen->retained_s < 0 && (p->seen || reused);
+    if (untold && (p->over_us == 0 || boot_us < p->over_us + UNTOLD_US)) {
+        ret->fate = POOL_FATE_UNTOLD;
+        return;
+    }
+    plan_end(s, p, reused ? POOL_REUSED : POOL_TERMINATED,
+             untold ? p->untold_s : MAX(0, seen->retained_s), reused ? seen->reused_by : "", ret);
+}
+
 void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool *p,
                            const struct warm_pool_report *seen, bool job_ended, int64_t boot_us,
                            struct pool_writes *ret)
 {
     *ret = (struct pool_writes){.fate = POOL_FATE_STAYS, .error = ERR_INIT};
-    int64_t retained_s = MAX(0, seen->retained_s);
     switch (seen->status) {
     case WARM_POOL_REUSED:
-        plan_end(s, p, POOL_REUSED, retained_s, seen->reused_by, ret);
-        return;
     case WARM_POOL_TERMINATED:
-        plan_end(s, p, POOL_TERMINATED, retained_s, "", ret);
+        plan_over(s, p, seen, boot_us, ret);
         return;
     case WARM_POOL_AVAILABLE:
         ret->fate = POOL_FATE_THERE;
@@ -173,6 +187,11 @@ void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum po
         p->row.available_us = p->row.available_us == 0 ? now_us : p->row.available_us;
     } else if (fate == POOL_FATE_NOT_BOOKED) {
         leader_pool_failed(p, boot_us);
+    } else if (fate == POOL_FATE_UNTOLD && p->over_us == 0) {
+        int64_t kept_s = (now_us - p->row.available_us) / USEC_PER_SEC;
+        s->decide = true; /* nobody takes it any more */
+        p->over_us = boot_us;
+        p->untold_s = MIN(MAX(0, kept_s), p->row.keep_alive_s);
     }
 }
 
@@ -255,7 +274,7 @@ enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int6
 {
     int64_t at_us = p->look_now ? p->next_us : MAX(p->next_us, p->described_us + LOOK_AGAIN_US);
     int64_t left_us = p->row.expires_us + USEC_PER_SEC - now_us; /* its time is over */
-    bool end = p->wants_end && !p->end_taken && !p->look_first;
+    bool end = p->wants_end && !p->end_taken && !p->look_first && p->over_us == 0;
     if (p->row.state != POOL_AVAILABLE) {
         return POOL_ACT_NONE;
     }

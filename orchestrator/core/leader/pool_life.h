@@ -1,6 +1,7 @@
 /* Warm pools. A pool is expected from the intent of the attempt that leaves it, stands alone from
  * the end of that attempt's job, and has ended when Describe of that job says Reused or Terminated:
  * only then its retained seconds are final, are booked once, and the account of the job is closed.
+ * When those are not told, they are asked for again for some minutes, and estimated then.
  * Its instances are in slots all the time: held by the attempt, then idle, then given back or, when
  * an attempt was intended on it, that attempt's. Pure: the wall clock is now_us, CLOCK_BOOTTIME is
  * boot_us. */
@@ -37,6 +38,7 @@ enum pool_fate {
     POOL_FATE_STAYS,
     POOL_FATE_THERE,     /* it is kept */
     POOL_FATE_OVER,      /* to be recorded */
+    POOL_FATE_UNTOLD,    /* over, but not for how long it was kept: asked again */
     POOL_FATE_NOT_BOOKED /* over, and its cost cannot be booked (error): asked again */
 };
 struct pool_writes {

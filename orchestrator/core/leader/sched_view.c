@@ -440,7 +440,7 @@ static void fill_pools(struct leader_state *st, struct leader_view *f)
             .available_us = there ? p->row.available_us : pool_due(f, p),
             .expires_us = p->row.expires_us,
             .price_musd_per_hour = p->row.price_musd_per_hour,
-            .ending = p->wants_end,
+            .ending = p->wants_end || p->over_us > 0,
             .stays = ls != NULL && ls->spec != NULL && !ls->spec->warm.end_when_queue_empty};
     }
     f->view.pools = f->pools;

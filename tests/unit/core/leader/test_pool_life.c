@@ -101,7 +101,8 @@ static void test_pool_life__what_a_describe_means(void **state)
         musd_t warm_musd;
     } cases[] = {
         {WARM_POOL_REUSED, 200, -600, POOL_FATE_OVER, POOL_REUSED, 200, 200000},
-        {WARM_POOL_REUSED, -1, -600, POOL_FATE_OVER, POOL_REUSED, 0, 0},
+        {WARM_POOL_REUSED, -1, -600, POOL_FATE_UNTOLD, 0, 0, 0}, /* test_pool_price.c */
+        {WARM_POOL_TERMINATED, -1, -600, POOL_FATE_OVER, POOL_TERMINATED, 0, 0}, /* never seen */
         {WARM_POOL_TERMINATED, 600, 5, POOL_FATE_OVER, POOL_TERMINATED, 600, 600000},
         {WARM_POOL_AVAILABLE, 30, -600, POOL_FATE_THERE, 0, 0, 0},
         {WARM_POOL_AVAILABLE, 30, 500, POOL_FATE_THERE, 0, 0, 0},
