@@ -286,7 +286,7 @@ static bool load_new_tasks(struct controller *c, void *arg, struct err *err)
 }
 
 /* Its wishes and new parts. A failure is met again at the next look. */
-static void refresh_campaign(struct controller *c, struct live_campaign *lc,
+static bool refresh_campaign(struct controller *c, struct live_campaign *lc,
                              const struct campaign_version *v)
 {
     struct err err;
@@ -303,6 +303,14 @@ static void refresh_campaign(struct controller *c, struct live_campaign *lc,
     if (meaning == TX_BUSY || meaning == TX_REFUSED) {
         parking_refuse(c, who, meaning, &err);
     }
+    return meaning == TX_DONE;
+}
+
+bool view_refresh_ended(struct controller *c, struct live_campaign *lc)
+{
+    const struct campaign_version v = {.id = lc->row.id, .tasks = -1}; /* looked at when it runs */
+    return !campaign_state_terminal(lc->row.state) ||
+           (parking_due(c, PARKING_CAMPAIGN(lc->row.id)) && refresh_campaign(c, lc, &v));
 }
 
 struct respec {
@@ -410,7 +418,7 @@ static void look_at(struct controller *c, const struct campaign_version *v)
         (void)take(c, v->id, v->tasks);
         break;
     case ROWS_REFRESH:
-        refresh_campaign(c, leader_state_campaign(&c->state, v->id), v);
+        (void)refresh_campaign(c, leader_state_campaign(&c->state, v->id), v);
         break;
     }
 }

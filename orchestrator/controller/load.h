@@ -14,3 +14,6 @@ bool view_tries(struct controller *c) MUST_CHECK;
 void view_free(struct controller *c);
 /* The campaign, read into the state when it is not there. NULL: it cannot be read now. */
 struct live_campaign *view_find_campaign(struct controller *c, int64_t campaign_id);
+/* Its row once more, if it has ended: nobody looks at it then, though a person may have edited it.
+ * False: it could not be read, which is done again. */
+bool view_refresh_ended(struct controller *c, struct live_campaign *lc) MUST_CHECK;

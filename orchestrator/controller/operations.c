@@ -119,7 +119,7 @@ static bool carry_out(struct controller *c, void *arg, struct err *err)
 static bool find_campaign(struct controller *c, struct op_step *s)
 {
     s->campaign = view_find_campaign(c, s->op->campaign_id);
-    return s->campaign != NULL;
+    return s->campaign != NULL && view_refresh_ended(c, s->campaign) && c->leading;
 }
 
 static void carried_out(struct controller *c, const struct op_step *s)

@@ -245,6 +245,26 @@ def case_a_limit_lowered_drains(s):
     counters(s)
 
 
+def case_an_ended_campaign_is_edited_and_retried(s):
+    """It is still in memory while its pools are kept, as it was when it ended."""
+    cid = s.submit(user_stage('[fail, "no"]', extra="    breaker: off\n    canary: off", parts="warm_pool: {keep_alive: 5m, kill_when_queue_empty: no}")
+                   .replace(f'from: "{ALL}"', "count: 4").replace("times: 5", "times: 0"))
+    ends(s, cid, "failed")
+    made = {j["name"] for j in jobs(s, cid)}
+    tap.ok(s.sql(f"SELECT count(*) > 0 FROM pool WHERE ended_at IS NULL AND campaign_id = {cid[2:]}") == "t", f"{s.what}it has pools")
+    s.api("PATCH", f"/campaigns/{cid}", {"limits": {"parts": 1}}, headers={"If-Match": f'"{campaign(s, cid)["version"]}"'})
+    s.api("POST", f"/campaigns/{cid}:retry", {"selector": {"state": "failed"}})
+    wait_for(lambda: campaign(s, cid)["state"] == "running", 20, "the retry")
+    ends(s, cid, "failed")
+    again = [j for j in jobs(s, cid) if j["name"] not in made]
+    top = max(sum(j["created"] <= at["created"] < j["ended"] for j in again) for at in again)
+    tap.ok(len(again) == 4 and top == 1, f"{s.what}the limit that was lowered holds its parts ({top} at once)", again)
+    for p in s.api("GET", f"/pools?campaign={cid}")["pools"]:
+        s.api("POST", f"/pools/{p['job_name']}:end", {}) if p["state"] == "available" else None
+    pools_over(s)
+    counters(s)
+
+
 def case_a_cap_warns_and_binds(s):
     # worst case of one attempt: 0.204 USD/h x (300 + 120 + 900) s = 0.0748 USD
     cid = s.submit(user_stage('[sleep, "1"]', parts='budget: {total: "0.0754 USD", warn_at: [0.2%, 0.4%], at_limit: drain}'))
