@@ -244,11 +244,14 @@ bool operations_list(struct controller *c, struct operations *ret)
     return c->leading;
 }
 
-/* It waits for another one, unless that one is set aside. */
+/* It waits for another one that is not set aside. */
 static bool waits(const struct controller *c, const struct operations *l, size_t i)
 {
-    int j = operation_waits_for(l->rows, (int)i);
-    return j >= 0 && parking_due(c, PARKING_OPERATION(l->rows[j].campaign_id, l->rows[j].id));
+    int j = operation_waits_for(l->rows, (int)i, 0);
+    while (j >= 0 && !parking_due(c, PARKING_OPERATION(l->rows[j].campaign_id, l->rows[j].id))) {
+        j = operation_waits_for(l->rows, (int)i, j + 1);
+    }
+    return j >= 0;
 }
 
 /* Its campaign could not be read just now, which is done again by itself. */

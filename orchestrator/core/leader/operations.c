@@ -71,21 +71,23 @@ bool operation_read(const struct operation_row *op, struct operation_order *ret,
     return true;
 }
 
-/* Does this one take failed parts? */
-static bool takes_failed(enum verb v)
+/* Would one of them move parts that the other one moves, or has moved? */
+static bool in_turn(enum verb v, enum verb w)
 {
-    return verb_moves_parts(v) && verb_parts_from(v) == TASK_FAILED;
+    if (!verb_moves_parts(v) || !verb_moves_parts(w)) {
+        return false;
+    }
+    bool both_take = verb_parts_from(v) == TASK_FAILED && verb_parts_from(w) == TASK_FAILED;
+    return both_take || verb_parts_from(v) == verb_parts_to(w) ||
+           verb_parts_to(v) == verb_parts_from(w);
 }
 
-int operation_waits_for(const struct operation_row *rows, int at)
+int operation_waits_for(const struct operation_row *rows, int at, int from)
 {
     enum verb v = verb_parse(rows[at].kind);
-    enum verb opposite = v == VERB_HOLD ? VERB_RELEASE : v == VERB_RELEASE ? VERB_HOLD : VERB_COUNT;
-    for (int i = 0; i < at; i++) {
-        enum verb w = verb_parse(rows[i].kind);
-        bool both_take = takes_failed(v) && takes_failed(w);
+    for (int i = from; i < at; i++) {
         if (rows[i].campaign_id == rows[at].campaign_id && !rows[i].undo &&
-            ((w == opposite && w != VERB_COUNT) || both_take)) {
+            in_turn(v, verb_parse(rows[i].kind))) {
             return i;
         }
     }

@@ -21,11 +21,13 @@ int operation_rung(const struct spec_stage *stage, const char *instance_type);
  * none of it is carried out, because half of what was asked for is something else. */
 bool operation_read(const struct operation_row *op, struct operation_order *ret,
                     struct err *err) MUST_CHECK;
-/* rows: the open operations, oldest first. A hold and a release of one campaign would move the same
- * parts to and fro without an end, and a retry or a skip would take the failed parts that an
- * earlier one of them has named: the later one waits until the earlier one is done. The index of
- * the one that rows[at] waits for; -1: none. One that is being undone keeps nobody. */
-int operation_waits_for(const struct operation_row *rows, int at);
+/* rows: the open operations, oldest first. What was asked for later wins, so the later one waits
+ * until the earlier one is done wherever they meet in one campaign: a hold and a release, which
+ * would move the same parts to and fro without an end; a hold and a retry, since a hold is of what
+ * was retried before it, and not of what is retried after it; two that take failed parts, which the
+ * earlier one has named. The index of the first one, from `from` on, that rows[at] waits for; -1:
+ * none. One that is being undone keeps nobody. */
+int operation_waits_for(const struct operation_row *rows, int at, int from);
 /* Is a part that was posted before this operation still to be read? Only what has been read can be
  * moved, so the operation waits: else it would end without these parts. Of verbs of waiting parts;
  * what others move has been read long ago. */

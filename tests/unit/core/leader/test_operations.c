@@ -464,17 +464,19 @@ static void test_operations__an_operation_waits_for_the_one_before_it(void **sta
 {
     (void)state;
     static const enum verb verbs[] = {VERB_RETRY, VERB_SKIP, VERB_HOLD, VERB_RELEASE};
-    static const bool waits[4][4] = {{1, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 0, 1}, {0, 0, 1, 0}};
+    static const bool waits[4][4] = {{1, 1, 1, 0}, {1, 1, 0, 0}, {1, 0, 0, 1}, {0, 0, 1, 0}};
     for (int k = 0; k < 16; k++) {
         struct operation_row rows[] = {{.campaign_id = 2}, {.campaign_id = 1}, {.campaign_id = 1}};
         for (int i = 0; i < 3; i++) {
             (void)snprintf(rows[i].kind, sizeof rows[i].kind, "%s",
                            verb_name(verbs[i < 2 ? k / 4 : k % 4]));
         }
-        assert_int_equal(operation_waits_for(rows, 1), -1);
-        assert_int_equal(operation_waits_for(rows, 2), waits[k / 4][k % 4] ? 1 : -1);
-        rows[1].undo = true;
-        assert_int_equal(operation_waits_for(rows, 2), -1);
+        assert_int_equal(operation_waits_for(rows, 1, 0), -1);
+        assert_int_equal(operation_waits_for(rows, 2, 0), waits[k / 4][k % 4] ? 1 : -1);
+        rows[0].campaign_id = 1; /* set aside: the next one is waited for all the same */
+        assert_int_equal(operation_waits_for(rows, 2, 1), waits[k / 4][k % 4] ? 1 : -1);
+        rows[0].undo = rows[1].undo = true;
+        assert_int_equal(operation_waits_for(rows, 2, 0), -1);
     }
 }
 
