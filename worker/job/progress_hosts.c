@@ -17,8 +17,10 @@ void progress_hosts_key(int host, char out[static PROGRESS_HOSTS_KEY_BYTES])
 
 bool progress_hosts_is_key(const char *name)
 {
-    struct str s = str_of(name);
-    return str_starts(s, PREFIX) && str_ends(s, ".json");
+    size_t at = strlen(PREFIX);
+    size_t digits = strncmp(name, PREFIX, at) == 0 ? strspn(name + at, "0123456789") : 0;
+    return digits > 0 && strlen(name) < PROGRESS_HOSTS_KEY_BYTES &&
+           strcmp(name + at + digits, ".json") == 0;
 }
 
 static void copy(const struct progress *p, struct progress *ret)

@@ -47,17 +47,20 @@ def test_overwrite(d, server):
     tap.eq(go(server, a, out)[0], 0, "a first output")
     with open(out + "/keep.txt", "w") as f:
         f.write("not ours")
-    with open(out + "/notes.parquet", "w") as f:
-        f.write("not ours")
+    long = "0" * 240 + "1.parquet"
+    for name in ("notes.parquet", long):
+        with open(os.path.join(out, name), "w") as f:
+            f.write("not ours")
     rc, so, se = go(server, b, out, "--incremental_mode", "overwrite")
     tap.ok(rc == 0, "overwritten by another part", se)
     tap.eq(captions(out), {"%06d" % i: "b %d" % i for i in range(12)}, "nothing of the first is left")
     tap.eq(sorted(os.listdir(out)), sorted(["%05d%s" % (i, x) for i in (0, 1) for x in (".tar", ".parquet", "_stats.json")]
-                                           + ["_manifest.json", "_part.json", "_progress.json", "keep.txt", "notes.parquet"]),
+                                           + ["_manifest.json", "_part.json", "_progress.json", "keep.txt", "notes.parquet", long]),
            "what is not of a shard stays, the marker does not")
     tap.eq(load(out, "_manifest.json")["rows_in"], 12, "the manifest is the new one's")
     rc, so, se = go(server, a, out, "--incremental_mode", "overwrite", "--oom_shard_count", 3)
     rc2, so, se = go(server, b, out, "--incremental_mode", "overwrite", "--oom_shard_count", 5)
+    os.unlink(os.path.join(out, long))
     tap.eq((rc, rc2, sorted(n for n in os.listdir(out) if n[0].isdigit()), len(captions(out))),
            (0, 0, sorted("%05d%s" % (i, x) for i in (0, 1) for x in (".tar", ".parquet", "_stats.json")), 12),
            "shards with another count of digits go, too")

@@ -270,7 +270,9 @@ void part_hosts_clean(struct sink *sink, int host, bool late)
         const char *name = l.objects[i].name;
         bool progress =
             progress_hosts_is_key(name) && (host == 0 || (late && strcmp(name, own) == 0));
-        if (progress || (str_starts(str_of(name), PREFIX) && str_ends(str_of(name), ".json"))) {
+        bool host_s = strlen(name) < KEY_BYTES && str_starts(str_of(name), PREFIX) &&
+                      str_ends(str_of(name), ".json");
+        if (progress || host_s) {
             ok = sink_delete(sink, name, &err);
         }
     }

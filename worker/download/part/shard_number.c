@@ -3,6 +3,8 @@
 #include "common/cleanup.h"
 #include "io/sink_tree.h"
 
+#define DIGITS_MAX 20 /* no run writes more; a name may be longer than a sink's names can be */
+
 static const char *const suffixes[] = {"_stats.json", ".parquet", ".tar", ".tfrecord", "/", NULL};
 
 const char *shard_suffix(size_t i)
@@ -21,7 +23,8 @@ int64_t shard_number(const struct shard_format *f, const char *name)
         if (folder && shard_parse_name(&any, name, suffixes[k]) >= 0) {
             return shard_parse_name(&any, name, suffixes[k]);
         }
-        if (!folder && digits > 0 && strcmp(name + digits, suffixes[k]) == 0 &&
+        if (!folder && digits > 0 && digits <= DIGITS_MAX &&
+            strcmp(name + digits, suffixes[k]) == 0 &&
             parse_i64((struct str){name, digits}, 0, INT64_MAX / 2, &n, NULL)) {
             return n;
         }
@@ -33,7 +36,7 @@ bool shard_is_folder_of(const struct sink_listing *l, const char *name)
 {
     int n = (int)strspn(name, "0123456789");
     char sibling[SHARD_KEY_BYTES];
-    if (n == 0 || n > 20 || strcmp(name + n, "/") != 0) {
+    if (n == 0 || n > DIGITS_MAX || strcmp(name + n, "/") != 0) {
         return false;
     }
     (void)snprintf(sibling, sizeof sibling, "%.*s_stats.json", n, name);

@@ -7,7 +7,8 @@
  * are removed: what marks it as finished comes first. NULL: no more. */
 const char *shard_suffix(size_t i);
 /* -1: it is not the name of a shard's file. An earlier run may have written its numbers with
- * another count of digits (oom_shard_count); of folders, only those with ours are meant. */
+ * another count of digits (oom_shard_count), 20 at most; of folders, only those with ours are
+ * meant. */
 int64_t shard_number(const struct shard_format *f, const char *name);
 /* True for the folder of a shard with any count of digits: its other files are there. */
 bool shard_is_folder_of(const struct sink_listing *l, const char *name);
