@@ -17,6 +17,7 @@
 #define LINE_INTERVAL_US (5 * USEC_PER_SEC)
 #define BAR_INTERVAL_US  (200 * USEC_PER_MSEC)
 #define LINE_BYTES_MAX   4096
+#define FILE_BYTES_MAX   4096
 
 struct progress_report {
     struct progress_report_config c;
@@ -26,7 +27,8 @@ struct progress_report {
     struct progress_report_speed rows_speed;
     int64_t started_us; /* monotonic, as are the others */
     int64_t next_line_us, next_file_us, next_mark_us;
-    int failed_n; /* in a row */
+    int failed_n;     /* in a row */
+    _Atomic bool own; /* the file may be written, whatever stands there */
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t stopped;
@@ -145,23 +147,52 @@ void progress_report_json(const struct progress_report_config *c,
     json_out_end_object(&w);
 }
 
+/* Whether a preparation may write its file before the output is known to be ours. What stands there
+ * says whose it is; by hand there is no task, so nothing does. */
+static bool may_write(struct progress_report *h, const char *key, bool *ret_create)
+{
+    AUTO_BUF struct buf b = BUF_INIT(FILE_BYTES_MAX);
+    AUTO_JSON json_t *there = NULL;
+    const char *task;
+    struct err err = ERR_INIT;
+    *ret_create = false;
+    if (h->own || h->c.keep_file) {
+        return !h->c.keep_file;
+    }
+    if (!sink_get(h->sink, key, &b, &err)) {
+        *ret_create = err.code == ERR_NOT_FOUND;
+        return *ret_create;
+    }
+    return json_parse(buf_str(&b), FILE_BYTES_MAX, &there, &err) &&
+           json_get_str(there, "task", "", &task, &err) && task[0] != '\0' &&
+           strcmp(task, h->c.task) == 0;
+}
+
 static void write_file(struct progress_report *h, struct progress_report_view v)
 {
-    AUTO_BUF struct buf b = BUF_INIT(4096);
+    bool create = false;
+    AUTO_BUF struct buf b = BUF_INIT(FILE_BYTES_MAX);
     struct progress_report_config c = h->c;
     struct progress all;
     char key[PROGRESS_HOSTS_KEY_BYTES];
     v.memory = memory_of_all();
     progress_hosts_key(c.host, key);
+    if (!may_write(h, key, &create)) {
+        return;
+    }
     if (c.hosts > 1 && c.host == 0) {
         progress_hosts_sum(&h->c, h->sink, &all, &v);
         c.progress = &all;
     }
     progress_report_json(&c, &v, clock_wall_us(), &b);
     struct err err = ERR_INIT;
-    if (sink_put(h->sink, key, buf_str(&b), "application/json", false, &err)) {
+    if (sink_put(h->sink, key, buf_str(&b), "application/json", create, &err)) {
         h->failed_n = 0;
+        h->own = true;
         return;
+    }
+    if (create && err.code == ERR_PRECONDITION) {
+        return; /* another's, written meanwhile */
     }
     h->failed_n++;
     log_event(LOG_WARN, "progress_not_written", LF_I("in_a_row", h->failed_n), LF_ERR(&err));
@@ -307,6 +338,7 @@ void progress_report_start(const struct progress_report_config *c, struct sink *
     h->c = *c;
     h->sink = sink;
     h->started_us = clock_mono_us();
+    h->own = !is_preparation(h);
     if (is_preparation(h)) {
         h->next_line_us = h->started_us + LINE_INTERVAL_US;
         h->next_file_us = h->started_us + c->interval_us;
@@ -321,6 +353,11 @@ void progress_report_start(const struct progress_report_config *c, struct sink *
     int rc = pthread_create(&h->thread, NULL, heart_main, h);
     ASSERT(rc == 0);
     *ret = h;
+}
+
+void progress_report_own(struct progress_report *h)
+{
+    h->own = true;
 }
 
 void progress_report_stop(struct progress_report *h)

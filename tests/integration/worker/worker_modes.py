@@ -322,6 +322,15 @@ def test_slow_preparation(d, server):
         local.faults({"operation": "GetObject", "name_contains": "00003.parquet", "kind": "throttle", "times": 7})
         rc, so, told = to("s3://data/m", "m3", "--retry-failed")
         tap.eq((rc, local.hits()), (0, 7), "S3 that slows the readers down is waited for")
+        told = open(local.folder("data", "m2", "_progress.json")).read()
+        for what, task in (("a finished output", None), ("an output that another job writes", "5")):
+            local.faults({"operation": "GetObject", "name_contains": "00003.parquet", "kind": "slow", "delay_seconds": 3, "times": 2})
+            rc, so, se = run(["--parquet", "s3://data/m", "--output", "s3://data/m2", "--retry-failed", "--number_sample_per_shard", 1,
+                              "--progress_interval", 1], env=dict(local.env(), **({"DROVER_TASK": task} if task else {})))
+            tap.eq((rc, local.hits() > 0, open(local.folder("data", "m2", "_progress.json")).read()),
+                   (65 if task else 0, True, told), "the progress of %s stays as it is" % what)
+            if not task:
+                os.unlink(local.folder("data", "m2", "_manifest.json"))
         local.faults({"operation": "DeleteObject", "name_contains": ".parquet", "kind": "slow", "delay_seconds": 2, "times": 40})
         rc, so, told = to(part, "m", "--incremental_mode", "overwrite", "--progress_interval", 1)
         tap.ok((rc, local.hits()) == (0, 40) and (72, 120, None, 0) in told, "so are the objects that are removed", "%d %r %s" % (rc, told, so))

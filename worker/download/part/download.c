@@ -319,12 +319,13 @@ static struct download_report report_of(const struct download *d)
         .o = &d->o, .task = d->task, .attempt = d->attempt, .sink = d->sink_report};
 }
 
-static bool report_preparation(struct download *d, struct err *err)
+static bool report_preparation(struct download *d, bool finished, struct err *err)
 {
     if (!open_output(d, &d->sink_report, err)) {
         return false;
     }
-    const struct download_report r = report_of(d);
+    struct download_report r = report_of(d);
+    r.finished = finished;
     download_report_preparation(&r, &d->preparation, d->hosts.me, &d->report);
     return true;
 }
@@ -402,6 +403,9 @@ static bool prepare(struct download *d, struct err *err)
          !part_hosts_begin(d->part_hosts, err))) {
         return false;
     }
+    if (d->o.mode != MODE_EXTEND) { /* which is refused later, by its marker */
+        progress_report_own(d->report);
+    }
     if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->preparation, &d->run.format,
                                 &d->extend, err) ||
         !finish_can_be_checked(&d->run, d->attempt, d->run.format.first_shard, err) ||
@@ -438,7 +442,7 @@ static enum job_main_end download(void *ctx, struct err *err)
     bool done = false;
     if (!find_hosts(d, err) || !open_output(d, &d->sink, err) ||
         !incremental_mode_is_done(d->sink, &d->o, d->task, &done, err) ||
-        !report_preparation(d, err) || !compare(d, done, err)) {
+        !report_preparation(d, done, err) || !compare(d, done, err)) {
         progress_report_stop(d->report);
         return JOB_MAIN_FAILED;
     }

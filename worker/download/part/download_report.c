@@ -18,6 +18,7 @@ void download_report_preparation(const struct download_report *r, struct progres
     c.progress = p;
     c.of = PROGRESS_REPORT_OF_PREPARATION;
     c.host = host;
+    c.keep_file = r->finished;
     p->rows_in = p->shards_in = -1;
     progress_report_start(&c, r->sink, ret);
 }

@@ -8,6 +8,7 @@ struct download_report { /* value; all borrowed */
     const char *task;
     const char *attempt;
     struct sink *sink; /* for nothing else, until progress_report_stop */
+    bool finished;     /* before this run */
 };
 /* To read or remove the objects of a large earlier output takes long, and a job that tells nothing
  * for long is ended as hung. */
