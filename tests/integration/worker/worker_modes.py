@@ -51,8 +51,13 @@ def test_overwrite(d, server):
     for name in ("notes.parquet", long):
         with open(os.path.join(out, name), "w") as f:
             f.write("not ours")
+    for name in ("_manifest.json", "_mode.json", "_part.json"):
+        with open(os.path.join(out, name), "w") as f:
+            f.write("{")
+    rc, so, se = go(server, a, out)
+    tap.ok(rc == 65 and "_manifest.json" in se and "overwrite" in se, "a damaged manifest is named, with what helps", se)
     rc, so, se = go(server, b, out, "--incremental_mode", "overwrite")
-    tap.ok(rc == 0, "overwritten by another part", se)
+    tap.ok(rc == 0, "overwritten by another part, with whatever is damaged", se)
     tap.eq(captions(out), {"%06d" % i: "b %d" % i for i in range(12)}, "nothing of the first is left")
     tap.eq(sorted(os.listdir(out)), sorted(["%05d%s" % (i, x) for i in (0, 1) for x in (".tar", ".parquet", "_stats.json")]
                                            + ["_manifest.json", "_part.json", "_progress.json", "keep.txt", "notes.parquet", long]),

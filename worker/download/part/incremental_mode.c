@@ -32,13 +32,16 @@ static bool read_marker(struct sink *sink, const char *mode, const char *task, s
         *err = e;
         return false;
     }
-    if (!json_parse(buf_str(&b), INCREMENTAL_MODE_MARKER_BYTES_MAX, &v, err) ||
-        !json_get_str(v, "mode", "", &of_mode, err) ||
-        !json_get_str(v, "task", "", &of_task, err) ||
-        !json_get_i64(v, "first", 0, INT64_MAX / 4, 0, &m.first, err)) {
-        return err_wrap(err, "%s", INCREMENTAL_MODE_MARKER_KEY);
-    }
     m.there = true;
+    if (!json_parse(buf_str(&b), INCREMENTAL_MODE_MARKER_BYTES_MAX, &v, &e) ||
+        !json_get_str(v, "mode", "", &of_mode, &e) || !json_get_str(v, "task", "", &of_task, &e) ||
+        !json_get_i64(v, "first", 0, INT64_MAX / 4, 0, &m.first, &e)) {
+        *ret = m; /* another's, to overwrite */
+        return strcmp(mode, "overwrite") == 0 ||
+               err_set(err, ERR_MALFORMED,
+                       "%s: %s; take it away when no other job extends the output",
+                       INCREMENTAL_MODE_MARKER_KEY, e.message);
+    }
     m.ours = strcmp(of_mode, mode) == 0 && strcmp(of_task, task) == 0;
     *ret = m;
     return true;
@@ -63,7 +66,16 @@ bool incremental_mode_is_done(struct sink *sink, const struct download_options *
                               bool *ret_done, struct err *err)
 {
     AUTO_JSON json_t *manifest = NULL;
-    if (!manifest_load(sink, &manifest, err)) {
+    struct err e = ERR_INIT;
+    bool damaged = !manifest_load(sink, &manifest, &e) && e.code == ERR_MALFORMED;
+    if (damaged && o->mode != MODE_OVERWRITE) {
+        return err_set(err, ERR_MALFORMED,
+                       "cannot read '%s': %s; take that object away to have it made again, or "
+                       "--incremental_mode overwrite",
+                       o->output_folder, e.message);
+    }
+    if (e.code != ERR_NONE && !damaged) {
+        *err = e;
         return err_wrap(err, "cannot read '%s'", o->output_folder);
     }
     bool same = manifest_is_of(manifest, task);

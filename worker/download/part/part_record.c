@@ -14,7 +14,8 @@
 #include <glob.h>
 #include <sys/stat.h>
 
-#define END_BYTES ((size_t)512 << 10) /* of a source, read at its start and its end */
+#define REFUSE_HINT "take an output folder of its own, or --incremental_mode overwrite"
+#define END_BYTES   ((size_t)512 << 10) /* of a source, read at its start and its end */
 
 struct part_record {
     const struct download_options *o; /* borrowed */
@@ -155,14 +156,15 @@ static bool load(struct sink *sink, json_t **ret, struct err *err)
         *err = e;
         return false;
     }
-    if (!json_parse(buf_str(&b), PART_RECORD_BYTES_MAX, &v, err)) {
-        return err_wrap(err, "%s", PART_RECORD_KEY);
+    if (json_parse(buf_str(&b), PART_RECORD_BYTES_MAX, &v, err) &&
+        (json_is_array(json_object_get(v, "parts")) ||
+         err_set(err, ERR_MALFORMED, "no list of parts"))) {
+        *ret = TAKE(v);
+        return true;
     }
-    if (!json_is_array(json_object_get(v, "parts"))) {
-        return err_set(err, ERR_MALFORMED, "%s has no list of parts", PART_RECORD_KEY);
-    }
-    *ret = TAKE(v);
-    return true;
+    e = *err;
+    return err_set(err, ERR_MALFORMED, "%s: %s; it is unknown what the output is of; %s",
+                   PART_RECORD_KEY, e.message, REFUSE_HINT);
 }
 
 static void text_of(const json_t *v, char *out, size_t out_n)
@@ -171,8 +173,6 @@ static void text_of(const json_t *v, char *out, size_t out_n)
     const char *text = json_is_string(v) ? json_string_value(v) : dumped;
     (void)snprintf(out, out_n, "%.150s", text != NULL ? text : "nothing");
 }
-
-#define REFUSE_HINT "take an output folder of its own, or --incremental_mode overwrite"
 
 static bool refuse(const struct part_record *p, const char *what, const json_t *there,
                    const json_t *here, struct err *err)

@@ -53,7 +53,17 @@ static uint8_t *survey(const struct pipeline *run, const struct sink_listing *l)
     return pieces;
 }
 
-/* The stats of a finished shard, the caller's. */
+static bool adds_up(const struct stats *s)
+{
+    int64_t left = s->count; /* each is at least 0 */
+    const int64_t of[] = {s->successes, s->failed_to_download, s->failed_to_resize};
+    for (size_t i = 0; i < ARRAY_LEN(of) && left >= 0; i++) {
+        left -= MIN(of[i], s->count + 1);
+    }
+    return left == 0;
+}
+
+/* The stats of a finished shard, the caller's. ERR_MALFORMED: they are none. */
 static bool parse_stats(const struct pipeline *run, int64_t shard, struct str text,
                         struct stats *ret, struct err *err)
 {
@@ -61,13 +71,20 @@ static bool parse_stats(const struct pipeline *run, int64_t shard, struct str te
     struct stats s;
     shard_name(&run->format, shard, "_stats.json", name);
     if (!stats_parse(text, &s, err)) {
+        err->code = ERR_MALFORMED;
         return err_wrap(err, "'%s'", name);
     }
+    if (!adds_up(&s)) {
+        stats_done(&s);
+        return err_set(err, ERR_MALFORMED, "'%s' does not add up", name);
+    }
     if (s.count != pipeline_shard_rows(run, shard)) {
-        (void)err_set(err, ERR_INVALID,
-                      "'%s' counts %lld rows, expected %lld: made of another part or with another "
-                      "number_sample_per_shard",
-                      name, (long long)s.count, (long long)pipeline_shard_rows(run, shard));
+        (void)err_set(
+            err, ERR_INVALID,
+            "'%s' counts %lld rows, expected %lld: made of another part or with another "
+            "number_sample_per_shard; take that shard's files away to have it made again, "
+            "or --incremental_mode overwrite",
+            name, (long long)s.count, (long long)pipeline_shard_rows(run, shard));
         stats_done(&s);
         return false;
     }
@@ -112,14 +129,21 @@ static void stats_name(void *ctx, size_t i, char out[static SINK_NAME_BYTES_MAX 
     shard_name(&l->run->format, l->shards[i], "_stats.json", out);
 }
 
-/* Count a finished shard. Without its folder of samples it is finished when it has none. */
+/* Count a finished shard. Without its folder of samples it is finished when it has none. The record
+ * of the part has proved that the output is ours: a shard whose stats are damaged is made again. */
 static bool take_stats(void *ctx, size_t i, struct str text, struct err *err)
 {
     struct load *l = ctx;
     struct progress *p = &l->run->progress;
     int64_t shard = l->shards[i];
     struct stats s;
-    if (!parse_stats(l->run, shard, text, &s, err)) {
+    struct err why = ERR_INIT;
+    if (!parse_stats(l->run, shard, text, &s, &why)) {
+        if (why.code == ERR_MALFORMED) {
+            log_event(LOG_WARN, "shard_made_again", LF_I("shard", shard), LF_ERR(&why));
+            return true;
+        }
+        *err = why;
         return false;
     }
     if (l->pieces[shard] == whole(l->run) || s.successes == 0) {
