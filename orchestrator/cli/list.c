@@ -91,9 +91,12 @@ static bool choose(const struct cli *cli, const struct api_list *l, struct chose
     *ret = (struct chosen){0};
     struct str rest = str_of(cli->opt.columns != NULL ? cli->opt.columns : "");
     ASSERT(l->columns_n <= TABLE_COLUMNS_MAX);
-    for (size_t i = 0; cli->opt.columns == NULL && i < l->columns_n; i++) {
-        if (!l->columns[i].wide || cli->wide || cli->csv) {
-            ret->at[ret->n++] = &l->columns[i];
+    for (int late = 0; cli->opt.columns == NULL && late < 2; late++) {
+        for (size_t i = 0; i < l->columns_n; i++) {
+            const struct list_column *c = &l->columns[i];
+            if ((cli->csv && c->csv_last) == (late == 1) && (!c->wide || cli->wide || cli->csv)) {
+                ret->at[ret->n++] = c;
+            }
         }
     }
     while (cli->opt.columns != NULL && (rest.n > 0 || ret->n == 0)) {
@@ -361,7 +364,8 @@ static void csv_cell(const struct cli *cli, const struct list_column *c, const j
         (void)printf("%s%lld.%06lld", musd < 0 ? "-" : "", llabs(musd / MUSD_PER_USD),
                      llabs(musd % MUSD_PER_USD));
     } else if (json_is_integer(v)) {
-        (void)printf("%lld", (long long)json_integer_value(v));
+        int64_t more = c->csv_with != NULL ? json_integer_value(value_at(row, c->csv_with)) : 0;
+        (void)printf("%lld", (long long)(json_integer_value(v) + more));
     } else if (json_is_real(v)) {
         (void)printf("%.15g", json_real_value(v));
     }

@@ -22,6 +22,8 @@ struct list_column {
     char *(*text)(const struct cli *cli, const json_t *row);
     bool wide; /* in tables only with -o wide or when --columns names it; always in CSV */
     int spare; /* above 0: left out of a terminal too narrow for the table, the highest first */
+    const char *csv_with; /* of a figure: CSV adds this one, as it did before that had a column */
+    bool csv_last; /* newer than other columns, which keep their place: in CSV behind all of them */
 };
 struct api_list {
     const struct list_column *columns;

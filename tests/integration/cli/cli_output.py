@@ -242,7 +242,7 @@ def check_figures(t, s):
     """CSV has figures as they are; tables round them."""
     rows = {a[0]: (a[1], a[2], filled(a[3], "z")) for a in lists()}
     for args, column, csv_value, shown in (
-            (("ls",), "USD", "1.234567", "1.23"), (("ls",), "BUDGET", "", "-"), (("ls",), "RESERVED", "-0.000001", "0.0000"), (("ls",), "SUBMITTED", "2026-01-02T03:04:05.678Z", "2026-01-02 03:04:05"), (("ls",), "DONE", "1", "1"), (("ls",), "SKIP", "1", "1"), (("ls",), "STATE", "z", "· z"),
+            (("ls",), "USD", "1.234567", "1.23"), (("ls",), "BUDGET", "", "-"), (("ls",), "RESERVED", "-0.000001", "0.0000"), (("ls",), "SUBMITTED", "2026-01-02T03:04:05.678Z", "2026-01-02 03:04:05"), (("ls",), "DONE", "2", "1"), (("ls",), "SKIP", "1", "1"), (("ls",), "STATE", "z", "· z"),
             (("metrics", "c-1"), "MIN", "-1e-07", "-1e-07"), (("scaling", "c-1"), "EFFICIENCY", "0.931", "93.1 %"), (("scaling", "c-1"), "RUN", "88.012", "1 m 28 s"), (("quotas",), "QUOTA", "", "-"),
             (("cost", "c-1"), "USD", "12.000001", "12.00"), (("failures", "c-1"), "PART NUMBERS", "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,...", "0,2,4,6,8,10,...")):
         s.answers = {rows[args][0]: (200, {rows[args][1]: [rows[args][2]]})}
@@ -250,6 +250,9 @@ def check_figures(t, s):
         t.eq(got, [[column], [csv_value]] if csv_value else [[column], []], f"{' '.join(args)}: {column} in CSV")
         out = s.drover(*args, "--columns", column).stdout.decode()
         t.ok(any(x.strip() == shown for x in out.splitlines()), f"{' '.join(args)}: {column} in a table", out)
+    s.answers = {rows[("ls",)][0]: (200, {rows[("ls",)][1]: [rows[("ls",)][2]]})}
+    got = list(csv.reader(io.StringIO(s.drover("ls", "-o", "csv").stdout.decode(), newline="")))
+    t.eq((got[0][:7], got[1][2:4], got[0][-1]), (["ID", "STATE", "PARTS", "DONE", "RUN", "FAIL", "USD"], ["3", "2"], "SKIP"), "ls -o csv keeps the place and the meaning of its columns; a new one is the last")
 
 
 def check_bill(t, s):
