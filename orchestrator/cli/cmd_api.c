@@ -90,7 +90,9 @@ int cmd_open(struct cli *cli)
     struct ref ref = {.part = -1};
     AUTO_BUF struct buf url = BUF_INIT(4096);
     buf_addf(&url, "%s/", client_url(cli->client));
-    if (cli->args_n > 0 && !ref_read(cli, cli->args[0], &ref, &status)) {
+    if (cli->args_n > 0 &&
+        (!ref_read(cli, cli->args[0], &ref, &status) ||
+         (ref.part >= 0 && ref.stage[0] == '\0' && !ref_stage_find(cli, &ref, &status)))) {
         return status;
     }
     if (cli->args_n > 0) {

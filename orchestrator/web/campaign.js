@@ -151,9 +151,9 @@ function tilesBehind(tiles, stage) {
 const known = new Map();
 
 // The stage that is shown when the address names none: one that goes on, else one with failures, else the first; of an address with
-// parts the first that has any, as it was when that was the rule.
+// parts the first that has any, as it was when that was the rule, and of one with a part the first that has this one.
 function stageOf({ stages }, { stage, zoom, part }) {
-  const some = stages.filter((s) => s.parts.total > 0);
+  const some = stages.filter((s) => s.parts.total > part);
   return stage || ((!zoom && part == null && (some.find((s) => /running|held/.test(s.state)) || some.find((s) => s.parts.failed > 0))) || some[0] || stages[0]).name;
 }
 

@@ -96,7 +96,7 @@ export function Part({ campaign, stage, seq, at, jump, closed, ask, onDone, onCl
   }, [jump]);
   const mine = part && part.seq === seq ? part : null;
   return html`<section class="card wide" id="part" aria-labelledby="part-title">
-    <h2 id="part-title" ref=${head} tabindex="-1">Part ${seq} ${mine && html`<span class=${`tag s-${mine.state}`} id="part-state">${glyph[mine.phase] || glyph[mine.state]} ${word(mine.phase || mine.state)}</span>`}
+    <h2 id="part-title" ref=${head} tabindex="-1">Part ${stage}/${seq} ${mine && html`<span class=${`tag s-${mine.state}`} id="part-state">${glyph[mine.phase] || glyph[mine.state]} ${word(mine.phase || mine.state)}</span>`}
       ${!closed && MOVES[mine?.state]?.map((verb) => html`<${Act} key=${verb} id=${`${verb}-part`}
         onClick=${() => ask(changeQuestion({ campaign, verb, selector: { stage, parts: [seq] }, onDone }))}>${VERBS[verb][0]}…<//>`)}
       <button class="link right" onClick=${onClose}>close</button></h2>

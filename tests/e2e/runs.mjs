@@ -146,6 +146,15 @@ async function compare(page, id) {
   await page.click('#metrics h3 a');
   await page.waitForSelector('#figures');
   equal(query(page), '?a=train-2%2F0%2F1', "a run's metrics lead to its comparison with another");
+  await page.route(`**/v1/campaigns/${id}`, async (route) => {
+    const response = await route.fetch(), json = await response.json();
+    json.stages.find((s) => s.name === 'odd-a').parts.total = 2;
+    await route.fulfill({ response, json });
+  });
+  await page.goto(`${URL_}/c/${id.slice(2)}?part=1`);
+  await page.waitForSelector('#part-title');
+  equal((await page.textContent('#part-title')).split(' ').slice(0, 2), ['Part', 'odd-a/1'], 'an address of a part without its stage opens the first stage that has this part, and the stage is named');
+  await page.unroute(`**/v1/campaigns/${id}`);
 }
 
 // Campaigns that have nothing to show, and one that has no run yet.

@@ -144,6 +144,10 @@ def check_which(t, s):
             t.ok(r.returncode == 0 and sent() == [want, want], f"{verb} {' '.join(words)} is that one", (r, sent()))
         r = s.drover(verb, "c-7/train/17", "--stage", "download", "-y")
         t.ok(r.returncode == 2 and "write the stage or --stage" in r.stderr and not s.seen, "two stages at once are refused", r)
+    shown = [(s.drover("open", words, answer=answer(of)).stdout, words) for words, of in (("c-7/17", {"list": 17, "train": 18}), ("c-7/train/17", {"list": 18, "train": 18}))]
+    t.ok(all(x.endswith("/c/7?stage=train&part=17\n") for x, _ in shown), "open names the stage in the address", shown)
+    r = s.drover("open", "c-7/17", answer=answer({"list": 18, "train": 18}))
+    t.ok(r.returncode == 2 and not r.stdout and "which stage? 2 stages" in r.stderr and "c-7/list/17 or c-7/train/17\n" in r.stderr, "... and of two asks which", r)
     r = s.drover("skip", "c-7/17", "-y", answer=answer({"download": 17}))
     t.ok(r.returncode == 3 and "no stage of c-7 has a part 17" in r.stderr and sent() == [], "none has it: 3", r)
     r = s.drover("skip", "c-7/0", "-y", answer=answer({f"train-{n}": 1 for n in range(9)}))
