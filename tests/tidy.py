@@ -271,10 +271,12 @@ def check_constants(c_files):
 ROWS_OWNER = "orchestrator/core/leader/leader_state.c"
 WRITES_ROW = "a row that is being planned; the setter takes its state when the writes are applied"
 ROWS_WRITTEN = {
-    "orchestrator/core/leader/endpoint_life.c": {"r->state": WRITES_ROW, "e->row": "taken at a read, and after the setter"},
+    "orchestrator/core/leader/endpoint_life.c": {"r->state": WRITES_ROW, "e->row": "after the setter"},
+    "orchestrator/core/leader/endpoint_list.c": {"e->row": "taken at a read"},
     "orchestrator/core/leader/endpoint_idle.c": {"r->state": WRITES_ROW},
     "orchestrator/core/leader/endpoint_extend.c": {"e->row": "a longer time to live; its state is as before"},
-    "orchestrator/core/leader/filesystem_life.c": {"r->state": WRITES_ROW, "f->row": "taken at a read, and after the setter"},
+    "orchestrator/core/leader/filesystem_life.c": {"r->state": WRITES_ROW, "f->row": "after the setter"},
+    "orchestrator/core/leader/filesystem_list.c": {"f->row": "taken at a read"},
     "orchestrator/core/leader/operations.c": {"row.state": "a copy, by which a held part is put into its queue"},
     "orchestrator/core/leader/resource_strays.c": {"r->row": "a resource of nobody, which has no edges"},
     "orchestrator/core/leader/rows_read.c": {

@@ -7,22 +7,9 @@
 #pragma once
 #include "common/aws_outcome.h"
 #include "core/capacity/endpoint_report.h"
-#include "leader_state.h"
+#include "endpoint_list.h"
 
 #define ENDPOINT_CREATE_MAX_US (INT64_C(7200) * USEC_PER_SEC) /* longer: it has failed */
-
-/* At takeover, and again at any time: the rows that are open, or whose stage is. One that is known
- * takes from its row only what people may change. Money counts already. True: a person has asked
- * for something. */
-bool leader_take_endpoints(struct leader_state *s, const struct endpoint_row *rows, size_t n,
-                           int64_t boot_us);
-/* One that was just intended: its money is reserved. */
-struct live_endpoint *leader_apply_endpoint_intent(struct leader_state *s,
-                                                   const struct endpoint_row *row);
-/* NULL: there is none. */
-struct live_endpoint *leader_endpoint(const struct leader_state *s, int64_t endpoint_id);
-/* Those that have ended are forgotten once their stage has, too. */
-void leader_endpoints_forget(struct leader_state *s);
 
 enum endpoint_act {
     ENDPOINT_ACT_NONE,
@@ -86,8 +73,5 @@ void leader_apply_endpoint(struct leader_state *s, struct live_endpoint *e,
                            const struct endpoint_writes *w);
 /* It was not: asked again after a pause. */
 void leader_endpoint_not_written(struct live_endpoint *e, int64_t boot_us);
-/* Money of it moves, at all levels. */
-void leader_endpoint_money(struct leader_state *s, const struct endpoint_row *r,
-                           musd_t reserved_musd, musd_t spent_musd);
 /* When it is deleted for its time; before it is in service, the latest that can be said. */
 usec_t leader_endpoint_until(const struct endpoint_row *r);
