@@ -53,6 +53,10 @@ bool images_pin(struct api_req *r, struct spec *s, struct arena *a, struct err *
         struct image_ref ref;
         const char *digest = NULL;
         int same = 0;
+        if (spec_image_by_vpc(st)) {
+            was[i] = "(a registry in the VPC)"; /* no image is called so */
+            continue;
+        }
         was[i] = st->image != NULL ? st->image : "";
         while (strcmp(was[same], was[i]) != 0) {
             same++;

@@ -30,6 +30,21 @@ bool training_fields_expand(struct request_parts *q, struct err *err)
            request_expand(q->in, "checkpoint", t->checkpoint, S3_URI_MAX, &q->checkpoint, err);
 }
 
+static void write_image_config(struct json_out *w, const struct spec_training *t)
+{
+    if (t->image_access == NULL) {
+        return;
+    }
+    json_out_object(w, "TrainingImageConfig");
+    json_out_str(w, "TrainingRepositoryAccessMode", t->image_access);
+    if (t->image_credentials != NULL) {
+        json_out_object(w, "TrainingRepositoryAuthConfig");
+        json_out_str(w, "TrainingRepositoryCredentialsProviderArn", t->image_credentials);
+        json_out_end_object(w);
+    }
+    json_out_end_object(w);
+}
+
 void training_fields_algorithm(const struct request_parts *q, struct json_out *w)
 {
     const struct spec_training *t = q->training;
@@ -53,6 +68,7 @@ void training_fields_algorithm(const struct request_parts *q, struct json_out *w
     if (t->metrics_series) {
         json_out_bool(w, "EnableSageMakerMetricsTimeSeries", true);
     }
+    write_image_config(w, t);
 }
 
 static void write_optional(struct json_out *w, const char *key, const char *value)

@@ -146,6 +146,8 @@ struct spec_training {
     const char *checkpoint_path;
     int retry_strategy; /* attempts of SageMaker itself after an internal error; 0: none */
     const char *output_kms_key, *training_plan;
+    const char *image_access;      /* Platform, Vpc; NULL: not said */
+    const char *image_credentials; /* a Lambda function's ARN; NULL: none */
     bool debugger, profiler, infra_check, remote_debug, uncompressed;
     const char *entrypoint[16];
     int entrypoint_n;
@@ -275,6 +277,12 @@ struct spec_stage {
 static inline bool spec_goes_on(const struct spec_stage *s)
 {
     return s->training != NULL && s->training->checkpoint != NULL;
+}
+/* Whether its image is one that the VPC reaches, which ECR knows nothing of. */
+static inline bool spec_image_by_vpc(const struct spec_stage *s)
+{
+    return s->training != NULL && s->training->image_access != NULL &&
+           strcmp(s->training->image_access, "Vpc") == 0;
 }
 struct spec_limit {
     const char *instance_type;

@@ -143,7 +143,7 @@ void spec_warn(const struct spec *s, struct faults *ret)
         bool aws = st->filesystem != NULL || (st->training != NULL && st->training->framework) ||
                    (st->endpoint != NULL && st->endpoint->framework); /* AWS keeps these tags */
         struct image_ref ref;
-        if (!aws && !image_ref_parse(st->image, &ref)) {
+        if (!aws && !image_ref_parse(st->image, &ref) && !spec_image_by_vpc(st)) {
             faults_add(ret, (struct position){0, 0}, pointer, "image_registry",
                        "ACCOUNT.dkr.ecr.REGION.amazonaws.com/name@sha256:...",
                        "image '%.120s' is not in ECR: SageMaker takes no others", st->image);

@@ -5,6 +5,7 @@
 #include "core/catalog/catalog.h"
 #include "source_uri.h"
 #include "spec_read.h"
+#include <ctype.h>
 #include <stdio.h>
 
 bool spec_has_script(const struct spec_node *p)
@@ -148,6 +149,64 @@ static void read_framework(struct spec_reader *r, const struct spec_node *p, str
     }
     if (spec_framework_image(r, &at, &w, &s->image)) {
         t->framework = true;
+    }
+}
+
+/* arn:PARTITION:lambda:REGION:ACCOUNT:function:NAME */
+static bool is_function(const char *arn)
+{
+    struct str rest = str_of(arn);
+    struct str part[6];
+    for (size_t i = 0; i < ARRAY_LEN(part); i++) {
+        part[i] = str_split(&rest, ':');
+    }
+    for (size_t i = 1; i < 4; i += 2) { /* partition, region */
+        for (size_t k = 0; k < part[i].n; k++) {
+            if (!isalnum((unsigned char)part[i].p[k]) && part[i].p[k] != '-') {
+                return false;
+            }
+        }
+    }
+    return str_eq_cstr(part[0], "arn") && part[1].n > 0 && str_eq_cstr(part[2], "lambda") &&
+           part[3].n > 0 && part[4].n == 12 && strspn(part[4].p, "0123456789") == 12 &&
+           str_eq_cstr(part[5], "function") && rest.n > 0;
+}
+
+/* image_config: {access: Vpc, credentials: arn:aws:lambda:...} */
+static void read_image_config(struct spec_reader *r, const struct spec_node *p,
+                              const struct spec_stage *s, struct spec_training *t)
+{
+    static const char *const modes[] = {"Platform", "Vpc"};
+    struct spec_node config, at;
+    int i = 0;
+    if (!spec_child(r, p, "image_config", false, &config) ||
+        !spec_is_map(r, &config, "{access: Vpc}")) {
+        return;
+    }
+    spec_check_map(r, &config, SPEC_MAP_IMAGE_CONFIG);
+    if (!spec_child(r, &config, "access", true, &at) ||
+        !spec_choice(r, &at, modes, ARRAY_LEN(modes), NULL, &i)) {
+        return;
+    }
+    t->image_access = modes[i];
+    if (i > 0 && t->framework) {
+        spec_fault(r, &at, "conflict", "Platform, or image: URI of your own",
+                   "AWS's image of a framework is in ECR");
+    } else if (i > 0 && s->subnets_n == 0) {
+        spec_fault(r, &at, "required", "vpc: {subnets: [...], security_groups: [...]}",
+                   "the registry is reached by the VPC, and the stage has none");
+    }
+    if (!spec_child(r, &config, "credentials", false, &at) ||
+        !spec_text(r, &at, BRACES_VARS, 2048, &t->image_credentials)) {
+        return;
+    }
+    spec_one_line(r, &at, t->image_credentials);
+    if (!is_function(t->image_credentials)) {
+        spec_fault(r, &at, "pattern", "arn:aws:lambda:us-east-1:111122223333:function:NAME",
+                   "'%.120s' is not the ARN of a Lambda function", t->image_credentials);
+    } else if (i == 0) {
+        spec_fault(r, &at, "conflict", "access: Vpc, or leave it out",
+                   "only a registry in the VPC asks for credentials: ECR knows the role");
     }
 }
 
@@ -477,6 +536,7 @@ void spec_training_read(struct spec_reader *r, const struct spec_node *p, struct
     t->script = spec_has_script(p);
     spec_distribution_read(r, p, s, t);
     read_framework(r, p, s, t);
+    read_image_config(r, p, s, t);
     read_script(r, p, s, t);
     spec_input_read(r, p, s, t);
     read_metrics(r, p, t);

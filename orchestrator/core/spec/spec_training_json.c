@@ -79,7 +79,9 @@ static void lists_out(json_t *o, const struct spec_stage *s, const struct spec_t
     X(dp_options)                                                                                  \
     X(mpi_options)                                                                                 \
     X(mp_parameters)                                                                               \
-    X(input_mode) X(checkpoint) X(checkpoint_path) X(output_kms_key) X(training_plan)
+    X(input_mode)                                                                                  \
+    X(checkpoint) X(checkpoint_path) X(output_kms_key) X(training_plan) X(image_access)            \
+        X(image_credentials)
 
 static json_t *gate_out(const struct spec_gate *g)
 {

@@ -52,7 +52,9 @@ static bool left_out(const char *key)
                                        "per_part",
                                        "training_plan",
                                        "output_kms_key",
-                                       "volume_kms_key"};
+                                       "volume_kms_key",
+                                       "image_access",
+                                       "image_credentials"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         if (strcmp(key, keys[i]) == 0) {
             return true;

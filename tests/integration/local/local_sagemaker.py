@@ -32,10 +32,16 @@ def test_job__completes_and_is_billed_to_the_second(l):
     same(d["TrainingJobArn"], "arn:aws:sagemaker:us-east-1:123456789012:training-job/one")
 
 
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:registry"
+
+
 def test_job__echoes_its_request(l):
     env = {"DROVER_REQUEST": "ab" * 32, "EMPTY": ""}
-    l.create("echo", HyperParameters={"a": "1"}, Environment=env, Tags=[{"Key": "k", "Value": "v"}])
+    config = {"TrainingRepositoryAccessMode": "Vpc", "TrainingRepositoryAuthConfig": {"TrainingRepositoryCredentialsProviderArn": FUNCTION}}
+    l.create("echo", HyperParameters={"a": "1"}, Environment=env, Tags=[{"Key": "k", "Value": "v"}], AlgorithmSpecification={"TrainingImageConfig": config},
+             VpcConfig={"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]})
     d = l.describe("echo")
+    same(d["AlgorithmSpecification"]["TrainingImageConfig"], config)
     same(d["Environment"], env)
     same(d["HyperParameters"], {"a": "1"})
     same(d["ResourceConfig"], {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1})
@@ -311,6 +317,8 @@ def test_validation__refuses_what_sagemaker_refuses(l):
     channel = lambda name, mode="File", kind="S3Prefix", **more: {  # noqa: E731
         "ChannelName": name, "InputMode": mode, "DataSource": {"S3DataSource": {"S3DataType": kind, "S3Uri": "s3://bkt/in/"}}, **more}
     metric = lambda regex: {"AlgorithmSpecification": {"MetricDefinitions": [{"Name": "loss", "Regex": regex}]}}  # noqa: E731
+    image = lambda config: {"AlgorithmSpecification": {"TrainingImageConfig": config}}  # noqa: E731
+    vpc = {"VpcConfig": {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}}
     raw = l.client("sagemaker", parameter_validation=False)
     rows = [
         ("roleArn", {"RoleArn": "arn:aws:iam::12345678901:role/eleven-digits"}),
@@ -325,6 +333,11 @@ def test_validation__refuses_what_sagemaker_refuses(l):
         ("KeepAlivePeriodInSeconds", {**spot, "ResourceConfig": {"KeepAlivePeriodInSeconds": 60}}),
         ("retryStrategy", {"RetryStrategy": {"MaximumRetryAttempts": 31}}),
         ("retryStrategy", {"RetryStrategy": {}}),
+        ("VpcConfig is required", image({"TrainingRepositoryAccessMode": "Vpc"})),
+        ("only supported when", image({"TrainingRepositoryAccessMode": "Platform", "TrainingRepositoryAuthConfig": {
+            "TrainingRepositoryCredentialsProviderArn": FUNCTION}})),
+        ("trainingRepositoryCredentialsProviderArn", {**vpc, **image({"TrainingRepositoryAccessMode": "Vpc", "TrainingRepositoryAuthConfig": {
+            "TrainingRepositoryCredentialsProviderArn": ROLE}})}),
         ("s3OutputPath", {"OutputDataConfig": {"S3OutputPath": "s3://"}}),
         ("no regular expression", metric("loss=([0-9")),
         ("regex", metric("x" * 501)),

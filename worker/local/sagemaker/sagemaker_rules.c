@@ -204,6 +204,23 @@ static bool refuse(struct request *r, const char *text)
     return false;
 }
 
+/* AWS documents both; the words of the refusals are not public. */
+static bool image_config_ok(struct request *r)
+{
+    const json_t *config =
+        json_object_get(json_object_get(r->input, "AlgorithmSpecification"), "TrainingImageConfig");
+    const char *mode = text_at(config, "TrainingRepositoryAccessMode");
+    bool by_vpc = mode != NULL && strcmp(mode, "Vpc") == 0;
+    if (by_vpc && json_object_get(r->input, "VpcConfig") == NULL) {
+        return refuse(r, "VpcConfig is required when TrainingRepositoryAccessMode is Vpc");
+    }
+    if (!by_vpc && json_object_get(config, "TrainingRepositoryAuthConfig") != NULL) {
+        return refuse(r, "TrainingRepositoryAuthConfig is only supported when "
+                         "TrainingRepositoryAccessMode is Vpc");
+    }
+    return true;
+}
+
 static bool disks_ok(struct request *r)
 {
     const json_t *res = json_object_get(r->input, "ResourceConfig");
@@ -249,7 +266,7 @@ bool sagemaker_rules_between(struct request *r)
         return refuse(r, "KeepAlivePeriodInSeconds is not supported when "
                          "EnableManagedSpotTraining is set to true");
     }
-    return disks_ok(r) && sagemaker_rules_channels_between(r);
+    return disks_ok(r) && image_config_ok(r) && sagemaker_rules_channels_between(r);
 }
 
 bool sagemaker_rules_list(struct request *r)

@@ -159,6 +159,16 @@ static const struct {
     {SCRIPT, "AlgorithmSpecification.TrainingInputMode", "\"File\""},
     {SCRIPT, "AlgorithmSpecification.TrainingImage",
      "\"763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:1.12.0-gpu-py38\""},
+    {SCRIPT, "AlgorithmSpecification.TrainingImageConfig", NULL},
+    {"    image: r/x:1\n    vpc: {subnets: [subnet-1], security_groups: [sg-1]}\n"
+     "    image_config: {access: Vpc, credentials: "
+     "\"arn:aws:lambda:us-east-1:111122223333:function:x\"}\n",
+     "AlgorithmSpecification.TrainingImageConfig",
+     "{\"TrainingRepositoryAccessMode\":\"Vpc\",\"TrainingRepositoryAuthConfig\":{"
+     "\"TrainingRepositoryCredentialsProviderArn\":"
+     "\"arn:aws:lambda:us-east-1:111122223333:function:x\"}}"},
+    {SCRIPT "    image_config: {access: Platform}\n", "AlgorithmSpecification.TrainingImageConfig",
+     "{\"TrainingRepositoryAccessMode\":\"Platform\"}"},
     {SCRIPT "    input_mode: FastFile\n", "AlgorithmSpecification.TrainingInputMode",
      "\"FastFile\""},
     {SCRIPT "    network_isolation: true\n", "HyperParameters.sagemaker_submit_directory",
