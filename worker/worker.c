@@ -36,7 +36,11 @@ static const struct subcommand verbs[] = {
      "  drover-worker copy --from 's3://public/laion/*.parquet' --unsigned \\\n"
      "      --to 's3://b/meta/{file_name}'\n"
      "  drover-worker copy --from 'https://host/part-[00000-00127].parquet' \\\n"
-     "      --to 's3://b/meta/{part:05d}.parquet' --expect_files 128\n"},
+     "      --to 's3://b/meta/{part:05d}.parquet' --expect_files 128\n"
+     "\nA run that stops, or whose source refuses it, keeps what it copied of a file for the\n"
+     "next run: in S3 a multipart upload, which is paid (upload_kept in the log). Give the\n"
+     "bucket a lifecycle rule AbortIncompleteMultipartUpload for those of no next run (that\n"
+     "of deploy/cloudformation/prerequisites.yaml has one).\n"},
     {"index", index_main, index_options_help, "webdataset shards in, one JSON line a pair out",
      "  drover-worker index --input shards/ --output index/\n"
      "  drover-worker index --input s3://b/img/ --output s3://b/img/index/ \\\n"

@@ -396,7 +396,10 @@ static enum file_copy_end leave(struct run *r)
         return FILE_COPY_STOPPED;
     }
     if (in_step(r, &err) && save(r, &err)) {
+        bool s3 = sink_is_s3(r->f->folder); /* whose parts are paid until the next run ends */
         sink_stream_leave(TAKE(r->stream));
+        log_event(LOG_INFO, s3 ? "upload_kept" : "file_kept", LF_S("file", r->f->name),
+                  LF_S("folder", r->f->folder), LF_I("bytes", r->offset));
     } else {
         log_event(LOG_WARN, "state_not_saved", LF_S("file", r->f->name), LF_ERR(&err));
     }

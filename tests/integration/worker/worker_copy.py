@@ -336,7 +336,9 @@ def keys_end(tap, local, web, d):
     web.fault = lambda h, path, first, last: first >= 9 << 20 and h.refuse(403)
     args = ["--from", web.url + "/k.bin", "--to", "s3://data/keys/{file_name}", "--range_kb", 512]
     rc, so, se = copy(local, d, *args)
-    tap.eq((rc, published(local, "data/keys")), (77, []), "a source that refuses in the middle ends the run")
+    kept = [json.loads(x) for x in se.splitlines() if '"upload_kept"' in x]
+    tap.eq((rc, published(local, "data/keys"), [(x["file"], x["folder"], x["bytes"]) for x in kept], len(local.uploads())),
+           (77, [], [("k.bin", "s3://data/keys/", 9 << 20)], 1), "a source that refuses in the middle ends the run, and it says which upload it keeps")
     web.reset()
     rc, so, se = copy(local, d, *args)
     firsts = [int(x[1][6:].split("-")[0]) for x in web.log]
