@@ -92,8 +92,11 @@ void part_print(const struct cli *cli, const json_t *p)
     if (uri[0] != '\0') {
         text_print(cli, "input: ", uri);
     }
+    if (!jnull(p, "skipped")) {
+        text_print(cli, "", jstr(json_object_get(p, "skipped"), "text"));
+    }
     if (!jnull(p, "reason")) {
-        AUTO_FREE char *head = xasprintf("%s: ", jstr(p, "cause"));
+        AUTO_FREE char *head = xasprintf("%s: ", jnull(p, "cause") ? "last try" : jstr(p, "cause"));
         text_print(cli, head, jstr(p, "reason"));
     } else if (!jnull(p, "wait_text")) {
         text_print(cli, "waits: ", jstr(p, "wait_text"));

@@ -183,8 +183,9 @@ bool ref_read_part(struct cli *cli, const char *verb, struct ref *ret, int *ret_
         return false;
     }
     if (ret->part < 0) {
-        *ret_exit = fail(EXIT_USAGE, "drover parts shows the numbers",
-                         "name a part: drover %s %s/0", verb, ret->campaign);
+        *ret_exit =
+            fail(EXIT_USAGE, "drover parts shows the numbers", "name a part: drover %s %s%s%s/0",
+                 verb, ret->campaign, ret->stage[0] != '\0' ? "/" : "", ret->stage);
         return false;
     }
     bool named = ret->stage[0] != '\0' || cli->opt.stage != NULL;

@@ -102,6 +102,7 @@ export function Part({ campaign, stage, seq, at, jump, closed, ask, onDone, onCl
       <button class="link right" onClick=${onClose}>close</button></h2>
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
     ${mine && html`<p><code>${mine.uri}</code>${mine.size > 0 ? html` <span class="muted">${bytes(mine.size)}</span>` : ''}</p>
+      ${mine.skipped && html`<p class="muted">${mine.skipped.text}</p>`}
       ${why && why.id === mine.id ? html`<${Why} why=${why}/>` : mine.wait_text && html`<p class="muted">Waits: ${mine.wait_text}</p>`}
       <${Tries} list=${mine.attempt_list} of=${`/campaigns/${campaign}/parts/${seq}/request${of}`} onLog=${setLog}/>
       ${mine.attempt_list.length > 0 && html`<${Metrics} key=${`${stage}/${seq}`} campaign=${campaign} stage=${stage} seq=${seq} at=${at}/>`}`}

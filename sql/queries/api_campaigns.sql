@@ -4,6 +4,16 @@
 -- stage(campaign_id, seq) and stage_run_campaign.
 -- name: api_campaign_get
 -- $1 campaign bigint, $2 names of wait reasons text[], $3 their texts text[]
+WITH blocked AS MATERIALIZED (
+    SELECT g.id AS stage_id, 'waits for ' || string_agg(h.name || CASE WHEN i.tasks > 0 THEN format(': %s of %s done', n.done, i.tasks)
+            || coalesce(', ' || nullif(n.skipped, 0) || ' skipped', '') || coalesce(', ' || nullif(n.failed, 0) || ' failed', '') ELSE ' (' || n.state || ')' END, '; ' ORDER BY h.seq) AS told
+    FROM campaign c
+    CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
+    CROSS JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(d->'needs') WHEN 'array' THEN d->'needs' END) need
+    JOIN stage g ON g.campaign_id = c.id AND g.name = d->>'name'
+    JOIN stage h ON h.campaign_id = c.id AND h.name = need
+    JOIN stage_run n ON n.stage_id = h.id JOIN stage_input i ON i.stage_id = h.id
+    WHERE c.id = $1 AND n.state <> 'succeeded' GROUP BY g.id)
 SELECT c.version, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
     'wanted', c.wanted, 'priority', c.priority, 'deadline', c.deadline, 'version', c.version,
@@ -45,7 +55,9 @@ CROSS JOIN LATERAL (
             'budget', json_build_object('limit_micro_usd', b.limit_musd, 'per_task_micro_usd', b.per_task_musd,
                 'reserved_micro_usd', coalesce(u.reserved_musd, 0), 'spent_micro_usd', coalesce(u.spent_musd, 0)),
             'wait_reason', CASE WHEN (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.state = 'running' AND n.wait_reason <> 'none')) THEN n.wait_reason END,
-            'wait_text', CASE WHEN (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.state = 'running' AND n.wait_reason <> 'none'))
+            'wait_text', CASE WHEN n.wait_reason = 'stage_blocked' AND i.tasks - n.taken + n.waiting > 0
+                AND (SELECT true FROM blocked b WHERE b.stage_id = g.id) THEN (SELECT b.told FROM blocked b WHERE b.stage_id = g.id)
+                WHEN (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.state = 'running' AND n.wait_reason <> 'none'))
                 THEN ($3::text[])[array_position($2::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') END,
             'parts', json_build_object('total', i.tasks, 'waiting', i.tasks - n.taken + n.waiting,
                 'active', n.active, 'held', n.held, 'done', n.done, 'failed', n.failed, 'skipped', n.skipped,

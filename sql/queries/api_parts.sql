@@ -97,10 +97,21 @@ ORDER BY CASE WHEN $5 THEN -task_id ELSE task_id END;
 -- $1 campaign bigint, $2 stage bigint, $3 seq integer
 SELECT id FROM task WHERE campaign_id = $1 AND stage_id = $2 AND seq = $3 LIMIT 1;
 
--- Rows for ids, in their order. LIMIT 1 keeps it at one index lookup per part, independent of the planner's statistics.
+-- Rows for ids, in their order. LIMIT 1 keeps it at one index lookup per part, independent of the planner's statistics. What a
+-- stage that is blocked waits for is read once, if any of them is of such a stage.
 -- name: api_parts_rows
 -- $1 campaign bigint, $2 ids bigint[], $3 task states text[], $4 attempt states text[], $5 causes text[], $6 now bigint,
 -- $7 wait reasons text[], $8 their texts text[]
+WITH blocked AS MATERIALIZED (
+    SELECT g.id AS stage_id, 'waits for ' || string_agg(h.name || CASE WHEN i.tasks > 0 THEN format(': %s of %s done', n.done, i.tasks)
+            || coalesce(', ' || nullif(n.skipped, 0) || ' skipped', '') || coalesce(', ' || nullif(n.failed, 0) || ' failed', '') ELSE ' (' || n.state || ')' END, '; ' ORDER BY h.seq) AS told
+    FROM campaign c
+    CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
+    CROSS JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(d->'needs') WHEN 'array' THEN d->'needs' END) need
+    JOIN stage g ON g.campaign_id = c.id AND g.name = d->>'name'
+    JOIN stage h ON h.campaign_id = c.id AND h.name = need
+    JOIN stage_run n ON n.stage_id = h.id JOIN stage_input i ON i.stage_id = h.id
+    WHERE c.id = $1 AND n.state <> 'succeeded' GROUP BY g.id)
 SELECT coalesce(json_agg(json_build_object('id', 'c-' || t.campaign_id || '/' || t.seq, 'seq', t.seq, 'stage', g.name,
     'state', ($3::text[])[t.state + 1],
     'phase', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN 'backing_off'
@@ -112,6 +123,8 @@ SELECT coalesce(json_agg(json_build_object('id', 'c-' || t.campaign_id || '/' ||
     'job_name', a.name, 'attempt', a.n, 'reason', coalesce(f.message, nullif(a.reason, '')),
     'wait_reason', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN 'backoff' WHEN t.state = 0 THEN n.wait_reason END,
     'wait_text', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN ($8::text[])[array_position($7::text[], 'backoff')]
+        WHEN t.state = 0 AND n.wait_reason = 'stage_blocked' AND (SELECT true FROM blocked b WHERE b.stage_id = t.stage_id)
+            THEN (SELECT b.told FROM blocked b WHERE b.stage_id = t.stage_id)
         WHEN t.state = 0 THEN ($8::text[])[array_position($7::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') END,
     'not_before', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN to_timestamp(t.not_before_us / 1000000.0)
         WHEN t.state = 0 AND n.wait_again_at > to_timestamp($6 / 1000000.0) THEN n.wait_again_at END,
@@ -125,6 +138,30 @@ JOIN stage_run n ON n.stage_id = t.stage_id
 LEFT JOIN LATERAL (SELECT * FROM task_failure x WHERE x.task_id = w.id LIMIT 1) f ON true
 LEFT JOIN LATERAL (SELECT * FROM attempt x WHERE x.task_id = w.id ORDER BY x.n DESC LIMIT 1) a ON true
 LEFT JOIN LATERAL (SELECT sum(x.cost_musd)::bigint AS cost FROM attempt x WHERE x.task_id = w.id) m ON true;
+
+-- Who skipped a part: the bulk skip that names it and went on at the time of its change, by droverd's clock and the database's, a
+-- minute apart at most. They go on one after the other. Without any, a part of no attempt was done before (done_if). No row: it is
+-- not skipped. Index operation_campaign.
+-- name: api_part_skipped
+-- $1 campaign bigint, $2 task bigint, $3 causes text[]
+WITH t AS MATERIALIZED (
+    SELECT r.seq, g.name AS stage, CASE WHEN r.updated_us > 0 THEN to_timestamp(r.updated_us / 1000000.0) END AS at, r.names, a.cause
+    FROM task_run r JOIN stage g ON g.id = r.stage_id
+    LEFT JOIN LATERAL (SELECT nullif(x.cause, 0) AS cause FROM attempt x WHERE x.task_id = r.id ORDER BY x.n DESC LIMIT 1) a ON true
+    WHERE r.campaign_id = $1 AND r.id = $2 AND r.state = 5),
+named AS MATERIALIZED (
+    SELECT o.id, o.created_by, coalesce(o.created_at <= t.at + interval '1 minute' AND (o.ended_at IS NULL OR o.ended_at >= t.at - interval '1 minute'), false) AS near,
+        o.created_at <= t.at AND (o.ended_at IS NULL OR o.ended_at >= t.at) AS within
+    FROM t JOIN operation o ON o.campaign_id = $1 AND o.kind = 'skip' AND (o.done > 0 OR o.ended_at IS NULL)
+        AND (o.selector->>'stage' IS NULL OR o.selector->>'stage' = t.stage)
+        AND (o.selector->'cause' IS NULL OR t.cause IS NULL OR o.selector->'cause' ? ($3::text[])[t.cause + 1])
+        AND (o.selector->'parts' IS NULL OR o.selector->'parts' @> to_jsonb(t.seq))),
+o AS (SELECT id, created_by FROM named WHERE near ORDER BY within DESC, id LIMIT 1)
+SELECT json_build_object('operation', 'op-' || o.id, 'by', nullif(o.created_by, ''), 'at', t.at, 'text',
+    CASE WHEN o.id IS NULL AND t.names = 0 AND NOT EXISTS (SELECT FROM named) THEN 'skipped: its output was there before it started (done_if)'
+        ELSE 'skipped' || coalesce(' by ' || nullif(o.created_by, ''), '') || coalesce(' at ' || to_char(t.at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', '')
+            || coalesce(' (drover ops op-' || o.id || ')', '') END)::text
+FROM t LEFT JOIN o ON true;
 
 -- Every attempt of one part, first to last.
 -- name: api_part_attempts

@@ -120,13 +120,16 @@ bool part_get(struct api_req *r, struct err *err)
     struct apidb_ids ids = {.at = &task, .n = 1};
     AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
     AUTO_BUF struct buf attempts = BUF_INIT(API_ANSWER_MAX);
+    AUTO_BUF struct buf skipped = BUF_INIT(4096);
     if (!apidb_parts_rows(r->db, campaign, &ids, clock_wall_us(), &rows, err) ||
+        !apidb_part_skipped(r->db, campaign, task, &skipped, err) ||
         !apidb_part_attempts(r->db, task, &attempts, err)) {
         return false;
     }
     ASSERT(rows.n > 4); /* "[{...}]" */
     buf_add(&r->out, rows.p + 1, rows.n - 3);
-    buf_addf(&r->out, ", \"attempt_list\":%s}\n", buf_cstr(&attempts));
+    buf_addf(&r->out, ", \"skipped\":%s, \"attempt_list\":%s}\n", buf_cstr(&skipped),
+             buf_cstr(&attempts));
     return reply_out(r, 200);
 }
 

@@ -55,6 +55,30 @@ static const char *not_waiting(struct api_req *r, const json_t *row)
     return arena_printf(&r->arena, "it is %s", state);
 }
 
+struct why_wanted {
+    struct api_req *r;
+    int64_t campaign_id, task_id;
+    const json_t *row; /* the part's */
+    bool waits;
+};
+
+/* Of one that is skipped: who did it and when, and how it had failed. */
+static bool skipped_text(const struct why_wanted *of, const char **ret, struct err *err)
+{
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    AUTO_JSON json_t *skipped = NULL;
+    const char *failed = str_member(of->row, "reason");
+    if (!apidb_part_skipped(of->r->db, of->campaign_id, of->task_id, &out, err) ||
+        !json_parse(buf_str(&out), out.n, &skipped, err)) {
+        return false;
+    }
+    if (json_is_object(skipped)) { /* not retried just now */
+        *ret = arena_printf(&of->r->arena, "%s%s%s", str_member(skipped, "text"),
+                            failed[0] != '\0' ? "; it had failed: " : "", failed);
+    }
+    return true;
+}
+
 /* The numbers of parts begin again in each stage, and a command for one names its stage. */
 static const char *release_if_held(struct api_req *r, const json_t *row)
 {
@@ -133,13 +157,6 @@ static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign
     return true;
 }
 
-struct why_wanted {
-    struct api_req *r;
-    int64_t campaign_id, task_id;
-    const json_t *row; /* the part's */
-    bool waits;
-};
-
 static bool why_make(void *ctx, struct buf *out, struct err *err)
 {
     const struct why_wanted *of = ctx;
@@ -154,6 +171,9 @@ static bool why_make(void *ctx, struct buf *out, struct err *err)
     const char *text = !of->waits                                          ? not_waiting(r, row)
                        : told[0] != '\0' && why == wait_reason_parse(name) ? told
                                                                            : wait_reason_text(why);
+    if (strcmp(str_member(row, "state"), "skipped") == 0 && !skipped_text(of, &text, err)) {
+        return false;
+    }
     AUTO_BUF struct buf next = BUF_INIT(NEXT_MAX);
     const char *todo = of->waits ? wait_reason_next(why) : release_if_held(r, row);
     guidance_command(&next, todo, of->campaign_id, str_member(row, "stage"));

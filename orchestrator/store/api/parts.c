@@ -371,6 +371,21 @@ bool apidb_part_attempts(struct store *s, int64_t task_id, struct buf *ret_json,
     return true;
 }
 
+bool apidb_part_skipped(struct store *s, int64_t campaign_id, int64_t task_id, struct buf *ret_json,
+                        struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, task_id);
+    PARAM_NAMES(&p, names_cause);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PART_SKIPPED), &p, &res, err)) {
+        return false;
+    }
+    buf_add_cstr(ret_json, row_count(res) > 0 ? row_text(res, 0, 0) : "null");
+    return true;
+}
+
 bool apidb_attempt_name(struct store *s, int64_t task_id, int64_t n, struct job_name *ret,
                         struct err *err)
 {

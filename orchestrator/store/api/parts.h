@@ -72,6 +72,9 @@ bool apidb_parts_rows(struct store *s, int64_t campaign_id, const struct apidb_i
 /* The task id of a part number. */
 bool apidb_part_id(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t seq,
                    int64_t *ret_id, struct err *err) MUST_CHECK;
+/* Of a part that is skipped, by whom and when, as JSON; "null" of any other. */
+bool apidb_part_skipped(struct store *s, int64_t campaign_id, int64_t task_id, struct buf *ret_json,
+                        struct err *err) MUST_CHECK;
 /* Append a JSON array of the newest 200 attempts of a part, oldest first. */
 bool apidb_part_attempts(struct store *s, int64_t task_id, struct buf *ret_json,
                          struct err *err) MUST_CHECK;

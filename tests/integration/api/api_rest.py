@@ -13,7 +13,7 @@ from api_http import check_auth, check_browser, check_encoding, check_headers, c
 from api_lists import check_orders, check_parts
 from api_runs import check_runs
 from api_submit import check_faults, check_key_in_use, check_limits, check_live_name, check_submit
-from api_verbs import check_guidance, check_guidance_without_parts, check_holds, check_retry, check_retry_preview, check_undo, check_verbs, check_wishes
+from api_verbs import check_guidance, check_guidance_without_parts, check_holds, check_retry, check_retry_preview, check_skipped, check_undo, check_verbs, check_wishes
 from kit.api import Api, main
 
 
@@ -36,6 +36,7 @@ def run(t, pg):
     check_guidance(t, a)
     check_guidance_without_parts(t, a)
     check_holds(t, a)
+    check_skipped(t, a)
     check_retry_preview(t, a)
     check_hostile(t, a)
     check_plain(t, a)

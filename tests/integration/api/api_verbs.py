@@ -365,3 +365,51 @@ def check_holds(t, a):
     t.eq(a.get(f"/v1/campaigns/{cid}/parts/{n}/why?stage={stage}")[1]["next"], f"drover release {cid}/{stage}/{n}", "a held part's command names its stage, since each stage counts its parts from 0")
     a.sql(f"UPDATE task_run SET state = 0 WHERE {row}")
     a.sql(f"UPDATE stage_run SET waiting = waiting + 1, held = held - 1 WHERE campaign_id = {cid[2:]}")
+
+
+def check_skipped(t, a):
+    """A skipped part says by whom and when, and one whose stage waits for another names that and how far it is."""
+    extra = """  - name: pack
+    needs: [download]
+    worker: download
+    fan_out: {from: api}
+    instance_type: ml.c5.xlarge
+    max_runtime: 1h
+    hyperparameters: {url_list: "{uri}", output_folder: "s3://data/pack/{part:05d}/"}
+"""
+    status, b, _ = a.submit(spec("skipped", "{from: api}", extra))
+    cid, n = b["id"], b["id"][2:]
+    for stage, parts in (("download", 5), ("pack", 2)):
+        assert a.call("POST", f"/v1/campaigns/{cid}/parts?last=true&stage={stage}", "".join('{"uri":"s3://a/%d","size":1}\n' % i for i in range(parts)))[0] == 201, status
+    leader_takes(a, int(n))
+    of = lambda name: f"(SELECT id FROM stage WHERE campaign_id = {n} AND name = '{name}')"  # noqa: E731
+    a.sql(f"""DELETE FROM task_failure WHERE campaign_id = {n}; UPDATE stage_run SET state = 'blocked', wait_reason = 'stage_blocked' WHERE stage_id = {of('pack')};
+        UPDATE stage_run SET waiting = 1, done = 3, skipped = 1 WHERE stage_id = {of('download')}""")
+    told = "waits for download: 3 of 5 done, 1 skipped"
+    at = lambda seq, what="", stage="download": a.get(f"/v1/{'campaigns/' + cid + '/' if what else ''}parts/{'' if what else cid + '/'}{seq}{what}?stage={stage}")[1]  # noqa: E731
+    whole = a.get(f"/v1/campaigns/{cid}")[1]
+    faces = (at(0, "/why", "pack")["text"], at(0, "", "pack")["wait_text"], whole["stages"][1]["wait_text"], whole["stages"][0]["wait_text"])
+    t.eq(faces, (told,) * 3 + ("the leader has not looked at it yet",), "a part whose stage waits says for which and how far that is, as its stage does")
+    out = a.drover("why", f"{cid}/pack/0").stdout
+    t.ok(f"{cid}/pack/0 waiting: {told}" in out, "... in drover why", out)
+
+    moved = lambda seq, us, attempts: a.sql(f"UPDATE task_run SET state = 5, cause = 0, names = {attempts}, updated_us = {us} WHERE campaign_id = {n} AND stage_id = {of('download')} AND seq = {seq}")  # noqa: E731
+    a.sql(f"""INSERT INTO operation (campaign_id, kind, selector, state, total, done, created_by, created_at, ended_at) VALUES
+        ({n}, 'skip', '{{"parts": [1, 3]}}', 'done', 2, 2, 'ann', '2026-01-02 03:00:00Z', '2026-01-02 03:00:10Z'), ({n}, 'skip', '{{"stage": "pack"}}', 'done', 2, 2, 'eve', '2026-01-02 03:00:00Z', '2026-01-02 03:00:10Z'),
+        ({n}, 'retry', '{{"parts": [1, 3]}}', 'done', 2, 2, 'eve', '2026-01-02 03:00:01Z', '2026-01-02 03:00:10Z'), ({n}, 'skip', '{{"stage": "download", "cause": ["oom"], "parts": [1, 3]}}', 'done', 1, 1, 'bob', '2026-01-02 03:00:05Z', '2026-01-02 03:00:20Z')""")
+    ops = a.sql(f"SELECT string_agg(id::text, ' ' ORDER BY id) FROM operation WHERE campaign_id = {n}").split()
+    leader_fails(a, int(n), (3,), 7, "No space left")
+    a.sql(f"DELETE FROM task_failure WHERE campaign_id = {n}")
+    second = 1767322800 * 10**6  # of 03:00
+    for seq, us, attempts in ((3, second + 9 * 10**6, 1), (1, second + 15 * 10**6, 0), (2, second + 9 * 10**6, 0), (0, second + 9 * 10**6, 1)):
+        moved(seq, us, attempts)
+    by = [(x["operation"], x["by"], x["text"]) for x in (at(seq)["skipped"] for seq in (3, 1, 2, 0))]
+    t.eq(by, [(f"op-{ops[0]}", "ann", f"skipped by ann at 2026-01-02 03:00:09 UTC (drover ops op-{ops[0]})"), (f"op-{ops[3]}", "bob", f"skipped by bob at 2026-01-02 03:00:15 UTC (drover ops op-{ops[3]})"),
+              (None, None, "skipped: its output was there before it started (done_if)"), (None, None, "skipped at 2026-01-02 03:00:09 UTC")], "a skipped part names the bulk skip that took it, or that its output was there, or when")
+    t.eq((at(4)["skipped"], at(3, "/why")["text"]), (None, by[0][2] + "; it had failed: No space left"), "why adds how it had failed; any other part says nothing of it")
+    moved(3, second + 7200 * 10**6, 1)
+    t.eq(at(3)["skipped"]["text"], "skipped at 2026-01-02 05:00:00 UTC", "no skip went on at that time: by whom is not said")
+    moved(3, second + 9 * 10**6, 1)
+    out = a.drover("get", f"{cid}/download/3").stdout
+    t.ok(f"\n{by[0][2]}\nlast try: No space left\n" in out, "drover get says both", out)
+    t.ok(a.drover(*by[0][2].split("(drover ")[1][:-1].split()).returncode == 0, "the command that it names works", by[0])

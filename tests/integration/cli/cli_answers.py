@@ -167,6 +167,8 @@ def check_part(t, s):
         whole = campaign(7, stages=[{"name": x, "parts": {"total": 1}} for x in names])
         return lambda method, path, query, headers: (200, answers.get(path, whole))
 
+    r = s.drover("why", "c-7/train", answer=of("list", "train"))
+    t.ok(r.returncode == 2 and "name a part: drover why c-7/train/0\n" in r.stderr, "the part that is proposed is of the stage that was named", r)
     for words, want in ((("get", "c-7/train/0"), "c-7/train/0  ✓ done"), (("get", "c-7/train/0"), "log: drover logs c-7/train/0\n"), (("parts", "c-7"), "\nc-7/train/0  "), (("parts", "c-7", "-o", "name"), "c-7/train/0\n"), (("why", "c-7/train/0"), "c-7/train/0 done: ")):
         r = s.drover(*words, answer=of("list", "train"))
         t.ok(r.returncode == 0 and want in r.stdout, f"{' '.join(words)} names the part as a command takes it", r)
