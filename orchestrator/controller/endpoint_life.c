@@ -15,6 +15,7 @@
 #include "metrics.h"
 #include "output_check.h"
 #include "store/leader/endpoints.h"
+#include "store/leader/leader.h"
 #include "wall.h"
 #include <stdio.h>
 
@@ -165,9 +166,19 @@ struct write {
     enum endpoint_state from;
 };
 
+static bool tell(struct controller *c, const struct endpoint_row *r, struct err *err)
+{
+    char text[sizeof r->reason + sizeof r->name.s + 16];
+    (void)snprintf(text, sizeof text, "endpoint %s: %s", r->name.s, r->reason);
+    return store_alert(c->store, r->campaign_id, text, err);
+}
+
 static bool write_row(struct controller *c, void *arg, struct err *err)
 {
     const struct write *a = arg;
+    if (a->w->tell && !tell(c, &a->w->row, err)) {
+        return false;
+    }
     if (a->w->news == ENDPOINT_OVER) {
         return store_endpoint_end(c->store, &a->w->row, &a->w->end, err);
     }

@@ -7,6 +7,7 @@
 #include "held_back.h"
 #include "late_create.h"
 #include "resource_answer.h"
+#include "resource_sight.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,14 +18,20 @@
 usec_t leader_endpoint_until(const struct endpoint_row *r)
 {
     int64_t life_us = r->ttl_s * USEC_PER_SEC;
-    return r->in_service_us > 0 ? r->in_service_us + life_us
-                                : r->intended_us + ENDPOINT_CREATE_MAX_US + life_us;
+    return r->in_service_us > 0
+               ? r->in_service_us + life_us
+               : MAX(r->intended_us, r->created_us) + ENDPOINT_CREATE_MAX_US + life_us;
 }
 
 /* Of those that are not gone yet: the endpoint first, then what it is made of. */
 static enum hosting_kind next_to_go(const struct live_endpoint *e)
 {
     return (enum hosting_kind)(HOSTING_ENDPOINT - e->gone);
+}
+
+static bool delete_due(const struct live_endpoint *e)
+{
+    return (e->there && !e->delete_taken) || resource_sight_lost(&e->sight);
 }
 
 static struct endpoint_call call_of(const struct live_endpoint *e)
@@ -43,8 +50,7 @@ static struct endpoint_call call_of(const struct live_endpoint *e)
                                                           : ENDPOINT_ACT_INVOKE,
                                       HOSTING_ENDPOINT};
     case ENDPOINT_DELETING:
-        return (struct endpoint_call){e->there && !e->delete_taken ? ENDPOINT_ACT_DELETE
-                                                                   : ENDPOINT_ACT_DESCRIBE,
+        return (struct endpoint_call){delete_due(e) ? ENDPOINT_ACT_DELETE : ENDPOINT_ACT_DESCRIBE,
                                       next_to_go(e)};
     case ENDPOINT_DELETED:
     case ENDPOINT_FAILED:
@@ -86,19 +92,6 @@ static void say(struct endpoint_row *r, const struct aws_failure *f)
 {
     (void)snprintf(r->reason, sizeof r->reason, "%.63s%s%.440s", f->code,
                    f->code[0] != '\0' ? ": " : "", f->message);
-}
-
-#define DELETE_REFUSED "; AWS refuses to delete it: "
-/* Behind why it ends; NULL: not any more. */
-static void say_refused(struct endpoint_row *r, const struct aws_failure *f)
-{
-    char *before = strstr(r->reason, DELETE_REFUSED);
-    size_t n = before != NULL ? (size_t)(before - r->reason) : strlen(r->reason);
-    r->reason[n] = '\0';
-    if (f != NULL) {
-        (void)snprintf(r->reason + n, sizeof r->reason - n, DELETE_REFUSED "%.63s%s%.200s", f->code,
-                       f->code[0] != '\0' ? ": " : "", f->message);
-    }
 }
 
 static void begin_delete(struct endpoint_row *r, usec_t now_us, const char *why)
@@ -219,6 +212,7 @@ static void gone_one(struct live_endpoint *e)
 {
     e->gone++;
     e->there = e->delete_taken = false;
+    e->sight = (struct resource_sight){0};
     e->next_us = 0;
 }
 
@@ -232,6 +226,16 @@ static bool may_come_again(const struct live_endpoint *e, const struct endpoint_
     const struct late_create late = {e->signed_us, all ? e->row.created_us : e->row.deleting_us,
                                      f->window_us, made};
     return late_create_possible(&late, now_us, boot_us);
+}
+
+static void on_absent(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
+                      int64_t boot_us)
+{
+    if (may_come_again(e, f, now_us, boot_us)) {
+        e->next_us = late_create_look_us(e->signed_us + f->window_us, boot_us);
+    } else {
+        gone_one(e);
+    }
 }
 
 static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
@@ -260,11 +264,7 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
             e->delete_taken = false; /* deleted at once, or not at all */
         }
     } else if (f->said == ENDPOINT_SAID_ABSENT) {
-        if (may_come_again(e, f, now_us, boot_us)) {
-            e->next_us = late_create_look_us(e->signed_us + f->window_us, boot_us);
-        } else {
-            gone_one(e);
-        }
+        on_absent(e, f, now_us, boot_us);
     }
 }
 
@@ -289,20 +289,35 @@ static void on_describe(struct live_endpoint *e, const struct endpoint_fact *f, 
     }
 }
 
-static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
-                      struct endpoint_row *r)
+/* Nobody saw whether it served: billed since it was made, which is the most that it can be. */
+static void served_unseen(struct endpoint_row *r)
 {
+    r->in_service_us = r->in_service_us == 0 && !r->failed ? r->created_us : r->in_service_us;
+}
+
+static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
+                      int64_t boot_us, struct endpoint_row *r)
+{
+    bool unseen = resource_sight_lost(&e->sight);
+    resource_sight_tried(&e->sight);
     e->described_us = 0; /* look at once */
     if (f->said == ENDPOINT_SAID_YES || f->said == ENDPOINT_SAID_NO) {
-        say_refused(r, f->said == ENDPOINT_SAID_NO ? f->failure : NULL);
+        resource_sight_remark(r->reason, DELETE_REFUSED,
+                              f->said == ENDPOINT_SAID_NO ? f->failure : NULL);
     }
     if (f->said == ENDPOINT_SAID_YES) {
         e->delete_taken = true;
         if (f->call.kind == HOSTING_ENDPOINT) {
+            if (unseen) {
+                served_unseen(r);
+            }
             served(r, now_us);
         }
-    } else {
-        e->there = false; /* seen once more before the next try */
+        return;
+    }
+    e->there = false; /* seen once more before the next try */
+    if (f->said == ENDPOINT_SAID_ABSENT) {
+        on_absent(e, f, now_us, boot_us);
     }
 }
 
@@ -420,6 +435,13 @@ static void pause_after(struct live_endpoint *e, const struct endpoint_fact *f, 
     }
 }
 
+/* True: people are alerted that AWS does not tell of it. */
+static bool look(struct live_endpoint *e, const struct endpoint_fact *f, struct endpoint_row *r)
+{
+    bool told = f->said == ENDPOINT_SAID_YES || f->said == ENDPOINT_SAID_ABSENT;
+    return resource_sight_note(&e->sight, told ? NULL : f->failure, r->reason);
+}
+
 void leader_plan_endpoint_fact(struct live_endpoint *e, const struct endpoint_fact *f,
                                usec_t now_us, int64_t boot_us, struct endpoint_writes *ret)
 {
@@ -439,9 +461,10 @@ void leader_plan_endpoint_fact(struct live_endpoint *e, const struct endpoint_fa
         break;
     case ENDPOINT_ACT_DESCRIBE:
         on_describe(e, f, now_us, boot_us, &ret->row);
+        ret->tell = look(e, f, &ret->row);
         break;
     case ENDPOINT_ACT_DELETE:
-        on_delete(e, f, now_us, &ret->row);
+        on_delete(e, f, now_us, boot_us, &ret->row);
         break;
     case ENDPOINT_ACT_PAYLOADS:
         on_payloads(e, f, now_us, &ret->row);
@@ -468,6 +491,14 @@ bool leader_endpoint_end_due(const struct live_endpoint *e, int64_t boot_us)
     return boot_us >= e->write_us;
 }
 
+/* In service for its time; or never seen, and it cannot be looked at: it may serve since long. */
+static bool time_over(const struct live_endpoint *e, usec_t now_us)
+{
+    const struct endpoint_row *r = &e->row;
+    bool ages = r->in_service_us > 0 || (r->created_us > 0 && resource_sight_lost(&e->sight));
+    return ages && now_us >= leader_endpoint_until(r);
+}
+
 void leader_plan_endpoint_end(const struct leader_state *s, const struct live_endpoint *e,
                               usec_t now_us, struct endpoint_writes *ret)
 {
@@ -478,8 +509,7 @@ void leader_plan_endpoint_end(const struct leader_state *s, const struct live_en
         why = "a person asked for it";
     } else if (lc != NULL && lc->row.wanted == WANTED_CANCEL) {
         why = "its campaign was cancelled";
-    } else if (e->row.in_service_us > 0 && !s->clock.unsure &&
-               now_us >= leader_endpoint_until(&e->row)) {
+    } else if (!s->clock.unsure && time_over(e, now_us)) {
         why = "its ttl is over";
     }
     if (why != NULL && endpoint_edge(e->row.state, ENDPOINT_DELETING)) {
@@ -518,6 +548,7 @@ void leader_endpoint_not_written(struct live_endpoint *e, int64_t boot_us)
     e->failures = MIN(e->failures + 1, 1000);
     e->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, e->failures - 1);
     e->write_us = e->next_us;
+    resource_sight_not_written(&e->sight);
     e->gone = MIN(e->gone, HOSTING_KIND_COUNT - 1); /* the last of them is looked at once more */
     e->payloads_n = -1;                             /* and the smoke test is made again */
     e->unsure |=

@@ -2,7 +2,8 @@
  * proof that all three are gone. All three have one name, made from the identity of the try, so a
  * call whose answer was lost is resolved by Describe of that name and never makes a second one. It
  * is deleted when its time is over, when a person or the end of its campaign asks for it, and when
- * it fails. Pure: now_us is the wall clock as AWS has it, CLOCK_BOOTTIME is boot_us.
+ * it fails; without a sight of it when AWS does not tell of it, and it is gone when a Delete says
+ * so. Pure: now_us is the wall clock as AWS has it, CLOCK_BOOTTIME is boot_us.
  * Source: Amazon SageMaker API reference, CreateEndpoint, DeleteEndpoint, DescribeEndpoint. */
 #pragma once
 #include "common/aws_outcome.h"
@@ -58,6 +59,7 @@ struct endpoint_writes {
     enum endpoint_news news;
     struct endpoint_row row;
     struct endpoint_end end; /* OVER */
+    bool tell;               /* MOVED: people are alerted of its reason */
     struct err error;        /* what could not be booked; it is tried again */
 };
 /* What follows from an answer. */

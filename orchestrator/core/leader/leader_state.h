@@ -222,6 +222,11 @@ struct live_bill {
     int failures;     /* in a row */
 };
 
+/* Looks at a thing that were refused or not answered, in a row (resource_sight.h). */
+struct resource_sight {
+    int lost, tried; /* all; before its deletion was sent without one */
+};
+
 /* A model, config and endpoint that stand for one try of a stage (endpoint_life.h). */
 struct live_endpoint {
     struct endpoint_row row;
@@ -231,6 +236,7 @@ struct live_endpoint {
     int64_t signed_us;        /* boot: a Create may take effect from then on; 0: none may */
     int gone;                 /* DELETING: how many of the three are proven absent */
     bool there, delete_taken; /* DELETING, of the next: seen; its deletion has begun */
+    struct resource_sight sight;
     int failures;             /* in a row */
     int64_t next_us;          /* boot: no call before this */
     int64_t write_us;         /* boot: its end is not written before this */
@@ -255,6 +261,7 @@ struct live_filesystem {
     int tasks_failed;         /* EXPORTING: how many of ours before it have failed */
     bool there, delete_taken; /* DELETING: seen; its deletion has begun */
     bool gone;                /* DELETING: absent; a create that is late may make another one */
+    struct resource_sight sight;
     int failures;             /* in a row */
     int64_t next_us;          /* boot: no call before this */
     int64_t write_us;         /* boot: its end is not written before this */

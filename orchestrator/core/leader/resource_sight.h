@@ -1,0 +1,21 @@
+/* Looks at an endpoint or a file system that AWS refuses or does not answer: people are told, and
+ * after some in a row its end does not wait for a sight of it. Pure. */
+#pragma once
+#include "common/aws_outcome.h"
+#include "leader_state.h"
+
+#define DELETE_REFUSED "AWS refuses to delete it: "
+
+/* How a look was answered, f: it was not. It is said in the reason, or taken back. True: people
+ * are to be alerted of the reason. */
+bool resource_sight_note(struct resource_sight *s, const struct aws_failure *f,
+                         char reason[static 512]);
+/* Some looks in a row were in vain, since the last deletion that was sent without one. */
+bool resource_sight_lost(const struct resource_sight *s);
+/* A deletion was answered. */
+void resource_sight_tried(struct resource_sight *s);
+/* What was noted was not written: it is told once more. */
+void resource_sight_not_written(struct resource_sight *s);
+/* The mark and the failure behind the rest of the reason, instead of what the mark said before.
+ * NULL: it says nothing any more. */
+void resource_sight_remark(char reason[static 512], const char *mark, const struct aws_failure *f);

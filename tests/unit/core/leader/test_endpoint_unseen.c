@@ -1,0 +1,114 @@
+/* Aim: an endpoint of which AWS tells nothing ends all the same, and its money is held until an
+ * answer proves that it is gone. Method: as test_endpoint_life.c. */
+#include "endpoint_world.h"
+
+#define DENIED     SAW(L, E, NO, "AccessDeniedException")
+#define LOST       DENIED, DENIED, DENIED, DENIED, DENIED
+#define SAYS       "AWS does not say how it is: AccessDeniedException: "
+#define STILL(...) TO(__VA_ARGS__, ENDPOINT_DELETING)
+
+/* It is held until the Delete says that there is none. */
+static void goes_unseen(struct life *l)
+{
+    musd_t held_musd = l->w.s.projects[0].reserved_musd;
+    PLAY(l, STILL(D, E, YES, NULL), LOST, STILL(D, E, NO, "ValidationException"), LOST);
+    assert_int_equal(l->w.s.projects[0].reserved_musd, held_musd);
+    assert_string_equal(l->e->row.reason, "its ttl is over; " SAYS
+                                          "; AWS refuses to delete it: ValidationException: ");
+    PLAY(l, ON(D, E, ABSENT), VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    assert_int_equal(l->w.s.projects[0].reserved_musd, 0);
+}
+
+static void test_endpoint_unseen__one_in_service_ends_when_its_ttl_is_over(void **state UNUSED)
+{
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, SERVES);
+    usec_t since = l.e->row.in_service_us;
+    PLAY(&l, DENIED, DENIED, ON(L, E, UNSENT), DENIED, ON(L, E, NOTHING));
+    assert_string_equal(l.e->row.reason, ""); /* a moment says nothing */
+    PLAY(&l, TO(L, E, NO, "AccessDeniedException", ENDPOINT_IN_SERVICE));
+    assert_true(l.last.tell && l.last.news == ENDPOINT_MOVED);
+    assert_string_equal(l.e->row.reason, SAYS);
+    PLAY(&l, LOST);
+    assert_int_equal(l.last.news, ENDPOINT_AS_BEFORE); /* alerted once */
+    PLAY(&l, SAW(L, E, YES, "InService"));
+    assert_string_equal(l.e->row.reason, "");
+    PLAY(&l, DENIED, DENIED, DENIED, DENIED, SAW(L, E, YES, "InService"), DENIED);
+    assert_string_equal(l.e->row.reason, "");
+    l.now_us = since + TTL * SEC;
+    assert_true(ends(&l));
+    assert_string_equal(l.e->row.reason, "its ttl is over");
+    PLAY(&l, DENIED, DENIED, DENIED, STILL(L, E, NO, "AccessDeniedException"));
+    assert_string_equal(l.e->row.reason, "its ttl is over; " SAYS);
+    goes_unseen(&l);
+    assert_string_equal(l.e->row.reason, "its ttl is over");
+    assert_in_range(l.last.end.billable_s, 2 * TTL, 2 * TTL + 600);
+    assert_true(l.last.end.estimated);
+    leader_world_done(&l.w);
+}
+
+static void test_endpoint_unseen__one_never_seen_ends_by_its_latest_time(void **state UNUSED)
+{
+    struct life l;
+    life_init(&l);
+    pass(&l, 3 * TTL * SEC); /* it waited for a limit */
+    PLAY(&l, CREATES);
+    usec_t made = l.e->row.created_us, over = made + ENDPOINT_CREATE_MAX_US + TTL * SEC;
+    PLAY(&l, DENIED, DENIED, DENIED, DENIED);
+    l.now_us = over;
+    assert_false(ends(&l)); /* a look may tell yet */
+    PLAY(&l, DENIED);
+    l.now_us = over - 1;
+    assert_false(ends(&l));
+    l.now_us = over;
+    l.w.s.clock.unsure = true;
+    assert_false(ends(&l));
+    l.w.s.clock.unsure = false;
+    assert_true(ends(&l));
+    assert_false(l.e->row.failed); /* no other one is made */
+    goes_unseen(&l);
+    assert_in_range(l.last.end.billable_s, 2 * (over - made) / SEC, 2 * (over - made) / SEC + 600);
+    assert_true(l.last.end.estimated);
+    leader_world_done(&l.w);
+}
+
+static void test_endpoint_unseen__what_cannot_be_proven_stays(void **state UNUSED)
+{
+    struct life l;
+    life_init(&l);
+    PLAY(&l, ON(C, M, YES), ON(C, G, YES), ON(C, E, NOTHING)); /* it may take effect yet */
+    int64_t signed_us = l.boot_us;
+    begins_to_go(&l);
+    for (int i = 0; i < 99 && l.e->gone == 0; i++) {
+        PLAY(&l, LOST, STILL(D, E, ABSENT, NULL));
+    }
+    assert_int_equal(l.e->gone, 1);
+    assert_true(l.boot_us >= signed_us + WINDOW);
+    PLAY(&l, SAW(L, G, NO, "AccessDeniedException"), ON(L, G, ABSENT),
+         TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    assert_int_equal(l.last.end.billable_s, 0);
+    anew(&l); /* not written: told again, and its end is not sent before */
+    PLAY(&l, CREATES);
+    begins_to_go(&l);
+    PLAY(&l, DENIED, DENIED, DENIED, DENIED, DENIED);
+    assert_true(l.last.tell);
+    l.e->row.reason[0] = '\0';
+    leader_endpoint_not_written(l.e, l.boot_us);
+    PLAY(&l, DENIED);
+    assert_true(l.last.tell);
+    PLAY(&l, STILL(D, E, NOTHING, NULL), DENIED, SAW(L, E, YES, "Failed"), ON(D, E, YES));
+    assert_int_equal(l.e->row.in_service_us, 0);
+    leader_world_done(&l.w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_endpoint_unseen__one_in_service_ends_when_its_ttl_is_over),
+        cmocka_unit_test(test_endpoint_unseen__one_never_seen_ends_by_its_latest_time),
+        cmocka_unit_test(test_endpoint_unseen__what_cannot_be_proven_stays),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
