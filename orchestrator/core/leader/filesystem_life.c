@@ -10,10 +10,16 @@
 #include "held_back.h"
 #include "late_create.h"
 #include "resource_answer.h"
+#include "resource_sight.h"
 #include "rows_read.h"
 #include <stdio.h>
 
 #define EXPORT_AGAIN_US (300 * USEC_PER_SEC) /* at most, after exports that failed */
+
+static bool delete_due(const struct live_filesystem *f)
+{
+    return (f->there && !f->delete_taken) || resource_sight_lost(&f->sight);
+}
 
 static enum filesystem_act act_of(const struct live_filesystem *f)
 {
@@ -32,7 +38,7 @@ static enum filesystem_act act_of(const struct live_filesystem *f)
         return f->task_due ? FILESYSTEM_ACT_EXPORT : FILESYSTEM_ACT_TASKS;
     case FILESYSTEM_DELETING:
         return f->gone || r->aws_id[0] == '\0' ? FILESYSTEM_ACT_FIND
-               : f->there && !f->delete_taken  ? FILESYSTEM_ACT_DELETE
+               : delete_due(f)                 ? FILESYSTEM_ACT_DELETE
                                                : FILESYSTEM_ACT_DESCRIBE;
     case FILESYSTEM_DELETED:
     case FILESYSTEM_FAILED:
@@ -236,13 +242,21 @@ static void on_missing(usec_t now_us, struct filesystem_row *r)
     }
 }
 
+static void on_absent(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
+                      int64_t boot_us, struct filesystem_row *r)
+{
+    if (may_come_again(f, fact, now_us, boot_us)) {
+        f->gone = true; /* looked for until then */
+    } else {
+        r->ended_us = now_us;
+    }
+}
+
 static void on_going(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
                      int64_t boot_us, struct filesystem_row *r)
 {
-    if (fact->said == FILESYSTEM_SAID_ABSENT && may_come_again(f, fact, now_us, boot_us)) {
-        f->gone = true; /* looked for until then */
-    } else if (fact->said == FILESYSTEM_SAID_ABSENT) {
-        r->ended_us = now_us;
+    if (fact->said == FILESYSTEM_SAID_ABSENT) {
+        on_absent(f, fact, now_us, boot_us, r);
     } else if (fact->said == FILESYSTEM_SAID_YES) {
         const char *lifecycle = fact->seen->lifecycle;
         f->delete_taken = is(lifecycle, "DELETING");
@@ -364,18 +378,35 @@ static void on_export(struct live_filesystem *f, const struct filesystem_fact *f
 }
 
 static void on_delete(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
-                      struct filesystem_row *r)
+                      int64_t boot_us, struct filesystem_row *r)
 {
+    bool unseen = resource_sight_lost(&f->sight);
+    resource_sight_tried(&f->sight);
     f->described_us = 0; /* look at once */
     if (fact->said == FILESYSTEM_SAID_YES) {
         f->delete_taken = true;
         r->off_us = r->off_us > 0 ? r->off_us : now_us;
+        if (unseen && r->available_us == 0 && !r->failed) {
+            r->available_us = now_us; /* nobody knows: billed since it was made */
+        }
+        resource_sight_remark(r->reason, DELETE_REFUSED, NULL);
         return;
     }
     f->there = false; /* seen once more before the next try */
     if (fact->said == FILESYSTEM_SAID_NO) {
-        say(r, fact->failure);
+        resource_sight_remark(r->reason, DELETE_REFUSED, fact->failure);
+    } else if (fact->said == FILESYSTEM_SAID_ABSENT) {
+        on_absent(f, fact, now_us, boot_us, r);
     }
+}
+
+/* True: people are alerted that AWS does not tell of it. */
+static bool look(struct live_filesystem *f, const struct filesystem_fact *fact,
+                 struct filesystem_row *r)
+{
+    bool told = fact->said == FILESYSTEM_SAID_YES || fact->said == FILESYSTEM_SAID_ABSENT;
+    return (looks(fact->act) || fact->act == FILESYSTEM_ACT_FIND) &&
+           resource_sight_note(&f->sight, told ? NULL : fact->failure, r->reason);
 }
 
 static void pause_after(struct live_filesystem *f, const struct filesystem_fact *fact,
@@ -423,9 +454,10 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
         on_export(f, fact, now_us, boot_us, &ret->row);
         break;
     case FILESYSTEM_ACT_DELETE:
-        on_delete(f, fact, now_us, &ret->row);
+        on_delete(f, fact, now_us, boot_us, &ret->row);
         break;
     }
+    ret->tell = look(f, fact, &ret->row);
     if (f->row.state == FILESYSTEM_DELETING && ret->row.ended_us > 0) {
         struct filesystem_row *r = &ret->row;
         r->state = r->failed ? FILESYSTEM_FAILED : FILESYSTEM_DELETED;
@@ -438,7 +470,7 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
     }
     if (rows_filesystem_differ(&f->row, &ret->row)) {
         ret->news = FILESYSTEM_MOVED;
-        ret->tell = says_misconfigured(&ret->row) && !says_misconfigured(&f->row);
+        ret->tell |= says_misconfigured(&ret->row) && !says_misconfigured(&f->row);
     }
 }
 
@@ -522,6 +554,7 @@ void leader_filesystem_not_written(struct live_filesystem *f, int64_t boot_us)
     f->failures = MIN(f->failures + 1, 1000);
     f->next_us = f->write_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, f->failures - 1);
     f->described_us = 0;
+    resource_sight_not_written(&f->sight);
     f->there = false; /* what it is billed for is written before its deletion is asked for */
     f->unsure |= f->row.aws_id[0] == '\0'; /* it may have been made, and its id is forgotten */
     f->signed_us = f->unsure ? boot_us : f->signed_us;
