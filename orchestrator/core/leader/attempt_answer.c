@@ -13,6 +13,8 @@
 /* After this many Describes in a row that do not say whose the job is, some 15 s, its name is
  * believed. An earlier one may have left it out by chance. */
 #define UNTOLD_MOST 6
+/* What AWS's times of one job may differ by. */
+#define PENDING_SLACK_US (60 * USEC_PER_SEC)
 
 static const struct {
     const char *name;
@@ -137,8 +139,23 @@ struct fact leader_create_answer(struct leader_state *s, struct live_attempt *a,
     return fact;
 }
 
+/* SageMaker gave up waiting for instances: it had none, nobody here stopped it, and its time to
+ * wait is over. Which status says so is not documented. */
+static bool waited_in_vain(const struct live_attempt *a, const struct job_seen *job)
+{
+    const struct spec_stage *s = a->stage != NULL ? a->stage->spec : NULL;
+    int64_t pending_s = s != NULL && s->training != NULL ? s->training->max_pending_s : 0;
+    usec_t waited = a->row.ended_us - a->created_us;
+    return a->row.started_us == 0 && a->billable_s <= 0 && !a->stopped_by_us &&
+           (job->phase == PHASE_MAX_WAIT ||
+            (pending_s > 0 && waited + PENDING_SLACK_US >= pending_s * USEC_PER_SEC));
+}
+
 static enum cause cause_of_end(const struct live_attempt *a, const struct job_seen *job)
 {
+    if (job->status == JOB_STOPPED && waited_in_vain(a, job)) {
+        return CAUSE_CAPACITY;
+    }
     enum job_end end = JOB_END_FAILED;
     if (job->status == JOB_STOPPED) {
         end = job->phase == PHASE_MAX_RUNTIME ? JOB_END_MAX_RUNTIME
@@ -147,7 +164,9 @@ static enum cause cause_of_end(const struct live_attempt *a, const struct job_se
     } else if (job->status != JOB_FAILED) {
         return CAUSE_NONE;
     }
-    return cause_of_job(end, str_of(a->reason), a->stopped_by_us);
+    enum cause cause = cause_of_job(end, str_of(a->reason), a->stopped_by_us);
+    bool told = cause != CAUSE_UNKNOWN && cause != CAUSE_TIMEOUT;
+    return !told && waited_in_vain(a, job) ? CAUSE_CAPACITY : cause;
 }
 
 /* The reason as people should read it: the worker's own words, or what we know of a stop. */
@@ -167,6 +186,9 @@ static void explain_end(struct live_attempt *a, enum cause cause)
     } else if (cause == CAUSE_TIMEOUT && a->reason[0] == '\0') {
         (void)snprintf(a->reason, sizeof a->reason, "ran longer than %lld s",
                        (long long)a->row.max_runtime_s);
+    } else if (cause == CAUSE_CAPACITY && a->reason[0] == '\0') {
+        (void)snprintf(a->reason, sizeof a->reason, "waited %lld s for instances and got none",
+                       (long long)((a->row.ended_us - a->created_us) / USEC_PER_SEC));
     }
 }
 

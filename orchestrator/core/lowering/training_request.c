@@ -121,7 +121,7 @@ int64_t training_request_spot_wait_s(int64_t max_runtime_s)
 }
 
 static void write_resources(struct json_out *w, const struct training_request_input *in,
-                            const char *training_plan)
+                            const struct spec_training *t)
 {
     const struct spec_stage *s = in->stage;
     json_out_object(w, "ResourceConfig");
@@ -134,14 +134,17 @@ static void write_resources(struct json_out *w, const struct training_request_in
     if (in->keep_alive_s > 0) {
         json_out_i64(w, "KeepAlivePeriodInSeconds", in->keep_alive_s);
     }
-    if (training_plan != NULL) {
-        json_out_str(w, "TrainingPlanArn", training_plan);
+    if (t->training_plan != NULL) {
+        json_out_str(w, "TrainingPlanArn", t->training_plan);
     }
     json_out_end_object(w);
     json_out_object(w, "StoppingCondition");
     json_out_i64(w, "MaxRuntimeInSeconds", in->max_runtime_s);
     if (s->spot) {
         json_out_i64(w, "MaxWaitTimeInSeconds", training_request_spot_wait_s(in->max_runtime_s));
+    }
+    if (t->max_pending_s > 0) {
+        json_out_i64(w, "MaxPendingTimeInSeconds", t->max_pending_s);
     }
     json_out_end_object(w);
     if (s->spot) {
@@ -186,7 +189,7 @@ static void write_request(const struct request_parts *q, struct buf *out)
         json_out_str(&w, "CompressionType", "NONE");
     }
     json_out_end_object(&w);
-    write_resources(&w, in, q->training->training_plan);
+    write_resources(&w, in, q->training);
     training_fields_switches(q, &w);
     request_tags(&w, &(struct request_tags){.spec = in->spec,
                                             .install_id = in->install_id,

@@ -83,6 +83,8 @@ struct spec_warm {             /* warm_pool: the campaign's, with the stage's ke
 #define SPEC_ATTRIBUTES_MAX     16
 #define SPEC_RETRY_STRATEGY_MAX 30
 #define SPEC_SCALES_MAX         16
+#define SPEC_PENDING_S_MIN      7200 /* StoppingCondition's MaxPendingTimeInSeconds */
+#define SPEC_PENDING_S_MAX      2419200
 #define SPEC_LOG_LEVEL          20 /* Python's INFO */
 
 struct spec_channel { /* input of a training job; NULL: not said */
@@ -148,6 +150,7 @@ struct spec_training {
     const char *output_kms_key, *training_plan;
     const char *image_access;      /* Platform, Vpc; NULL: not said */
     const char *image_credentials; /* a Lambda function's ARN; NULL: none */
+    int64_t max_pending_s;         /* 0: as SageMaker has it */
     bool debugger, profiler, infra_check, remote_debug, uncompressed;
     const char *entrypoint[16];
     int entrypoint_n;

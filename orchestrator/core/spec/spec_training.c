@@ -399,6 +399,15 @@ static void read_retry_strategy(struct spec_reader *r, const struct spec_node *p
     }
 }
 
+static void read_max_pending(struct spec_reader *r, const struct spec_node *p,
+                             struct spec_training *t)
+{
+    struct spec_node at;
+    if (spec_child(r, p, "max_pending", false, &at)) {
+        (void)spec_duration(r, &at, SPEC_PENDING_S_MIN, SPEC_PENDING_S_MAX, &t->max_pending_s);
+    }
+}
+
 void spec_volume_key(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node at;
@@ -542,6 +551,7 @@ void spec_training_read(struct spec_reader *r, const struct spec_node *p, struct
     read_metrics(r, p, t);
     read_checkpoint(r, p, s, t);
     read_retry_strategy(r, p, s, t);
+    read_max_pending(r, p, t);
     read_keys(r, p, s, t);
     read_training_plan(r, p, s, t);
     read_switches(r, p, s, t);

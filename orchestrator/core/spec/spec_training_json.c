@@ -80,8 +80,8 @@ static void lists_out(json_t *o, const struct spec_stage *s, const struct spec_t
     X(mpi_options)                                                                                 \
     X(mp_parameters)                                                                               \
     X(input_mode)                                                                                  \
-    X(checkpoint) X(checkpoint_path) X(output_kms_key) X(training_plan) X(image_access)            \
-        X(image_credentials)
+    X(checkpoint)                                                                                  \
+    X(checkpoint_path) X(output_kms_key) X(training_plan) X(image_access) X(image_credentials)
 
 static json_t *gate_out(const struct spec_gate *g)
 {
@@ -128,6 +128,9 @@ json_t *spec_training_out(const struct spec_stage *s)
     (void)json_object_set_new(o, "log_level", json_integer(t->log_level));
     (void)json_object_set_new(o, "mpi_processes", json_integer(t->mpi_processes));
     (void)json_object_set_new(o, "retry_strategy", json_integer(t->retry_strategy));
+    if (t->max_pending_s > 0) {
+        (void)json_object_set_new(o, "max_pending_s", json_integer(t->max_pending_s));
+    }
     (void)json_object_set_new(o, "encrypt_traffic", json_boolean(s->encrypt_traffic));
     (void)json_object_set_new(o, "session_tags", json_boolean(s->session_tags));
     spec_put_text(o, "volume_kms_key", s->volume_kms_key);
@@ -221,6 +224,10 @@ void spec_training_in(struct stored *r, const json_t *stage, struct spec_stage *
     t->log_level = (int)spec_get_i64(r, o, "log_level", 0, 50);
     t->mpi_processes = (int)spec_get_i64(r, o, "mpi_processes", 0, 1024);
     t->retry_strategy = (int)spec_get_i64(r, o, "retry_strategy", 0, SPEC_RETRY_STRATEGY_MAX);
+    if (json_object_get(o, "max_pending_s") != NULL) {
+        t->max_pending_s =
+            spec_get_i64(r, o, "max_pending_s", SPEC_PENDING_S_MIN, SPEC_PENDING_S_MAX);
+    }
     s->encrypt_traffic = spec_get_bool(r, o, "encrypt_traffic");
     s->session_tags = spec_get_bool(r, o, "session_tags");
     s->volume_kms_key = spec_get_text(r, o, "volume_kms_key");

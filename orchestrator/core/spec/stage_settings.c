@@ -53,6 +53,7 @@ static bool left_out(const char *key)
                                        "training_plan",
                                        "output_kms_key",
                                        "volume_kms_key",
+                                       "max_pending_s",
                                        "image_access",
                                        "image_credentials"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {

@@ -333,6 +333,7 @@ def test_validation__refuses_what_sagemaker_refuses(l):
         ("KeepAlivePeriodInSeconds", {**spot, "ResourceConfig": {"KeepAlivePeriodInSeconds": 60}}),
         ("retryStrategy", {"RetryStrategy": {"MaximumRetryAttempts": 31}}),
         ("retryStrategy", {"RetryStrategy": {}}),
+        ("maxPendingTimeInSeconds", {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxPendingTimeInSeconds": 7199}}),
         ("VpcConfig is required", image({"TrainingRepositoryAccessMode": "Vpc"})),
         ("only supported when", image({"TrainingRepositoryAccessMode": "Platform", "TrainingRepositoryAuthConfig": {
             "TrainingRepositoryCredentialsProviderArn": FUNCTION}})),

@@ -226,6 +226,8 @@ static const struct mistake mistakes[] = {
     {"\"s3://acme/ckpt/\"", "{to: \"s3://acme/c\", path: x}", "pattern", 14, "absolute"},
     {"    checkpoint: \"s3://acme/ckpt/\"", "    spot: true", "required", 14, "checkpoint"},
     {"    max_runtime: 4h", "    max_runtime: 4h\n    retry_strategy: 31", "range", 16, "31"},
+    {"    max_runtime: 4h", "    max_runtime: 4h\n    max_pending: 119m", "range", 16, "7200 to"},
+    {"    max_runtime: 4h", "    max_runtime: 4h\n    max_pending: 29d", "range", 16, "to 2419200"},
     {"    max_runtime: 4h", "    max_runtime: 4h\n    volume_kms_key: a b", "pattern", 16, "KMS"},
     {"    max_runtime: 4h", "    max_runtime: 4h\n    volume_kms_key: alias/sm", "pattern", 16,
      "alias"},
@@ -376,7 +378,7 @@ static void test_spec_training__what_is_right_has_no_fault(void **state)
          "    profiler: on\n    session_tags: on\n    remote_debug: on\n    encrypt_traffic: on\n"
          "    volume_kms_key: 1234abcd-12ab\n    output_kms_key: alias/s3\n    tags: {a: b}\n"
          "    output_compression: off\n    entrypoint: [python]\n    input_mode: FastFile\n"
-         "    log_level: 10\n    metrics_series: off"},
+         "    log_level: 10\n    metrics_series: off\n    max_pending: 2h"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_FREE char *text = with(rows[i][0], rows[i][1]);
