@@ -248,8 +248,8 @@ static enum budget_action at_limit(const struct live_campaign *lc, bool *ret_wai
     /* Nothing runs that could give money back, and what is left pays for none of the parts. */
     bool stuck =
         lc->budget_short && lc->budget_stuck && lc->live == 0 && lc->row.reserved_musd == 0;
-    enum budget_action a = budget_at_limit(
-        r->at_limit, drains ? lc->budget_short : lc->budget_spent || stuck, lc->live);
+    bool falls_short = drains ? lc->budget_short && !lc->budget_goes_on : lc->budget_spent || stuck;
+    enum budget_action a = budget_at_limit(r->at_limit, falls_short, lc->live);
     *ret_waits = lc->waits_for_person || (!drains && a != BUDGET_GO_ON);
     return *ret_waits ? (r->at_limit == AT_LIMIT_STOP ? BUDGET_STOP_AND_HOLD : BUDGET_HOLD) : a;
 }

@@ -333,7 +333,7 @@ static bool goes_on(const struct live_stage *ls, enum wait_reason why)
 
 static void not_short(struct live_campaign *lc)
 {
-    lc->budget_short = lc->budget_spent = lc->budget_stuck = false;
+    lc->budget_short = lc->budget_spent = lc->budget_stuck = lc->budget_goes_on = false;
     for (int k = 0; k < lc->stages_n; k++) {
         lc->stages[k].cap_short = WAIT_NONE;
     }
@@ -358,11 +358,14 @@ void leader_note_money_short(struct leader_state *s, const struct sched_stage *s
             lc->budget_spent |= spent_up(s, lc, live_stages[i]);
         }
         lc->budget_stuck |= reason[i] == WAIT_BUDGET && own_cap_binds(s, lc);
+        lc->budget_goes_on |=
+            goes_on(live_stages[i], reason[i]) || goes_on(live_stages[i], plan->rest[i]);
+    }
+    for (int i = 0; i < plan->launches_n; i++) { /* what is not written is tried again */
+        campaigns[plan->launches[i].stage_i]->budget_goes_on = true;
     }
     for (int i = 0; i < n; i++) {
-        if (goes_on(live_stages[i], reason[i]) || goes_on(live_stages[i], plan->rest[i])) {
-            campaigns[i]->budget_stuck = false;
-        }
+        campaigns[i]->budget_stuck &= !campaigns[i]->budget_goes_on;
     }
 }
 

@@ -85,6 +85,7 @@ struct live_campaign {
     bool budget_short;    /* a task that could start waits for money of its caps */
     bool budget_spent;    /* and would if nothing else ran: what is spent leaves too little */
     bool budget_stuck;    /* short of its own cap, and no stage of it waits for anything else */
+    bool budget_goes_on;  /* a stage of it starts without more money, or waits for something else */
     bool spec_unreadable; /* by this binary: no spec; jobs are looked after, nothing starts */
     bool locked;          /* or was a moment ago: its wait reason stays */
     enum wait_reason set_aside; /* NONE, or PARKED or LOCKED: no part of it may start */

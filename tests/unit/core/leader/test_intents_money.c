@@ -189,6 +189,51 @@ static void test_intents_money__one_that_is_stuck_waits_for_a_person(void **stat
     }
 }
 
+/* The first stage is short of money. The second one keeps the campaign from being held, which would
+ * hold that too: for good, since nothing runs that could give money back. */
+static void test_intents_money__a_stage_that_can_start_is_not_held(void **state)
+{
+    (void)state;
+    static const struct {
+        enum wait_reason second, rest;
+        enum stage_state second_is;
+        bool launched, held;
+    } rows[] = {
+        {WAIT_BACKOFF, WAIT_BACKOFF, STAGE_RUNNING, false, false},
+        {WAIT_SLOTS, WAIT_SLOTS, STAGE_RUNNING, false, false},
+        {WAIT_BUDGET, WAIT_BACKOFF, STAGE_RUNNING, false, false}, /* its others are cheaper */
+        {WAIT_NONE, WAIT_NONE, STAGE_RUNNING, true, false},       /* and could not be written */
+        {WAIT_NONE, WAIT_NONE, STAGE_RUNNING, false, true},       /* it has no parts */
+        {WAIT_BUDGET, WAIT_BUDGET, STAGE_RUNNING, false, true},
+        {WAIT_STAGE_BUDGET, WAIT_STAGE_BUDGET, STAGE_RUNNING, false, true},
+        {WAIT_STAGE_BLOCKED, WAIT_STAGE_BLOCKED, STAGE_BLOCKED, false, true}, /* it needs it */
+        {WAIT_BREAKER, WAIT_BREAKER, STAGE_HELD, false, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct campaign_life_writes w;
+        struct one o;
+        one_init(&o);
+        struct live_stage second = {.row = {.state = rows[i].second_is}, .spec = &o.w.spec};
+        struct sched_stage stages[] = {o.stage, o.stage};
+        struct live_campaign *campaigns[] = {o.w.lc, o.w.lc};
+        struct live_stage *live_stages[] = {o.w.ls, &second};
+        enum wait_reason reason[] = {WAIT_BUDGET, rows[i].second};
+        enum wait_reason rest[] = {WAIT_BUDGET, rows[i].rest};
+        struct sched_plan plan = {.launches = {{.stage_i = 1}},
+                                  .launches_n = rows[i].launched,
+                                  .reason = reason,
+                                  .rest = rest};
+        o.w.lc->row.at_limit = AT_LIMIT_DRAIN;
+        o.w.lc->budget_goes_on = rows[i].held; /* of an older plan */
+        leader_note_money_short(&o.w.s, stages, campaigns, live_stages, &plan, 2);
+        campaign_life_plan(o.w.lc, &w);
+        if (w.n != rows[i].held || (w.n > 0 && w.moves[0].to != CAMPAIGN_HELD)) {
+            fail_msg("row %zu: %d moves", i, w.n);
+        }
+        one_done(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_intents_money__stuck_at_its_own_cap),
         cmocka_unit_test(test_intents_money__one_that_is_stuck_waits_for_a_person),
         cmocka_unit_test(test_intents_money__a_price_that_is_not_known_holds_nobody),
+        cmocka_unit_test(test_intents_money__a_stage_that_can_start_is_not_held),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
