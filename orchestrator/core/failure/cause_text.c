@@ -83,9 +83,29 @@ static enum cause by_words(const struct folded *f)
     return first_rule(f, rules, ARRAY_LEN(rules));
 }
 
+/* An exception that names nothing of a platform: its limit is the program's own, and no wait mends
+ * that. */
+static bool is_own_limit(const struct folded *f)
+{
+    static const char *const platform[] = {
+        "quota",        "account", "instance type", "vcpu",  "ec2",    "~aws",
+        "sagemaker",    "~ml.",    "region",        "~zone", "tenant", "project",
+        "subscription", "~plan",   "cluster",       "spend", "~usd",   "~cost",
+        "billing",      "credit",  "month",         "daily", "organi"};
+    return cause_has_exception(f) && !cause_is_refusal(f) &&
+           !has_any(f, platform, ARRAY_LEN(platform));
+}
+
 static enum cause by_last_words(const struct folded *f)
 {
-    return first_rule(f, last_rules, ARRAY_LEN(last_rules));
+    for (size_t i = 0; i < ARRAY_LEN(last_rules); i++) {
+        const struct rule *r = &last_rules[i];
+        bool waits = r->cause == CAUSE_QUOTA || r->cause == CAUSE_CAPACITY;
+        if (cause_may_have(f, r->three) && fits(f, r) && !(waits && is_own_limit(f))) {
+            return r->cause;
+        }
+    }
+    return CAUSE_UNKNOWN;
 }
 
 /* "was terminated by the user": somebody wanted it. */
