@@ -113,17 +113,33 @@ static bool only_unchecked(const struct live_stage *ls)
     return live_stage_unchecked_n(ls) > 0 && ready_queue_n(ls->ready) == 0;
 }
 
+/* Is it said of the state of a stage or of its campaign? Other reasons are of parts that were
+ * ready: they come and go while the others are asked about, and are not taken back each time. */
+static bool is_of_state(enum wait_reason why)
+{
+    static const enum wait_reason of_state[] = {
+        WAIT_STAGE_BLOCKED, WAIT_PAUSED,      WAIT_HELD,   WAIT_BREAKER, WAIT_BUDGET,
+        WAIT_STAGE_BUDGET,  WAIT_PART_BUDGET, WAIT_LOCKED, WAIT_PARKED,  WAIT_UNCHECKED};
+    for (size_t i = 0; i < ARRAY_LEN(of_state); i++) {
+        if (of_state[i] == why) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool skip_done_tells(const struct live_campaign *lc, const struct live_stage *ls, usec_t now_us,
                      struct skip_done_wait *ret)
 {
     bool failing = ls->checks_failed > 0;
-    bool stale = !ls->check_told || ls->reason == WAIT_UNCHECKED;
-    if (!skip_done_wanted(ls, 0) || stage_state_terminal(ls->row.state) || !only_unchecked(ls) ||
-        !(failing || stale)) {
+    if (!skip_done_wanted(ls, 0) || stage_state_terminal(ls->row.state) || !only_unchecked(ls)) {
         return false;
     }
     *ret = (struct skip_done_wait){.why = sched_view_why_not(lc, ls, now_us), .said = ""};
-    if (ret->why == WAIT_NONE) {
+    if (!failing && ls->check_told && !is_of_state(ret->why) && !is_of_state(ls->reason)) {
+        return false;
+    }
+    if (ret->why == WAIT_NONE || ret->why == WAIT_BACKOFF) { /* nothing ready is kept from it */
         ret->why = failing ? WAIT_UNCHECKED : WAIT_NEW;
     }
     if (ret->why == WAIT_UNCHECKED) {

@@ -47,8 +47,9 @@ struct skip_done_wait { /* value */
     const char *said; /* of the same: why no answer came, "" not known; of the stage */
 };
 /* Is that to be written? The scheduler gives such a stage no reason, since nothing of it is ready.
- * Written when the answers stop coming and when they come again; while they do not, the next time
- * once the one told before has passed. */
+ * Written when the answers stop coming and when they come again, and when what keeps the stage or
+ * its campaign from starting anything begins or ends; while they do not, the next time once the one
+ * told before has passed. */
 bool skip_done_tells(const struct live_campaign *lc, const struct live_stage *ls, usec_t now_us,
                      struct skip_done_wait *ret);
 /* It was written. */

@@ -232,6 +232,52 @@ static void test_skip_done__tells_why_its_stage_waits(void **state)
     life_world_done(&l);
 }
 
+/* Its parts are asked about one after the other, whatever its state: a reason of that goes with it,
+ * though no answer failed and nothing is ready. */
+static void test_skip_done__a_reason_that_is_over_is_taken_back(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct skip_done_wait w;
+    life_world_init(&l, 1);
+    struct live_stage *ls = &l.st[0];
+    l.spec[0].done_if = "s3://b/{part}/_manifest.json";
+    ask_about(ls, 100, 1);
+    ls->row.state = STAGE_BLOCKED;
+    const struct {
+        enum stage_state stage;
+        enum wanted wanted;
+        usec_t no_start_s;
+        enum wait_reason told; /* NONE: nothing new */
+    } steps[] = {
+        {STAGE_BLOCKED, WANTED_RUN, 0, WAIT_STAGE_BLOCKED},
+        {STAGE_RUNNING, WANTED_RUN, 0, WAIT_NEW},
+        {STAGE_RUNNING, WANTED_RUN, 0, WAIT_NONE},
+        {STAGE_RUNNING, WANTED_RUN, 60, WAIT_NONE}, /* no part of it was refused */
+        {STAGE_RUNNING, WANTED_PAUSE, 0, WAIT_PAUSED},
+        {STAGE_RUNNING, WANTED_PAUSE, 0, WAIT_NONE},
+        {STAGE_RUNNING, WANTED_RUN, 0, WAIT_NEW},
+        {STAGE_HELD, WANTED_RUN, 0, WAIT_HELD},
+        {STAGE_RUNNING, WANTED_RUN, 60, WAIT_NEW},
+    };
+    l.lc->row.state = CAMPAIGN_RUNNING;
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        ls->row.state = steps[i].stage;
+        l.lc->row.wanted = steps[i].wanted;
+        ls->no_start_until_us = steps[i].no_start_s > 0 ? WALL + steps[i].no_start_s * SEC : 0;
+        bool tells = skip_done_tells(l.lc, ls, WALL, &w);
+        if (tells != (steps[i].told != WAIT_NONE) || (tells && w.why != steps[i].told)) {
+            fail_msg("step %zu: told %d, reason %d", i, tells, (int)w.why);
+        }
+        if (tells) {
+            skip_done_told(ls, &w);
+        }
+    }
+    ls->reason = WAIT_SLOTS; /* of one that was ready, and others will be */
+    assert_false(skip_done_tells(l.lc, ls, WALL, &w));
+    life_world_done(&l);
+}
+
 static void test_skip_done__only_a_checked_output_says_anything(void **state)
 {
     (void)state;
@@ -264,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_skip_done__one_question_at_a_time_while_nothing_answers),
         cmocka_unit_test(test_skip_done__a_campaign_may_end_while_it_is_asked_about),
         cmocka_unit_test(test_skip_done__tells_why_its_stage_waits),
+        cmocka_unit_test(test_skip_done__a_reason_that_is_over_is_taken_back),
         cmocka_unit_test(test_skip_done__only_a_checked_output_says_anything),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
