@@ -351,18 +351,19 @@ void leader_note_money_short(struct leader_state *s, const struct sched_stage *s
     for (int i = 0; i < n; i++) {
         struct live_campaign *lc = campaigns[i];
         bool parts = reason[i] == WAIT_PART_BUDGET && live_stage_unchecked_n(live_stages[i]) == 0;
-        bool own = reason[i] == WAIT_STAGE_BUDGET || parts;
+        bool others = goes_on(live_stages[i], plan->rest[i]); /* that ask for less */
+        bool own = (reason[i] == WAIT_STAGE_BUDGET && !others) || parts;
         live_stages[i]->cap_short = own ? reason[i] : WAIT_NONE; /* of this stage only */
         lc->budget_short |= reason[i] == WAIT_BUDGET;
         if (stages[i].may_start || reason[i] == WAIT_BUDGET) {
             lc->budget_spent |= spent_up(s, lc, live_stages[i]);
         }
         lc->budget_stuck |= reason[i] == WAIT_BUDGET && own_cap_binds(s, lc);
-        lc->budget_goes_on |=
-            goes_on(live_stages[i], reason[i]) || goes_on(live_stages[i], plan->rest[i]);
+        lc->budget_goes_on |= goes_on(live_stages[i], reason[i]) || others;
     }
     for (int i = 0; i < plan->launches_n; i++) { /* what is not written is tried again */
         campaigns[plan->launches[i].stage_i]->budget_goes_on = true;
+        live_stages[plan->launches[i].stage_i]->cap_short = WAIT_NONE;
     }
     for (int i = 0; i < n; i++) {
         campaigns[i]->budget_stuck &= !campaigns[i]->budget_goes_on;

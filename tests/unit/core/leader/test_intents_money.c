@@ -144,6 +144,35 @@ static void test_intents_money__stuck_at_its_own_cap(void **state)
     one_done(&o);
 }
 
+/* The first of its parts asks for more than the stage's own cap leaves. With nothing running its
+ * campaign is held, but not while others of it ask for less, or have been launched just now. */
+static void test_intents_money__a_dear_part_closes_no_stage(void **state)
+{
+    (void)state;
+    static const struct {
+        enum wait_reason rest;
+        bool launched, held;
+    } rows[] = {
+        {WAIT_STAGE_BUDGET, false, true}, {WAIT_PART_BUDGET, false, true},
+        {WAIT_SLOTS, false, false},       {WAIT_BACKOFF, false, false},
+        {WAIT_PART_BUDGET, true, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct one o;
+        struct campaign_life_writes w;
+        enum wait_reason reason = WAIT_STAGE_BUDGET, rest = rows[i].rest;
+        const struct sched_plan plan = {
+            .reason = &reason, .rest = &rest, .launches_n = rows[i].launched};
+        one_init(&o);
+        leader_note_money_short(&o.w.s, &o.stage, &o.w.lc, &o.w.ls, &plan, 1);
+        campaign_life_plan(o.w.lc, &w);
+        if (w.n != rows[i].held) {
+            fail_msg("row %zu: %d moves", i, w.n);
+        }
+        one_done(&o);
+    }
+}
+
 static void test_intents_money__a_price_that_is_not_known_holds_nobody(void **state)
 {
     (void)state;
@@ -244,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_intents_money__one_that_is_stuck_waits_for_a_person),
         cmocka_unit_test(test_intents_money__a_price_that_is_not_known_holds_nobody),
         cmocka_unit_test(test_intents_money__a_stage_that_can_start_is_not_held),
+        cmocka_unit_test(test_intents_money__a_dear_part_closes_no_stage),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
