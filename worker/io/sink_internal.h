@@ -34,7 +34,8 @@ bool sink_remove_folder(struct sink *s, const char *name, struct err *err) MUST_
 #define SINK_UPLOADS_BYTES_MAX ((size_t)32 << 20) /* waiting */
 struct sink_uploads_group { /* zeroed but for err; guarded by a lock of the uploads */
     int64_t pending;
-    struct err err; /* the first failure */
+    struct err err;        /* the first failure */
+    _Atomic int64_t *done; /* counts those that succeeded; NULL: nobody asks */
 };
 /* The uploads of the sink, with their threads; they live as long as the sink, and no group may be
  * pending at its end. */

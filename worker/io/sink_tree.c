@@ -342,28 +342,61 @@ static bool check_folder(struct sink *s, const char *name, struct err *err)
     return ok;
 }
 
-bool sink_tree_delete(struct sink *s, const char *name, struct err *err)
+/* Have the objects of a folder removed; *ret_n: how many. */
+static bool delete_below(struct sink *s, const char *name, struct sink_uploads_group *g,
+                         int64_t *ret_n, struct err *err)
 {
-    if (s->s3 == NULL) {
-        return check_folder(s, name, err) && sink_remove_folder(s, name, err);
-    }
     char below[SINK_NAME_BYTES_MAX + 2];
     struct s3_listing l = {0};
     struct sink_uploads *u;
-    struct sink_uploads_group g = {.err = ERR_INIT};
     (void)snprintf(below, sizeof below, "%s/", name);
-    if (!list_from(s, below, &l, err)) {
+    if (!sink_uploads_of(s, &u, err) || !list_from(s, below, &l, err)) {
         return false;
     }
     size_t skip = strlen(s->base.key);
-    bool ok = l.n == 0 || sink_uploads_of(s, &u, err);
+    bool ok = true;
     for (size_t i = 0; ok && i < l.n; i++) {
         ok = check_ours(name, l.objects[i].key + skip + strlen(below), err);
     }
     for (size_t i = 0; ok && i < l.n; i++) {
-        sink_uploads_delete(u, &g, l.objects[i].key + skip);
+        sink_uploads_delete(u, g, l.objects[i].key + skip);
     }
-    ok = ok && (l.n == 0 || sink_uploads_wait(u, &g, err));
+    *ret_n = (int64_t)l.n;
     s3_listing_done(&l);
     return ok;
+}
+
+bool sink_tree_delete_many(struct sink *s, const char *const *names, size_t n, _Atomic int64_t *all,
+                           _Atomic int64_t *done, struct err *err)
+{
+    struct sink_uploads_group g = {.err = ERR_INIT, .done = done};
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++) {
+        char name[SINK_NAME_BYTES_MAX + 1];
+        int64_t objects = 0;
+        ASSERT(str_ends(str_of(names[i]), "/") && strlen(names[i]) < sizeof name);
+        (void)snprintf(name, sizeof name, "%.*s", (int)strlen(names[i]) - 1, names[i]);
+        if (s->s3 == NULL) {
+            ok = sink_tree_delete(s, name, err);
+            *done += ok ? 1 : 0;
+        } else {
+            ok = delete_below(s, name, &g, &objects, err) &&
+                 (!sink_uploads_failed(s->uploads, &g) || sink_uploads_wait(s->uploads, &g, err));
+            *all += objects - 1;
+        }
+    }
+    if (s->uploads != NULL && !ok) {
+        sink_uploads_drop(s->uploads, &g);
+    }
+    return ok && (s->uploads == NULL || sink_uploads_wait(s->uploads, &g, err));
+}
+
+bool sink_tree_delete(struct sink *s, const char *name, struct err *err)
+{
+    struct sink_uploads_group g = {.err = ERR_INIT};
+    int64_t n;
+    if (s->s3 == NULL) {
+        return check_folder(s, name, err) && sink_remove_folder(s, name, err);
+    }
+    return delete_below(s, name, &g, &n, err) && sink_uploads_wait(s->uploads, &g, err);
 }

@@ -31,3 +31,8 @@ bool sink_tree_size(struct sink *s, const char *name, struct sink_tree_size *ret
                     struct err *err) MUST_CHECK;
 /* An absent one is a success. */
 bool sink_tree_delete(struct sink *s, const char *name, struct err *err) MUST_CHECK;
+/* Remove folders, names[n] with '/' at the end as sink_list tells them. In S3 the next is listed
+ * while the objects of those before are removed, and *all, where each folder counts as one, is
+ * corrected to its objects. Counts in *done. The first failure ends it. */
+bool sink_tree_delete_many(struct sink *s, const char *const *names, size_t n, _Atomic int64_t *all,
+                           _Atomic int64_t *done, struct err *err) MUST_CHECK;

@@ -48,8 +48,12 @@ static void *upload_main(void *arg)
     for (struct sink_upload *x = upload_of(queue_pop(u->queue, true)); x != NULL;
          x = upload_of(queue_pop(u->queue, true))) {
         struct err err = ERR_INIT;
-        bool ok = sink_uploads_failed(u, x->group) || carry_out(t, x, &err);
+        bool skipped = sink_uploads_failed(u, x->group);
+        bool ok = skipped || carry_out(t, x, &err);
         (void)pthread_mutex_lock(&u->lock);
+        if (ok && !skipped && x->group->done != NULL) {
+            ++*x->group->done;
+        }
         if (!ok && x->group->err.code == ERR_NONE) {
             x->group->err = err;
         }

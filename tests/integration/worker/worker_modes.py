@@ -339,6 +339,10 @@ def test_slow_preparation(d, server):
         local.faults({"operation": "DeleteObject", "name_contains": ".parquet", "kind": "slow", "delay_seconds": 2, "times": 40})
         rc, so, told = to(part, "m", "--incremental_mode", "overwrite", "--progress_interval", 1)
         tap.ok((rc, local.hits()) == (0, 40) and (72, 120, None, 0) in told, "so are the objects that are removed", "%d %r %s" % (rc, told, so))
+        tap.eq(to(part, "f", "--output_format", "files", "--number_sample_per_shard", 20)[0], 0, "an output of folders")
+        local.faults({"operation": "DeleteObject", "name_contains": "/00000/", "kind": "slow", "delay_seconds": 2, "times": 60})
+        rc, so, told = to(part, "f", "--output_format", "files", "--incremental_mode", "overwrite", "--progress_interval", 1)
+        tap.ok((rc, local.hits()) == (0, 60) and any(x[0] > 30 and x[1] == 2 + 2 + 120 for x in told), "and those in folders", "%d %r %s" % (rc, told, so))
     finally:
         local.stop()
 

@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "io/sink_tree.h"
 #include "job/manifest.h"
 #include "part_record.h"
 #include "shard_number.h"
@@ -97,19 +98,13 @@ bool incremental_mode_is_done(struct sink *sink, const struct download_options *
     return true;
 }
 
-/* Remove the objects, then the folders of names[n]. */
+/* Remove names[n], objects or folders. */
 static bool remove_named(struct sink *sink, const char *const *names, size_t n, struct progress *p,
                          struct err *err)
 {
-    size_t folders = 0; /* of one suffix all are folders or none is */
-    while (folders < n && str_ends(str_of(names[folders]), "/")) {
-        if (!shard_object_delete(sink, names[folders], err)) {
-            return false;
-        }
-        p->prepared++;
-        folders++;
-    }
-    return folders == n || sink_delete_many(sink, names + folders, n - folders, &p->prepared, err);
+    bool folders = n > 0 && str_ends(str_of(names[0]), "/"); /* of one suffix all are or none is */
+    return folders ? sink_tree_delete_many(sink, names, n, &p->to_prepare, &p->prepared, err)
+                   : sink_delete_many(sink, names, n, &p->prepared, err);
 }
 
 /* The shards' files in the listing that end with the k-th suffix; out[l->n]. */
