@@ -155,6 +155,7 @@ def campaign_file(tap):
             f.write(page)
     keys = sum(len(keys) for _, _, _, keys in campaign_keys.rows(table))
     tap.eq(keys, len(re.findall(r"^K\(", table, re.M)), "every key of the table is read")
+    tap.ok(re.search(r"\n## hang\n\n[^\n]* preparation .*\n\| `start` [^\n]* preparation ", page, re.S), "hang says that a preparation is judged, too")
     tap.ok(read("deploy/campaign-file.md") == page, "deploy/campaign-file.md is what the table says: tests/documents.py --update writes it")
 
 
