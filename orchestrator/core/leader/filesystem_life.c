@@ -337,6 +337,8 @@ static void on_tasks(struct live_filesystem *f, const struct filesystem_fact *fa
 {
     const struct filesystem_tasks *t = &fact->tasks;
     f->described_us = boot_us;
+    f->tasks_us = now_us;
+    f->in_vain &= fact->said == FILESYSTEM_SAID_YES && !t->runs;
     if (fact->said == FILESYSTEM_SAID_ABSENT) {
         fail(r, CAUSE_UNKNOWN, now_us, gone_before_export);
         return;
@@ -352,6 +354,7 @@ static void on_tasks(struct live_filesystem *f, const struct filesystem_fact *fa
     if (t->failed) {
         (void)snprintf(r->reason, sizeof r->reason, "export %d failed: %.400s", ++f->tasks_failed,
                        t->why);
+        f->in_vain = true;
         f->task_id[0] = '\0';
         f->next_us = boot_us + retry_step_us(AGAIN_US, EXPORT_AGAIN_US, f->tasks_failed - 1);
     } else if (f->task_id[0] != '\0') { /* the list does not show it yet */
@@ -359,18 +362,35 @@ static void on_tasks(struct live_filesystem *f, const struct filesystem_fact *fa
     }
 }
 
+/* Its create is refused: for good, as far as one can know, or for now. */
+static void export_refused(struct live_filesystem *f, const struct filesystem_fact *fact,
+                           int64_t boot_us, struct filesystem_row *r)
+{
+    enum cause ignored;
+    f->in_vain = !resource_answer_waits(fact->failure, &ignored);
+    if (!f->in_vain) {
+        say(r, fact->failure);
+        return;
+    }
+    f->tasks_refused = MIN(f->tasks_refused + 1, 1000);
+    (void)snprintf(r->reason, sizeof r->reason, "its export was refused %d times: %.63s: %.300s",
+                   f->tasks_refused, fact->failure->code, fact->failure->message);
+    f->next_us = boot_us + retry_step_us(AGAIN_US, EXPORT_AGAIN_US, f->tasks_refused - 1);
+}
+
 static void on_export(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
                       int64_t boot_us, struct filesystem_row *r)
 {
-    f->task_due = false; /* a listing tells what came of it */
+    f->task_due = f->in_vain = false; /* a listing tells what came of it */
     f->described_us = 0;
+    f->tasks_refused = fact->said == FILESYSTEM_SAID_NO ? f->tasks_refused : 0;
     if (fact->said == FILESYSTEM_SAID_ABSENT) {
         fail(r, CAUSE_UNKNOWN, now_us, gone_before_export);
     } else if (fact->said == FILESYSTEM_SAID_NO) {
-        say(r, fact->failure);
+        export_refused(f, fact, boot_us, r);
     } else if (fact->said == FILESYSTEM_SAID_YES && resource_answer_task_failed(fact->task)) {
         f->tasks_failed++; /* one of an earlier leader: the next token */
-        f->task_due = true;
+        f->task_due = f->in_vain = true;
         f->next_us = boot_us + AGAIN_US;
     } else if (fact->said == FILESYSTEM_SAID_YES) {
         (void)snprintf(f->task_id, sizeof f->task_id, "%s", fact->task->id);
@@ -470,7 +490,8 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
     }
     if (rows_filesystem_differ(&f->row, &ret->row)) {
         ret->news = FILESYSTEM_MOVED;
-        ret->tell |= says_misconfigured(&ret->row) && !says_misconfigured(&f->row);
+        ret->tell |= (says_misconfigured(&ret->row) && !says_misconfigured(&f->row)) ||
+                     (leader_filesystem_in_vain(f) && !f->vain_told);
     }
 }
 
@@ -493,6 +514,24 @@ static const char *end_of(const struct leader_state *s, const struct live_campai
     return used ? NULL : "no stage uses it any more";
 }
 
+/* Its time is over, or its export is in vain and its end is wanted: then it goes without. */
+static void end_export(const struct leader_state *s, const struct live_filesystem *f, usec_t now_us,
+                       struct filesystem_writes *ret)
+{
+    char why[500];
+    const char *wish = leader_filesystem_given_up(s, f, now_us);
+    if (leader_filesystem_left_us(s, &ret->row, now_us) == 0) {
+        wish = "its time is over";
+    }
+    if (wish == NULL) {
+        return;
+    }
+    (void)snprintf(why, sizeof why, "%s, and its export did not succeed%s%.400s", wish,
+                   f->in_vain ? ": " : "", f->in_vain ? ret->row.reason : "");
+    fail(&ret->row, CAUSE_TIMEOUT, now_us, why);
+    ret->news = FILESYSTEM_MOVED;
+}
+
 void leader_plan_filesystem_end(const struct leader_state *s, const struct live_filesystem *f,
                                 usec_t now_us, struct filesystem_writes *ret)
 {
@@ -501,10 +540,7 @@ void leader_plan_filesystem_end(const struct leader_state *s, const struct live_
     *ret =
         (struct filesystem_writes){.news = FILESYSTEM_AS_BEFORE, .row = f->row, .error = ERR_INIT};
     if (r->state == FILESYSTEM_EXPORTING) {
-        if (leader_filesystem_left_us(s, r, now_us) == 0) {
-            fail(r, CAUSE_TIMEOUT, now_us, "its time is over, and its export did not succeed");
-            ret->news = FILESYSTEM_MOVED;
-        }
+        end_export(s, f, now_us, ret);
         return;
     }
     if (!filesystem_edge(r->state, FILESYSTEM_DELETING)) {
@@ -534,6 +570,7 @@ void leader_apply_filesystem(struct leader_state *s, struct live_filesystem *f,
         f->there = f->delete_taken = f->task_due = false;
     }
     filesystem_set_state(f, w->row.state);
+    f->vain_told |= leader_filesystem_in_vain(f);
     bool asked = f->row.delete_asked;
     f->row = w->row;
     f->row.delete_asked |= asked;

@@ -4,7 +4,8 @@
  * import task of its association has ended, it is used until no stage that names it is left, its
  * time is over, or a person or the end of its campaign asks for its end. When such a stage has
  * failed it is kept for a retry until its time is over.
- * What jobs wrote is exported first; it is deleted even when that fails, once its time is over.
+ * What jobs wrote is exported first; it is deleted even when that fails, once its time is over,
+ * and soon when its end is wanted and its exports are in vain.
  * Pure: now_us is the wall clock as AWS has it, CLOCK_BOOTTIME is boot_us.
  * Source: Amazon FSx API reference, CreateFileSystem, DeleteFileSystem, DescribeFileSystems,
  * CreateDataRepositoryAssociation, CreateDataRepositoryTask. */

@@ -10,6 +10,13 @@
 usec_t leader_filesystem_until(const struct filesystem_row *r);
 /* When it is deleted although its export has not succeeded. */
 usec_t leader_filesystem_deadline(const struct filesystem_row *r);
+/* Its export was tried some times, each in vain, and none is under way. */
+bool leader_filesystem_in_vain(const struct live_filesystem *f);
+/* EXPORTING: why it is deleted before that deadline, since its export is in vain: an hour after its
+ * end began when a person asked for that or its campaign was cancelled; a day when its campaign has
+ * ended, for then nobody said that what is in it is not wanted. NULL: it is exported on. */
+const char *leader_filesystem_given_up(const struct leader_state *s,
+                                       const struct live_filesystem *f, usec_t now_us);
 /* How long it still has, EXPORTING for that; 0: its time is over. While AWS' clock is not known for
  * sure it is not: what is deleted does not come back. */
 int64_t leader_filesystem_left_us(const struct leader_state *s, const struct filesystem_row *r,

@@ -238,13 +238,13 @@ struct live_endpoint {
     int gone;                 /* DELETING: how many of the three are proven absent */
     bool there, delete_taken; /* DELETING, of the next: seen; its deletion has begun */
     struct resource_sight sight;
-    int failures;             /* in a row */
-    int64_t next_us;          /* boot: no call before this */
-    int64_t write_us;         /* boot: its end is not written before this */
-    int64_t described_us;     /* boot: of the endpoint, while it lives; 0: not yet */
-    int payloads_n, asked;    /* of the smoke test; -1: not read yet */
-    int unanswered;           /* questions of it that were sent in vain, in a row */
-    int64_t idle_due_us;      /* boot: its invocations are asked for then */
+    int failures;          /* in a row */
+    int64_t next_us;       /* boot: no call before this */
+    int64_t write_us;      /* boot: its end is not written before this */
+    int64_t described_us;  /* boot: of the endpoint, while it lives; 0: not yet */
+    int payloads_n, asked; /* of the smoke test; -1: not read yet */
+    int unanswered;        /* questions of it that were sent in vain, in a row */
+    int64_t idle_due_us;   /* boot: its invocations are asked for then */
     int64_t took_us[SPEC_PAYLOADS_MAX];
 };
 
@@ -260,13 +260,17 @@ struct live_filesystem {
     bool task_due;            /* EXPORTING: no task runs, and ours has not succeeded */
     char task_id[32];         /* EXPORTING: of our last export; "": not known */
     int tasks_failed;         /* EXPORTING: how many of ours before it have failed */
+    int tasks_refused;        /* EXPORTING: how often its create was refused for good, in a row */
+    bool in_vain;             /* EXPORTING: so was the last of ours, and no task runs */
+    usec_t tasks_us;          /* EXPORTING: its tasks were listed then */
+    bool vain_told;           /* EXPORTING: people were alerted of that */
     bool there, delete_taken; /* DELETING: seen; its deletion has begun */
     bool gone;                /* DELETING: absent; a create that is late may make another one */
     struct resource_sight sight;
-    int failures;             /* in a row */
-    int64_t next_us;          /* boot: no call before this */
-    int64_t write_us;         /* boot: its end is not written before this */
-    int64_t described_us;     /* boot: it was looked at in this state; 0: not yet */
+    int failures;         /* in a row */
+    int64_t next_us;      /* boot: no call before this */
+    int64_t write_us;     /* boot: its end is not written before this */
+    int64_t described_us; /* boot: it was looked at in this state; 0: not yet */
 };
 
 /* A subject that has to wait for the database's sake (parking.h). */
