@@ -58,6 +58,13 @@ static void look_at(struct request_checks *c, const char *template, size_t max, 
     }
 }
 
+static bool look_at_one(void *ctx, const char *what, const char *template, size_t max)
+{
+    (void)what;
+    look_at(ctx, template, max, false);
+    return true;
+}
+
 void request_check_begin(struct request_checks *c, const struct spec *s,
                          const struct spec_stage *stage, const char *region)
 {
@@ -86,6 +93,7 @@ void request_check_begin(struct request_checks *c, const struct spec *s,
     if (t != NULL) {
         look_at(c, t->checkpoint, S3_URI_MAX, false);
         look_at(c, t->mp_parameters, HYPER_VALUE_MAX, false);
+        (void)debug_fields_each(t, look_at_one, c);
     }
 }
 

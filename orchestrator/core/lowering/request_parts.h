@@ -54,6 +54,14 @@ void request_tags(struct json_out *w, const struct request_tags *t);
  * the hyperparameters are more than the API takes. */
 bool script_settings_add(struct request_parts *q, struct err *err) MUST_CHECK;
 
+/* debug_fields.c: fields that watch the job. Each template of theirs once, with what it is called
+ * and the bytes that it may become; ends with the first false. */
+typedef bool debug_template_fn(void *ctx, const char *what, const char *template, size_t max);
+bool debug_fields_each(const struct spec_training *t, debug_template_fn *fn, void *ctx);
+bool debug_fields_expand(const struct request_parts *q, struct err *err) MUST_CHECK;
+/* After they were seen to expand. */
+void debug_fields_write(const struct request_parts *q, struct json_out *w);
+
 /* training_fields.c: fields of CreateTrainingJob and of its AlgorithmSpecification. Nothing is
  * written for what the stage does not say. */
 bool training_fields_expand(struct request_parts *q, struct err *err) MUST_CHECK;

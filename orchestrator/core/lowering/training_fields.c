@@ -26,8 +26,9 @@ bool training_fields_expand(struct request_parts *q, struct err *err)
             return false;
         }
     }
-    return t->checkpoint == NULL ||
-           request_expand(q->in, "checkpoint", t->checkpoint, S3_URI_MAX, &q->checkpoint, err);
+    return debug_fields_expand(q, err) &&
+           (t->checkpoint == NULL ||
+            request_expand(q->in, "checkpoint", t->checkpoint, S3_URI_MAX, &q->checkpoint, err));
 }
 
 static void write_image_config(struct json_out *w, const struct spec_training *t)
@@ -168,7 +169,6 @@ static void write_switch(struct json_out *w, const char *key, const char *name, 
     }
 }
 
-/* The profiler and the debugger are off unless asked for: each adds a container and uploads. */
 void training_fields_switches(const struct request_parts *q, struct json_out *w)
 {
     const struct spec_training *t = q->training;
@@ -186,19 +186,7 @@ void training_fields_switches(const struct request_parts *q, struct json_out *w)
         json_out_i64(w, "MaximumRetryAttempts", t->retry_strategy);
         json_out_end_object(w);
     }
-    if (t->debugger) {
-        json_out_object(w, "DebugHookConfig");
-        json_out_str(w, "S3OutputPath", q->output);
-        json_out_array(w, "CollectionConfigurations");
-        json_out_end_array(w);
-        json_out_end_object(w);
-    }
-    json_out_object(w, "ProfilerConfig");
-    if (t->profiler) {
-        json_out_str(w, "S3OutputPath", q->output);
-    }
-    json_out_bool(w, "DisableProfiler", !t->profiler);
-    json_out_end_object(w);
+    debug_fields_write(q, w);
     write_switch(w, "InfraCheckConfig", "EnableInfraCheck", t->infra_check);
     write_switch(w, "RemoteDebugConfig", "EnableRemoteDebug", t->remote_debug);
     write_switch(w, "SessionChainingConfig", "EnableSessionTagChaining",

@@ -85,7 +85,10 @@ struct spec_warm {             /* warm_pool: the campaign's, with the stage's ke
 #define SPEC_SCALES_MAX         16
 #define SPEC_PENDING_S_MIN      7200 /* StoppingCondition's MaxPendingTimeInSeconds */
 #define SPEC_PENDING_S_MAX      2419200
-#define SPEC_LOG_LEVEL          20 /* Python's INFO */
+#define SPEC_HOOK_MAX           20  /* entries of each map and list of the Debugger */
+#define SPEC_RULE_PARAMETERS    100 /* of one rule */
+#define SPEC_CONFIG_TEXT_MAX    256 /* a key or a value there */
+#define SPEC_LOG_LEVEL          20  /* Python's INFO */
 
 struct spec_channel { /* input of a training job; NULL: not said */
     const char *name;
@@ -104,6 +107,29 @@ struct spec_channel { /* input of a training job; NULL: not said */
 };
 struct spec_metric {
     const char *name, *regex;
+};
+struct spec_rule { /* of the Debugger or the Profiler: a job beside the job; NULL: not said */
+    const char *name, *image, *instance_type;
+    const char *to, *path;              /* to: a template of an s3:// place */
+    int volume_gb;                      /* 0: not said */
+    const struct spec_pair *parameters; /* values are templates */
+    int parameters_n;
+};
+struct spec_collection { /* of tensors */
+    const char *name;
+    const struct spec_pair *parameters;
+    int parameters_n;
+};
+struct spec_hook {    /* `debugger` or `profiler`, as a map */
+    const char *to;   /* template; NULL: the stage's output */
+    const char *path; /* the debugger's, in the container */
+    int interval_ms;  /* the profiler's; 0: not said */
+    const struct spec_pair *parameters;
+    int parameters_n;
+    const struct spec_collection *collections; /* the debugger's */
+    int collections_n;
+    const struct spec_rule *rules;
+    int rules_n;
 };
 struct spec_gate {      /* of a stage: what its metric must be for it to succeed */
     const char *metric; /* NULL: no gate */
@@ -151,6 +177,8 @@ struct spec_training {
     const char *image_access;      /* Platform, Vpc; NULL: not said */
     const char *image_credentials; /* a Lambda function's ARN; NULL: none */
     int64_t max_pending_s;         /* 0: as SageMaker has it */
+    struct spec_hook debug, profile;
+    const char *tensorboard, *tensorboard_path; /* template of a place, a path in the container */
     bool debugger, profiler, infra_check, remote_debug, uncompressed;
     const char *entrypoint[16];
     int entrypoint_n;

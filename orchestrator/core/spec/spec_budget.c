@@ -134,6 +134,26 @@ static void warn_metrics(const struct spec_stage *st, const char *pointer, struc
     }
 }
 
+/* A rule of one's own is a job of its own. */
+static void warn_rules(const struct spec_stage *st, const char *pointer, struct faults *ret)
+{
+    if (st->training == NULL) {
+        return;
+    }
+    const struct spec_hook *const hooks[] = {&st->training->debug, &st->training->profile};
+    for (size_t h = 0; h < ARRAY_LEN(hooks); h++) {
+        for (int i = 0; i < hooks[h]->rules_n; i++) {
+            const struct spec_rule *rule = &hooks[h]->rules[i];
+            if (rule->instance_type != NULL) {
+                faults_add(ret, (struct position){0, 0}, pointer, "rule_cost",
+                           "a built-in rule, which has no instance_type",
+                           "rule '%.64s' runs on an %.40s of its own: no budget counts it",
+                           rule->name, rule->instance_type);
+            }
+        }
+    }
+}
+
 void spec_warn(const struct spec *s, struct faults *ret)
 {
     for (int i = 0; i < s->stages_n; i++) {
@@ -158,6 +178,7 @@ void spec_warn(const struct spec *s, struct faults *ret)
         }
         warn_types(st, pointer, ret);
         warn_metrics(st, pointer, ret);
+        warn_rules(st, pointer, ret);
         if (s->budget_musd < 0 && st->budget_musd < 0) {
             faults_add(ret, (struct position){0, 0}, pointer, "no_budget",
                        "budget: {total: 900 USD}", "no budget bounds what this stage may cost");

@@ -495,9 +495,10 @@ static void read_switches(struct spec_reader *r, const struct spec_node *p, stru
     const struct {
         const char *key;
         bool *ret;
-    } switches[] = {{"debugger", &t->debugger},         {"profiler", &t->profiler},
-                    {"infra_check", &t->infra_check},   {"remote_debug", &t->remote_debug},
-                    {"session_tags", &s->session_tags}, {"metrics_series", &t->metrics_series}};
+    } switches[] = {{"infra_check", &t->infra_check},
+                    {"remote_debug", &t->remote_debug},
+                    {"session_tags", &s->session_tags},
+                    {"metrics_series", &t->metrics_series}};
     struct spec_node at;
     for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
         if (spec_child(r, p, switches[i].key, false, &at)) {
@@ -554,6 +555,7 @@ void spec_training_read(struct spec_reader *r, const struct spec_node *p, struct
     read_max_pending(r, p, t);
     read_keys(r, p, s, t);
     read_training_plan(r, p, s, t);
+    spec_debug_read(r, p, t);
     read_switches(r, p, s, t);
     check_volume(r, p, s);
 }

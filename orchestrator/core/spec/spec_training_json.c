@@ -81,7 +81,9 @@ static void lists_out(json_t *o, const struct spec_stage *s, const struct spec_t
     X(mp_parameters)                                                                               \
     X(input_mode)                                                                                  \
     X(checkpoint)                                                                                  \
-    X(checkpoint_path) X(output_kms_key) X(training_plan) X(image_access) X(image_credentials)
+    X(checkpoint_path)                                                                             \
+    X(output_kms_key) X(training_plan) X(image_access) X(image_credentials) X(tensorboard)         \
+        X(tensorboard_path)
 
 static json_t *gate_out(const struct spec_gate *g)
 {
@@ -115,6 +117,44 @@ static void get_gate(struct stored *r, const json_t *o, struct spec_gate *g)
     }
 }
 
+static void pairs_out(json_t *o, const char *key, const struct spec_pair *p, int n)
+{
+    if (n > 0) {
+        (void)json_object_set_new(o, key, spec_pairs_out(p, n));
+    }
+}
+
+static json_t *hook_out(const struct spec_hook *h)
+{
+    json_t *o = json_object();
+    json_t *collections = json_array();
+    json_t *rules = json_array();
+    for (int i = 0; i < h->collections_n; i++) {
+        json_t *c = json_object();
+        spec_put_text(c, "name", h->collections[i].name);
+        pairs_out(c, "parameters", h->collections[i].parameters, h->collections[i].parameters_n);
+        (void)json_array_append_new(collections, c);
+    }
+    for (int i = 0; i < h->rules_n; i++) {
+        json_t *rule = json_object();
+        spec_put_text(rule, "name", h->rules[i].name);
+        spec_put_text(rule, "image", h->rules[i].image);
+        spec_put_text(rule, "instance_type", h->rules[i].instance_type);
+        spec_put_text(rule, "to", h->rules[i].to);
+        spec_put_text(rule, "path", h->rules[i].path);
+        (void)json_object_set_new(rule, "volume_gb", json_integer(h->rules[i].volume_gb));
+        pairs_out(rule, "parameters", h->rules[i].parameters, h->rules[i].parameters_n);
+        (void)json_array_append_new(rules, rule);
+    }
+    spec_put_text(o, "to", h->to);
+    spec_put_text(o, "path", h->path);
+    (void)json_object_set_new(o, "interval_ms", json_integer(h->interval_ms));
+    pairs_out(o, "parameters", h->parameters, h->parameters_n);
+    (void)json_object_set_new(o, "collections", collections);
+    (void)json_object_set_new(o, "rules", rules);
+    return o;
+}
+
 json_t *spec_training_out(const struct spec_stage *s)
 {
     const struct spec_training *t = s->training;
@@ -130,6 +170,12 @@ json_t *spec_training_out(const struct spec_stage *s)
     (void)json_object_set_new(o, "retry_strategy", json_integer(t->retry_strategy));
     if (t->max_pending_s > 0) {
         (void)json_object_set_new(o, "max_pending_s", json_integer(t->max_pending_s));
+    }
+    if (t->debugger) {
+        (void)json_object_set_new(o, "debug", hook_out(&t->debug));
+    }
+    if (t->profiler) {
+        (void)json_object_set_new(o, "profile", hook_out(&t->profile));
     }
     (void)json_object_set_new(o, "encrypt_traffic", json_boolean(s->encrypt_traffic));
     (void)json_object_set_new(o, "session_tags", json_boolean(s->session_tags));
@@ -203,6 +249,60 @@ static void get_lists(struct stored *r, const json_t *o, struct spec_training *t
     t->tags_n = spec_get_pairs(r, o, "tags", t->tags, SPEC_STAGE_TAGS_MAX);
 }
 
+static void get_parameters(struct stored *r, const json_t *o, size_t max,
+                           const struct spec_pair **ret, int *ret_n)
+{
+    if (json_object_get(o, "parameters") != NULL) { /* none is not stored */
+        struct spec_pair *pairs = arena_alloc(r->a, max * sizeof *pairs);
+        *ret_n = spec_get_pairs(r, o, "parameters", pairs, max);
+        *ret = pairs;
+    }
+}
+
+static void get_rules(struct stored *r, const json_t *list, struct spec_hook *h)
+{
+    struct spec_rule *rules = arena_alloc(r->a, SPEC_HOOK_MAX * sizeof *rules);
+    size_t i;
+    const json_t *v;
+    h->rules = rules;
+    json_array_foreach(list, i, v)
+    {
+        struct spec_rule *rule = &rules[h->rules_n++];
+        rule->name = spec_need_text(r, v, "name");
+        rule->image = spec_need_text(r, v, "image");
+        rule->instance_type = spec_get_text(r, v, "instance_type");
+        rule->to = spec_get_text(r, v, "to");
+        rule->path = spec_get_text(r, v, "path");
+        rule->volume_gb = (int)spec_get_i64(r, v, "volume_gb", 0, VOLUME_GB_MAX);
+        get_parameters(r, v, SPEC_RULE_PARAMETERS, &rule->parameters, &rule->parameters_n);
+    }
+}
+
+/* Stored before there was more than a switch: nothing. */
+static void get_hook(struct stored *r, const json_t *o, const char *key, struct spec_hook *h)
+{
+    const json_t *hook = json_object_get(o, key);
+    size_t i;
+    const json_t *v;
+    if (hook == NULL) {
+        return;
+    }
+    h->to = spec_get_text(r, hook, "to");
+    h->path = spec_get_text(r, hook, "path");
+    h->interval_ms = (int)spec_get_i64(r, hook, "interval_ms", 0, 60000);
+    get_parameters(r, hook, SPEC_HOOK_MAX, &h->parameters, &h->parameters_n);
+    const json_t *list = get_list(r, hook, "collections", SPEC_HOOK_MAX);
+    struct spec_collection *collections = arena_alloc(r->a, SPEC_HOOK_MAX * sizeof *collections);
+    h->collections = collections;
+    json_array_foreach(list, i, v)
+    {
+        struct spec_collection *c = &collections[h->collections_n++];
+        c->name = spec_need_text(r, v, "name");
+        get_parameters(r, v, SPEC_HOOK_MAX, &c->parameters, &c->parameters_n);
+    }
+    get_rules(r, get_list(r, hook, "rules", SPEC_HOOK_MAX), h);
+}
+
 void spec_training_in(struct stored *r, const json_t *stage, struct spec_stage *s)
 {
     const json_t *o = json_object_get(stage, "training");
@@ -231,6 +331,8 @@ void spec_training_in(struct stored *r, const json_t *stage, struct spec_stage *
     s->encrypt_traffic = spec_get_bool(r, o, "encrypt_traffic");
     s->session_tags = spec_get_bool(r, o, "session_tags");
     s->volume_kms_key = spec_get_text(r, o, "volume_kms_key");
+    get_hook(r, o, "debug", &t->debug);
+    get_hook(r, o, "profile", &t->profile);
     get_lists(r, o, t);
     get_gate(r, json_object_get(o, "gate"), &s->gate);
 }

@@ -54,6 +54,10 @@ static bool left_out(const char *key)
                                        "output_kms_key",
                                        "volume_kms_key",
                                        "max_pending_s",
+                                       "debug",
+                                       "profile",
+                                       "tensorboard",
+                                       "tensorboard_path",
                                        "image_access",
                                        "image_credentials"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {

@@ -51,6 +51,31 @@ def test_job__echoes_its_request(l):
     assert "Tags" not in d
 
 
+def test_job__echoes_what_watches_it(l):
+    rule = {"RuleConfigurationName": "loss", "RuleEvaluatorImage": "r/x:1", "InstanceType": "ml.t3.medium", "VolumeSizeInGB": 9, "RuleParameters": {"rule_to_invoke": "Overfit"},
+            "LocalPath": "/opt/r", "S3OutputPath": "s3://bkt/r"}
+    watched = {"DebugHookConfig": {"S3OutputPath": "s3://bkt/d", "LocalPath": "/opt/t", "HookParameters": {"a": "b"},
+                                   "CollectionConfigurations": [{"CollectionName": "losses", "CollectionParameters": {"save_interval": "5"}}]},
+               "DebugRuleConfigurations": [rule], "ProfilerRuleConfigurations": [rule],
+               "ProfilerConfig": {"S3OutputPath": "s3://bkt/p", "ProfilingIntervalInMilliseconds": 1000, "ProfilingParameters": {"a": "b"}},
+               "TensorBoardOutputConfig": {"S3OutputPath": "s3://bkt/t", "LocalPath": "/opt/tb"},
+               "ExperimentConfig": {"ExperimentName": "e", "TrialName": "t", "TrialComponentDisplayName": "d", "RunName": "r"}}
+    l.create("watched", **watched)
+    d = l.describe("watched")
+    same({k: d[k] for k in watched}, watched)
+    same(d["ProfilingStatus"], "Enabled")
+    raw = l.client("sagemaker", parameter_validation=False)
+    for word, more in (("debugRuleConfigurations", {"DebugRuleConfigurations": [{"RuleConfigurationName": "x"}]}),
+                       ("debugRuleConfigurations", {"DebugRuleConfigurations": [rule] * 21}),
+                       ("ruleConfigurationName", {"ProfilerRuleConfigurations": [{**rule, "RuleConfigurationName": ""}]}),
+                       ("Duplicate rule", {"ProfilerRuleConfigurations": [rule, rule]}),
+                       ("hookParameters", {"DebugHookConfig": {"S3OutputPath": "s3://bkt/d", "HookParameters": {"k%d" % i: "" for i in range(21)}}}),
+                       ("tensorBoardOutputConfig", {"TensorBoardOutputConfig": {"LocalPath": "/opt/tb"}}),
+                       ("experimentName", {"ExperimentConfig": {"ExperimentName": "a_b"}})):
+        code, text, _ = error_of(raw.create_training_job, **l.request("x", **more))
+        assert code == "ValidationException" and word in text, (word, code, text)
+
+
 def test_exit_code__becomes_the_failure_reason(l):
     same(l.run("bare", "exit 3")["FailureReason"], "AlgorithmError: , exit code: 3")
     d = l.run("text", "printf 'DISK_FULL: no room' > $DROVER_ML_ROOT/output/failure; exit 74")
@@ -333,7 +358,6 @@ def test_validation__refuses_what_sagemaker_refuses(l):
         ("KeepAlivePeriodInSeconds", {**spot, "ResourceConfig": {"KeepAlivePeriodInSeconds": 60}}),
         ("retryStrategy", {"RetryStrategy": {"MaximumRetryAttempts": 31}}),
         ("retryStrategy", {"RetryStrategy": {}}),
-        ("maxPendingTimeInSeconds", {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxPendingTimeInSeconds": 7199}}),
         ("VpcConfig is required", image({"TrainingRepositoryAccessMode": "Vpc"})),
         ("only supported when", image({"TrainingRepositoryAccessMode": "Platform", "TrainingRepositoryAuthConfig": {
             "TrainingRepositoryCredentialsProviderArn": FUNCTION}})),
@@ -362,14 +386,15 @@ def test_validation__refuses_what_sagemaker_refuses(l):
         code, text, _ = error_of(raw.create_training_job, **r)
         assert code == "ValidationException" and word in text, (word, code, text)
 
-    def compressed(params, **_):  # Debian's botocore does not know this key
-        body = json.loads(params["body"])
-        body["OutputDataConfig"]["CompressionType"] = "ZIP"
-        params["body"] = json.dumps(body).encode()
-    raw.meta.events.register("before-call.sagemaker.CreateTrainingJob", compressed)
-    code, text, _ = error_of(raw.create_training_job, **l.request("x"))
-    raw.meta.events.unregister("before-call.sagemaker.CreateTrainingJob", compressed)
-    assert code == "ValidationException" and "compressionType" in text, (code, text)
+    for part, key, value in (("OutputDataConfig", "CompressionType", "ZIP"), ("StoppingCondition", "MaxPendingTimeInSeconds", 7199)):
+        def newer(params, part=part, key=key, value=value, **_):  # Debian's botocore does not know these keys
+            body = json.loads(params["body"])
+            body[part][key] = value
+            params["body"] = json.dumps(body).encode()
+        raw.meta.events.register("before-call.sagemaker.CreateTrainingJob", newer)
+        code, text, _ = error_of(raw.create_training_job, **l.request("x"))
+        raw.meta.events.unregister("before-call.sagemaker.CreateTrainingJob", newer)
+        assert code == "ValidationException" and key[0].lower() + key[1:] in text, (code, text)
     for query in ({"StatusEquals": "Done"}, {"NameContains": "a_b"}, {"WarmPoolStatusEquals": "Warm"}):
         same(error_of(raw.list_training_jobs, **query)[0], "ValidationException")
     same([q["accepted"] for q in l.wire("CreateTrainingJob")].count(True), 0)

@@ -107,6 +107,12 @@ static void defaults_add(json_t *o)
     }
 }
 
+static bool profiled(const json_t *request)
+{
+    const json_t *config = json_object_get(request, "ProfilerConfig");
+    return config != NULL && !json_is_true(json_object_get(config, "DisableProfiler"));
+}
+
 /* The job as seen at an instant, when its first n transitions had happened. */
 static json_t *description(const struct app *app, const struct local_job *job, size_t n, usec_t at)
 {
@@ -131,7 +137,8 @@ static json_t *description(const struct app *app, const struct local_job *job, s
     (void)json_object_set_new(o, "LastModifiedTime",
                               epoch(n == job->transitions_n ? job->modified : last->start));
     (void)json_object_set_new(o, "SecondaryStatusTransitions", history(job, n));
-    (void)json_object_set_new(o, "ProfilingStatus", json_string("Disabled"));
+    (void)json_object_set_new(o, "ProfilingStatus",
+                              json_string(profiled(job->request) ? "Enabled" : "Disabled"));
     if (job->started != 0 && job->started <= last->start) {
         (void)json_object_set_new(o, "TrainingStartTime", epoch(job->started));
     }

@@ -221,6 +221,22 @@ static bool image_config_ok(struct request *r)
     return true;
 }
 
+/* A rule's name is its own among the job's rules of its kind. */
+static bool rule_names_ok(struct request *r, const char *key)
+{
+    const json_t *rules = json_object_get(r->input, key);
+    for (size_t i = 0; i < json_array_size(rules); i++) {
+        for (size_t k = 0; k < i; k++) {
+            const char *a = text_at(json_array_get(rules, i), "RuleConfigurationName");
+            const char *b = text_at(json_array_get(rules, k), "RuleConfigurationName");
+            if (a != NULL && b != NULL && strcmp(a, b) == 0) {
+                return refuse(r, "Duplicate rule configuration names are not allowed");
+            }
+        }
+    }
+    return true;
+}
+
 static bool disks_ok(struct request *r)
 {
     const json_t *res = json_object_get(r->input, "ResourceConfig");
@@ -266,7 +282,8 @@ bool sagemaker_rules_between(struct request *r)
         return refuse(r, "KeepAlivePeriodInSeconds is not supported when "
                          "EnableManagedSpotTraining is set to true");
     }
-    return disks_ok(r) && image_config_ok(r) && sagemaker_rules_channels_between(r);
+    return disks_ok(r) && image_config_ok(r) && rule_names_ok(r, "DebugRuleConfigurations") &&
+           rule_names_ok(r, "ProfilerRuleConfigurations") && sagemaker_rules_channels_between(r);
 }
 
 bool sagemaker_rules_list(struct request *r)

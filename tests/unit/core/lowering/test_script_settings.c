@@ -209,6 +209,34 @@ static const struct {
      "{\"S3OutputPath\":\"s3://acme/o/\",\"CollectionConfigurations\":[]}"},
     {SCRIPT "    profiler: on\n", "ProfilerConfig",
      "{\"S3OutputPath\":\"s3://acme/o/\",\"DisableProfiler\":false}"},
+    {SCRIPT
+     "    debugger: {to: \"s3://acme/d/{part}/\", path: /opt/t, parameters: {z: \"{attempt}\", "
+     "a: 1}, collections: [{name: losses, parameters: {save_interval: 5}}, {name: w}]}\n",
+     "DebugHookConfig",
+     "{\"S3OutputPath\":\"s3://acme/d/0/\",\"LocalPath\":\"/opt/"
+     "t\",\"HookParameters\":{\"a\":\"1\","
+     "\"z\":\"1\"},\"CollectionConfigurations\":[{\"CollectionName\":\"losses\","
+     "\"CollectionParameters\":{\"save_interval\":\"5\"}},{\"CollectionName\":\"w\"}]}"},
+    {SCRIPT "    debugger: {rules: [{name: loss, image: r/x:1, instance_type: ml.t3.medium, "
+            "volume_gb: 9, path: /opt/r, to: \"s3://acme/{part:02d}\", parameters: {b: \"{{x}}\", "
+            "a: \"{stage}\"}}, {name: b, image: r/y:1}]}\n",
+     "DebugRuleConfigurations",
+     "[{\"RuleConfigurationName\":\"loss\",\"RuleEvaluatorImage\":\"r/x:1\",\"InstanceType\":"
+     "\"ml.t3.medium\",\"VolumeSizeInGB\":9,\"RuleParameters\":{\"a\":\"train\",\"b\":\"{x}\"},"
+     "\"LocalPath\":\"/opt/r\",\"S3OutputPath\":\"s3://acme/00\"},"
+     "{\"RuleConfigurationName\":\"b\",\"RuleEvaluatorImage\":\"r/y:1\"}]"},
+    {SCRIPT "    profiler: {interval_ms: 1000, parameters: {a: b}}\n", "ProfilerConfig",
+     "{\"S3OutputPath\":\"s3://acme/o/\",\"ProfilingIntervalInMilliseconds\":1000,"
+     "\"ProfilingParameters\":{\"a\":\"b\"},\"DisableProfiler\":false}"},
+    {SCRIPT "    profiler: {rules: [{name: b, image: r/y:1}]}\n", "ProfilerRuleConfigurations",
+     "[{\"RuleConfigurationName\":\"b\",\"RuleEvaluatorImage\":\"r/y:1\"}]"},
+    {SCRIPT, "DebugRuleConfigurations", NULL},
+    {SCRIPT, "ProfilerRuleConfigurations", NULL},
+    {SCRIPT, "TensorBoardOutputConfig", NULL},
+    {SCRIPT "    tensorboard: \"s3://acme/tb/{part}/\"\n", "TensorBoardOutputConfig",
+     "{\"S3OutputPath\":\"s3://acme/tb/0/\"}"},
+    {SCRIPT "    tensorboard: {to: \"s3://acme/tb\", path: /opt/tb}\n", "TensorBoardOutputConfig",
+     "{\"LocalPath\":\"/opt/tb\",\"S3OutputPath\":\"s3://acme/tb\"}"},
     {SCRIPT "    encrypt_traffic: on\n", "EnableInterContainerTrafficEncryption", "true"},
     {SCRIPT "    infra_check: on\n", "InfraCheckConfig", "{\"EnableInfraCheck\":true}"},
     {SCRIPT "    remote_debug: on\n", "RemoteDebugConfig", "{\"EnableRemoteDebug\":true}"},
@@ -275,12 +303,30 @@ static void test_script__limits_of_the_api_hold_after_encoding(void **state)
     assert_non_null(strstr(too_long.message, "2502 bytes"));
 }
 
+/* What a part brings may be too long only in what watches the job. */
+static void test_script__parameters_fit_after_expansion(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf keys = BUF_INIT(4096);
+    buf_add_cstr(&keys, SCRIPT "    debugger: {rules: [{name: a, image: r/x:1, parameters: {k: \"");
+    for (int i = 0; i < 20; i++) {
+        buf_add_cstr(&keys, "{uri}");
+    }
+    buf_add_cstr(&keys, "\"}}]}\n");
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *got = request_of(buf_cstr(&keys), &err);
+    assert_null(got);
+    assert_int_equal(err.code, ERR_INVALID);
+    assert_non_null(strstr(err.message, "takes 256"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_script__hyperparameters_are_those_of_the_sdk),
         cmocka_unit_test(test_script__fields_are_there_only_when_said),
         cmocka_unit_test(test_script__limits_of_the_api_hold_after_encoding),
+        cmocka_unit_test(test_script__parameters_fit_after_expansion),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("script_settings", tests, NULL, NULL);
