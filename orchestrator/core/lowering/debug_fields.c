@@ -1,7 +1,9 @@
-/* Fields of CreateTrainingJob that watch the job: Debugger, Profiler, their rules, TensorBoard.
- * See request_parts.h. */
+/* Fields of CreateTrainingJob that watch the job and say where it is listed: Debugger, Profiler,
+ * their rules, TensorBoard, experiment. See request_parts.h. */
 #include "core/spec/spec_read.h"
 #include "request_parts.h"
+
+static const char experiment[] = "experiment"; /* that its names are judged besides */
 
 static bool pairs_each(const struct spec_pair *p, int n, debug_template_fn *fn, void *ctx)
 {
@@ -34,9 +36,15 @@ static bool hook_each(const char *what, const struct spec_hook *h, debug_templat
 
 bool debug_fields_each(const struct spec_training *t, debug_template_fn *fn, void *ctx)
 {
-    return hook_each("debugger", &t->debug, fn, ctx) &&
-           hook_each("profiler", &t->profile, fn, ctx) &&
-           place_each("tensorboard", t->tensorboard, fn, ctx);
+    const char *const names[] = {t->experiment, t->experiment_trial, t->experiment_display,
+                                 t->experiment_run};
+    bool good = hook_each("debugger", &t->debug, fn, ctx) &&
+                hook_each("profiler", &t->profile, fn, ctx) &&
+                place_each("tensorboard", t->tensorboard, fn, ctx);
+    for (size_t i = 0; i < ARRAY_LEN(names) && good; i++) {
+        good = names[i] == NULL || fn(ctx, experiment, names[i], SPEC_EXPERIMENT_MAX);
+    }
+    return good;
 }
 
 struct expansion {
@@ -48,7 +56,15 @@ static bool expands(void *ctx, const char *what, const char *template, size_t ma
 {
     const struct expansion *e = ctx;
     AUTO_FREE char *text = NULL;
-    return request_expand(e->in, what, template, max, &text, e->err);
+    if (!request_expand(e->in, what, template, max, &text, e->err)) {
+        return false;
+    }
+    if (what == experiment && !spec_experiment_name_ok(text)) {
+        return err_set(e->err, ERR_INVALID,
+                       "experiment: '%.120s' is no name: letters, digits, and hyphens between them",
+                       text);
+    }
+    return true;
 }
 
 bool debug_fields_expand(const struct request_parts *q, struct err *err)
@@ -170,6 +186,21 @@ static void write_profiler(const struct request_parts *q, struct json_out *w)
     json_out_end_object(w);
 }
 
+static void write_experiment(const struct request_parts *q, struct json_out *w)
+{
+    const struct spec_training *t = q->training;
+    if (t->experiment == NULL && t->experiment_trial == NULL && t->experiment_display == NULL &&
+        t->experiment_run == NULL) {
+        return;
+    }
+    json_out_object(w, "ExperimentConfig");
+    write_text(q, w, "ExperimentName", t->experiment);
+    write_text(q, w, "TrialName", t->experiment_trial);
+    write_text(q, w, "TrialComponentDisplayName", t->experiment_display);
+    write_text(q, w, "RunName", t->experiment_run);
+    json_out_end_object(w);
+}
+
 /* The profiler and the debugger are off unless asked for: each adds a container and uploads. */
 void debug_fields_write(const struct request_parts *q, struct json_out *w)
 {
@@ -186,4 +217,5 @@ void debug_fields_write(const struct request_parts *q, struct json_out *w)
         write_text(q, w, "S3OutputPath", t->tensorboard);
         json_out_end_object(w);
     }
+    write_experiment(q, w);
 }

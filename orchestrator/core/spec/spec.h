@@ -88,6 +88,7 @@ struct spec_warm {             /* warm_pool: the campaign's, with the stage's ke
 #define SPEC_HOOK_MAX           20  /* entries of each map and list of the Debugger */
 #define SPEC_RULE_PARAMETERS    100 /* of one rule */
 #define SPEC_CONFIG_TEXT_MAX    256 /* a key or a value there */
+#define SPEC_EXPERIMENT_MAX     120 /* a name of ExperimentConfig */
 #define SPEC_LOG_LEVEL          20  /* Python's INFO */
 
 struct spec_channel { /* input of a training job; NULL: not said */
@@ -179,6 +180,7 @@ struct spec_training {
     int64_t max_pending_s;         /* 0: as SageMaker has it */
     struct spec_hook debug, profile;
     const char *tensorboard, *tensorboard_path; /* template of a place, a path in the container */
+    const char *experiment, *experiment_trial, *experiment_display, *experiment_run; /* templates */
     bool debugger, profiler, infra_check, remote_debug, uncompressed;
     const char *entrypoint[16];
     int entrypoint_n;

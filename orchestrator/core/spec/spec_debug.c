@@ -1,5 +1,19 @@
-/* Reads what watches a training job: `debugger` and `profiler` with their rules, `tensorboard`. */
+/* Reads what watches a training job and where it is listed: `debugger` and `profiler` with their
+ * rules, `tensorboard`, `experiment`. */
 #include "spec_read.h"
+#include <ctype.h>
+
+/* [a-zA-Z0-9](-*[a-zA-Z0-9]){0,119}, bytes counted */
+bool spec_experiment_name_ok(const char *s)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0; i < n; i++) {
+        if (!isalnum((unsigned char)s[i]) && s[i] != '-') {
+            return false;
+        }
+    }
+    return n > 0 && n <= SPEC_EXPERIMENT_MAX && s[0] != '-' && s[n - 1] != '-';
+}
 
 /* `path`: a folder in the container. */
 static void read_path(struct spec_reader *r, const struct spec_node *p, const char *hint,
@@ -183,6 +197,40 @@ static void read_tensorboard(struct spec_reader *r, const struct spec_node *p,
     (void)read_to(r, &to, &t->tensorboard);
 }
 
+static void read_experiment(struct spec_reader *r, const struct spec_node *p,
+                            struct spec_training *t)
+{
+    const struct {
+        const char *key, **ret;
+    } names[] = {{"name", &t->experiment},
+                 {"trial", &t->experiment_trial},
+                 {"display_name", &t->experiment_display},
+                 {"run", &t->experiment_run}};
+    struct spec_node map, at;
+    if (!spec_child(r, p, "experiment", false, &map) ||
+        !spec_is_map(r, &map, "{name: bert, trial: small}")) {
+        return;
+    }
+    spec_check_map(r, &map, SPEC_MAP_EXPERIMENT);
+    if (map.node->n == 0) {
+        spec_fault(r, &map, "required", "{name: bert, trial: small}",
+                   "an experiment without names");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *text;
+        if (!spec_child(r, &map, names[i].key, false, &at) ||
+            !spec_text(r, &at, BRACES_TEMPLATE, SPEC_EXPERIMENT_MAX, &text)) {
+            continue;
+        }
+        *names[i].ret = text;
+        if (strchr(text, '{') == NULL &&
+            !spec_experiment_name_ok(text)) { /* else once it is whole */
+            spec_fault(r, &at, "pattern", "letters, digits, and hyphens between them",
+                       "'%.120s' is no name that SageMaker's experiments take", text);
+        }
+    }
+}
+
 void spec_debug_read(struct spec_reader *r, const struct spec_node *p, struct spec_training *t)
 {
     struct spec_node at;
@@ -196,4 +244,5 @@ void spec_debug_read(struct spec_reader *r, const struct spec_node *p, struct sp
         read_interval(r, &at, &t->profile);
     }
     read_tensorboard(r, p, t);
+    read_experiment(r, p, t);
 }

@@ -187,7 +187,8 @@ void spec_read_worker(struct spec_reader *r, const struct spec_node *p, struct s
 /* spec_settings.c: a fault for each hyperparameter that the stage's drover-worker would refuse. */
 void spec_check_settings(struct spec_reader *r, const struct spec_node *p,
                          const struct spec_stage *s);
-/* spec_debug.c: debugger, profiler, tensorboard. */
+/* spec_debug.c: debugger, profiler, tensorboard, experiment; and a name of the last. */
+bool spec_experiment_name_ok(const char *s);
 void spec_debug_read(struct spec_reader *r, const struct spec_node *p, struct spec_training *t);
 /* spec_gate.c: after the stage's metrics. */
 void spec_gate_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);

@@ -58,6 +58,10 @@ static bool left_out(const char *key)
                                        "profile",
                                        "tensorboard",
                                        "tensorboard_path",
+                                       "experiment",
+                                       "experiment_trial",
+                                       "experiment_display",
+                                       "experiment_run",
                                        "image_access",
                                        "image_credentials"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {

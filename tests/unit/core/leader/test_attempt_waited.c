@@ -11,7 +11,7 @@ static struct live_attempt *waiting(struct leader_world *w)
     return a;
 }
 
-/* SageMaker's time to wait for instances is over: no attempt is used up, whatever status says it. */
+/* No attempt is used up, whatever status says so. */
 static void test_attempt_waited__in_vain_is_capacity(void **state)
 {
     (void)state;

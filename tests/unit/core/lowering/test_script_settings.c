@@ -237,6 +237,13 @@ static const struct {
      "{\"S3OutputPath\":\"s3://acme/tb/0/\"}"},
     {SCRIPT "    tensorboard: {to: \"s3://acme/tb\", path: /opt/tb}\n", "TensorBoardOutputConfig",
      "{\"LocalPath\":\"/opt/tb\",\"S3OutputPath\":\"s3://acme/tb\"}"},
+    {SCRIPT, "ExperimentConfig", NULL},
+    {SCRIPT
+     "    experiment: {name: e, trial: \"t-{part:02d}\", display_name: d, run: \"r{attempt}\"}\n",
+     "ExperimentConfig",
+     "{\"ExperimentName\":\"e\",\"TrialName\":\"t-00\",\"TrialComponentDisplayName\":\"d\","
+     "\"RunName\":\"r1\"}"},
+    {SCRIPT "    experiment: {trial: t}\n", "ExperimentConfig", "{\"TrialName\":\"t\"}"},
     {SCRIPT "    encrypt_traffic: on\n", "EnableInterContainerTrafficEncryption", "true"},
     {SCRIPT "    infra_check: on\n", "InfraCheckConfig", "{\"EnableInfraCheck\":true}"},
     {SCRIPT "    remote_debug: on\n", "RemoteDebugConfig", "{\"EnableRemoteDebug\":true}"},
@@ -318,6 +325,11 @@ static void test_script__parameters_fit_after_expansion(void **state)
     assert_null(got);
     assert_int_equal(err.code, ERR_INVALID);
     assert_non_null(strstr(err.message, "takes 256"));
+    struct err named = ERR_INIT;
+    AUTO_JSON json_t *uri = request_of(SCRIPT "    experiment: {trial: \"{uri}\"}\n", &named);
+    assert_null(uri);
+    assert_int_equal(named.code, ERR_INVALID);
+    assert_non_null(strstr(named.message, "hyphens"));
 }
 
 int main(void)

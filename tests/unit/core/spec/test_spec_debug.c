@@ -46,6 +46,14 @@ static const struct {
     {"tensorboard: {path: /x}", "required", "to"},
     {"tensorboard: {to: \"s3://acme/x\", path: x}", "pattern", "absolute"},
     {"tensorboard: x", "pattern", "S3"},
+    {"experiment: e", "type", "map"},
+    {"experiment: {}", "required", "name"},
+    {"experiment: {trail: a}", "unknown_key", "trial"},
+    {"experiment: {name: a_b}", "pattern", "hyphens"},
+    {"experiment: {name: -a}", "pattern", "hyphens"},
+    {"experiment: {trial: a-}", "pattern", "hyphens"},
+    {"experiment: {run: \"\"}", "required", "empty"},
+    {"experiment: {display_name: \"{x}\"}", "unknown_variable", "{x}"},
 };
 
 static struct parsed *parsed_with(const char *line)
@@ -73,7 +81,7 @@ static void test_spec_debug__one_mistake_one_fault(void **state)
     }
 }
 
-/* n of `one`, each with a name of its own: that is its key, or with a brace before it its `name`. */
+/* n of `one`, each with a name of its own: its key, or with a brace before it its `name`. */
 static void many(struct buf *b, const char *before, const char *one, int n, const char *after)
 {
     buf_add_cstr(b, before);
@@ -129,6 +137,8 @@ static void test_spec_debug__what_is_right_reads_back(void **state)
         "report, image: r/x:1}]}",
         "tensorboard: \"s3://acme/tb/{part}/\"",
         "tensorboard: {to: \"s3://acme/tb/\", path: /opt/tb}",
+        "experiment: {name: a--b, trial: \"part-{part:05d}\", display_name: C1, run: "
+        "\"{attempt}\"}",
     };
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         struct parsed *p = parsed_with(lines[i]);
