@@ -210,7 +210,8 @@ MAPS = """
    metrics: [{name: x, regex: x}],
    distribution: {smdistributed: {dataparallel: {enabled: true}, modelparallel: {enabled: true}}, mpi: {processes_per_host: 8}, pytorchddp: {enabled: true}}},
   {name: b, instance_type: ml.c5.xlarge, image: x, distribution: {kind: mpi, processes_per_host: 2}, matrix: {instance_count: [1, 2]}, checkpoint: {to: "s3://b/c/"},
-   input: {a: {from: "s3://b/", shuffle_seed: 7}}},
+   input: {a: {from: "s3://b/", shuffle_seed: 7}}, image_config: {access: Platform}, debugger: {collections: [{name: a}], rules: [{name: a, image: x, volume_gb: 5}]},
+   profiler: {interval_ms: 500}, tensorboard: {to: "s3://b/t/"}, experiment: {name: e}},
   {name: f, instance_type: ml.c5.xlarge, image: x, input: {b: {file_system: fs-0123456789abcdef0, path: /x}}},
   {name: c, kind: lustre, ttl: 1h, expect: {bytes: 5}}, {name: d, kind: endpoint, ttl: 1h, model: {stage: a}, smoke_test: {payloads: [x], p95_ms: 5}}]}
 """
