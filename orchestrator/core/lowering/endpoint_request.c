@@ -83,6 +83,21 @@ static void write_tags(const struct endpoint_request_input *in, struct json_out 
                                            .own_n = e->tags_n});
 }
 
+static void write_data(struct json_out *w, const struct spec_endpoint *e, const char *data)
+{
+    if (e->model_type == NULL) {
+        json_out_str(w, "ModelDataUrl", data);
+        return;
+    }
+    json_out_object(w, "ModelDataSource");
+    json_out_object(w, "S3DataSource");
+    json_out_str(w, "S3Uri", data);
+    json_out_str(w, "S3DataType", e->model_type);
+    json_out_str(w, "CompressionType", str_ends(str_of(data), ".tar.gz") ? "Gzip" : "None");
+    json_out_end_object(w);
+    json_out_end_object(w);
+}
+
 static void write_model(const struct endpoint_request_input *in, const struct model_env *env,
                         const char *data, struct buf *out)
 {
@@ -92,7 +107,7 @@ static void write_model(const struct endpoint_request_input *in, const struct mo
     json_out_str(&w, "ModelName", in->name->s);
     json_out_object(&w, "PrimaryContainer");
     json_out_str(&w, "Image", in->stage->image);
-    json_out_str(&w, "ModelDataUrl", data);
+    write_data(&w, in->stage->endpoint, data);
     if (env->n > 0) {
         request_map(&w, "Environment", env->at, env->n);
     }

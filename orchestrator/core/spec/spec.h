@@ -215,6 +215,7 @@ struct spec_endpoint {
     struct position at;      /* of its `kind` in the file; {0, 0} when it was stored */
     const char *model_stage; /* the stage whose model is served; NULL: model_data */
     const char *model_data;  /* s3://bucket/model.tar.gz */
+    const char *model_type;  /* of a model that is no .tar.gz: S3Prefix, S3Object; NULL: it is */
     bool framework;          /* the image is AWS's, with the SageMaker Python SDK's environment */
     const char *entry_point; /* a script below code/ of the model; NULL: none */
     int64_t ttl_s;

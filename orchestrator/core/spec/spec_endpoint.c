@@ -131,6 +131,34 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
     }
 }
 
+/* A .tar.gz, the objects of a folder, or one object as it is: what CreateModel is told of them. */
+static void read_data(struct spec_reader *r, const struct spec_node *p,
+                      const struct spec_node *data, struct spec_endpoint *e)
+{
+    static const char *const words[] = {"None", "Gzip"};
+    struct str name = str_of(e->model_data);
+    bool archive = str_ends(name, ".tar.gz"), folder = str_ends(name, "/");
+    struct spec_node at;
+    int i = archive;
+    bool said = spec_child(r, p, "compression", false, &at);
+    if (said && !spec_choice(r, &at, words, ARRAY_LEN(words), NULL, &i)) {
+        return;
+    }
+    if (!archive && !folder && !said) {
+        spec_fault(r, data, "pattern",
+                   "s3://bucket/model.tar.gz, s3://bucket/folder/, or compression: None",
+                   "'%.120s' is no .tar.gz and no folder", e->model_data);
+    } else if (i != archive) {
+        spec_fault(r, &at, "conflict", archive ? "Gzip, or leave it out" : "None", "'%.120s' is %s",
+                   e->model_data,
+                   archive  ? "a .tar.gz"
+                   : folder ? "a folder, which SageMaker takes as it is"
+                            : "no .tar.gz");
+    } else if (!archive || said) {
+        e->model_type = folder ? "S3Prefix" : "S3Object";
+    }
+}
+
 /* STAGE, or {stage: STAGE | data: "s3://.../model.tar.gz", framework | image, entry_point} */
 static void read_model(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
                        struct spec_endpoint *e)
@@ -150,6 +178,7 @@ static void read_model(struct spec_reader *r, const struct spec_node *p, struct 
     }
     spec_check_map(r, p, SPEC_MAP_MODEL);
     bool stage = spec_child(r, p, "stage", false, &at);
+    bool said = false;
     if (stage) {
         e->model_stage = "";
         (void)spec_text(r, &at, BRACES_VARS, 64, &e->model_stage);
@@ -162,9 +191,13 @@ static void read_model(struct spec_reader *r, const struct spec_node *p, struct 
     } else if (stage) {
         spec_fault(r, &at, "conflict", "either stage or data", "an endpoint serves one model");
     } else if (spec_text(r, &at, BRACES_VARS, SPEC_MODEL_TEXT_MAX, &e->model_data) &&
-               spec_s3(r, &at, e->model_data) && !str_ends(str_of(e->model_data), ".tar.gz")) {
-        spec_fault(r, &at, "pattern", "s3://bucket/model.tar.gz", "'%.120s' is no .tar.gz",
-                   e->model_data);
+               spec_s3(r, &at, e->model_data)) {
+        read_data(r, p, &at, e);
+    } else {
+        said = true; /* one fault is enough */
+    }
+    if (e->model_data == NULL && !said && spec_child(r, p, "compression", false, &at)) {
+        spec_fault(r, &at, "conflict", "leave it out", "the model of a stage is a model.tar.gz");
     }
     read_image(r, p, s, e);
 }

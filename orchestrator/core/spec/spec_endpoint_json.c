@@ -21,6 +21,7 @@ json_t *spec_endpoint_out(const struct spec_endpoint *e)
     json_t *o = json_object();
     spec_put_text(o, "model_stage", e->model_stage);
     spec_put_text(o, "model_data", e->model_data);
+    spec_put_text(o, "model_type", e->model_type);
     (void)json_object_set_new(o, "framework", json_boolean(e->framework));
     spec_put_text(o, "entry_point", e->entry_point);
     (void)json_object_set_new(o, "ttl_s", json_integer(e->ttl_s));
@@ -53,6 +54,7 @@ void spec_endpoint_in(struct stored *r, const json_t *stage, struct spec_stage *
     s->volume_kms_key = spec_get_text(r, stage, "volume_kms_key");
     e->model_stage = spec_get_text(r, o, "model_stage");
     e->model_data = spec_get_text(r, o, "model_data");
+    e->model_type = spec_get_text(r, o, "model_type"); /* since models may be no .tar.gz */
     e->framework = spec_get_bool(r, o, "framework");
     e->entry_point = spec_get_text(r, o, "entry_point");
     e->ttl_s = spec_get_i64(r, o, "ttl_s", 1, SPEC_TTL_S_MAX);

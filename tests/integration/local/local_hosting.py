@@ -140,6 +140,24 @@ def test_life__deploy_invoke_delete(l):
          [("CreateModel", True), ("CreateEndpointConfig", True), ("CreateEndpoint", True)])
 
 
+def test_model__data_that_is_no_archive(l):
+    for key in ("m/a.bin", "m/code/x.py", "m.bin", "m.bin.old"):
+        put(l, key, b"1")
+
+    def made(name, uri, kind, compression="None", **more):  # Debian's botocore does not know ModelDataSource
+        source = {"S3DataSource": {"S3Uri": "s3://bkt/" + uri, "S3DataType": kind, "CompressionType": compression}}
+        status, answer = call(l, "CreateModel", {"ModelName": name, "ExecutionRoleArn": ROLE, "PrimaryContainer": {"Image": "py", "ModelDataSource": source, **more}})
+        return answer["Message"] if status == 400 else call(l, "DescribeModel", {"ModelName": name})[1]["PrimaryContainer"]["ModelDataSource"] == source
+    for name, has, uri, kind in (("folder", ["a.bin", "code"], "m/", "S3Prefix"), ("object", ["m.bin"], "m.bin", "S3Object")):
+        same(made(name, uri, kind), True)
+        endpoint(l, name, name)
+        serving(l, name)
+        logs = [open(os.path.join(b, f)).read() for b, _, fs in os.walk(l.root + "/fleets") for f in fs if f == "log"]
+        assert any("model: %s" % has in text for text in logs), (name, logs)
+    assert "must be None" in made("x", "m/", "S3Prefix", "Gzip") and "forward slash" in made("x", "m", "S3Prefix")
+    assert "both" in made("x", "m/", "S3Prefix", ModelDataUrl="s3://bkt/m.bin")
+
+
 def test_sample__the_workers_own_model_is_served(l):
     with open(os.path.join(TOP, "worker/sample/linear_model.h"), encoding="utf-8") as f:
         features = int(re.search(r"define MODEL_FEATURES\s+(\d+)", f.read()).group(1))
@@ -424,7 +442,7 @@ def shape(**more):
     return {**CONFIG, **more}
 
 
-run([(test_life__deploy_invoke_delete, shape(endpoint_start_seconds=0.3, endpoint_stop_seconds=0.3)), (test_sample__the_workers_own_model_is_served, shape()),
+run([(test_life__deploy_invoke_delete, shape(endpoint_start_seconds=0.3, endpoint_stop_seconds=0.3)), (test_model__data_that_is_no_archive, shape()), (test_sample__the_workers_own_model_is_served, shape()),
      (test_invoke__what_a_model_says_wrong, shape()), (test_invoke__a_server_that_died_is_started_again, shape()),
      (test_failed__in_the_words_of_aws, shape(endpoint_health_seconds=1)), (test_update__the_new_fleet_takes_over_or_the_old_one_stays,
       shape(endpoint_health_seconds=5, endpoint_start_seconds=0.5)),

@@ -82,6 +82,23 @@ static bool data_exists(struct request *r, const json_t *c)
     return true;
 }
 
+/* AWS documents both; the words of the refusals are not public. */
+static bool source_ok(struct request *r, const json_t *c)
+{
+    const json_t *s3 = json_object_get(json_object_get(c, "ModelDataSource"), "S3DataSource");
+    const char *uri = json_string_value(json_object_get(s3, "S3Uri"));
+    const char *type = json_string_value(json_object_get(s3, "S3DataType"));
+    const char *compression = json_string_value(json_object_get(s3, "CompressionType"));
+    if (s3 == NULL || strcmp(type, "S3Prefix") != 0) {
+        return true;
+    }
+    if (strcmp(compression, "None") != 0) {
+        return refuse(r, "CompressionType must be None when S3DataType is S3Prefix", "");
+    }
+    return str_ends(str_of(uri), "/") ||
+           refuse(r, "S3Uri must end with a forward slash when S3DataType is S3Prefix: ", uri);
+}
+
 static bool container_ok(struct request *r, const json_t *c)
 {
     const char *image = json_string_value(json_object_get(c, "Image"));
@@ -96,7 +113,7 @@ static bool container_ok(struct request *r, const json_t *c)
         AUTO_FREE char *text = xasprintf("%s not found.", image);
         return refuse(r, "Requested image ", text);
     }
-    return data_exists(r, c);
+    return source_ok(r, c) && data_exists(r, c);
 }
 
 /* Rules between fields, and what is named must be there. False: answered. */

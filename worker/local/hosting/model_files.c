@@ -106,6 +106,18 @@ static bool prefix_copy(const char *root, const char *bucket, const char *prefix
     return true;
 }
 
+/* An object that is no archive, by its name. */
+static bool object_copy(const char *root, const char *bucket, const char *key, const char *folder,
+                        struct err *err)
+{
+    const char *slash = strrchr(key, '/');
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    return s3_store_path(root, bucket, key, from, err) &&
+           files_path(to, sizeof to, err, "%s/%s", folder, slash == NULL ? key : slash + 1) &&
+           files_place(from, to, err);
+}
+
 bool model_files_fetch(const char *root, const json_t *container, const char *folder,
                        struct err *err)
 {
@@ -122,6 +134,10 @@ bool model_files_fetch(const char *root, const json_t *container, const char *fo
     }
     if (!s3_store_uri(url, bucket, key, err)) {
         return missing(url, err);
+    }
+    const char *type = json_string_value(json_object_get(data_source(container), "S3DataType"));
+    if (compressed != NULL && strcmp(compressed, "None") == 0 && strcmp(type, "S3Object") == 0) {
+        return object_copy(root, bucket, key, folder, err) || missing(url, err);
     }
     if (compressed != NULL && strcmp(compressed, "None") == 0) {
         return (prefix_copy(root, bucket, key, folder, &n, err) && n > 0) || missing(url, err);

@@ -210,6 +210,50 @@ static void test_endpoint_request__the_preview_names_the_model_of_the_first_atte
     assert_non_null(strstr(err.message, "CreateModel takes 1024"));
 }
 
+/* A folder, one object and an archive that is told to be one; else a URL. */
+static void test_endpoint_request__data_that_is_no_archive(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data, *want;
+    } rows[] = {
+        {"\"s3://acme/m/\"", "\"ModelDataSource\":{\"S3DataSource\":{\"S3Uri\":\"s3://acme/m/\","
+                             "\"S3DataType\":\"S3Prefix\",\"CompressionType\":\"None\"}}}"},
+        {"\"s3://acme/x.pt\", compression: None",
+         "\"ModelDataSource\":{\"S3DataSource\":{\"S3Uri\":\"s3://acme/x.pt\",\"S3DataType\":"
+         "\"S3Object\",\"CompressionType\":\"None\"}}}"},
+        {"\"s3://acme/m.tar.gz\", compression: Gzip",
+         "\"ModelDataSource\":{\"S3DataSource\":{\"S3Uri\":\"s3://acme/m.tar.gz\",\"S3DataType\":"
+         "\"S3Object\",\"CompressionType\":\"Gzip\"}}}"},
+        {"\"s3://acme/m.tar.gz\"", "\"ModelDataUrl\":\"s3://acme/m.tar.gz\"}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *text = xasprintf(
+            "name: c1\nstages:\n  - {name: deploy, kind: endpoint, model: {data: %s, image: "
+            "\"r/x:1\"}, instance_type: ml.m5.large, ttl: 2h}\n",
+            rows[i].data);
+        struct parsed *p = parse_with(text, &in_region);
+        show(&p->faults);
+        assert_true(p->good);
+        AUTO_JSON json_t *stored = spec_to_json(p->spec);
+        struct spec *back;
+        struct err err = ERR_INIT;
+        assert_true(spec_from_json(stored, &p->arena, &back, &err));
+        const struct spec *of[] = {p->spec, back};
+        for (size_t k = 0; k < ARRAY_LEN(of); k++) {
+            const struct endpoint_request_input in = input_of(of[k]);
+            CLEANUP(endpoint_requests_done)
+            struct endpoint_requests r;
+            endpoint_requests_init(&r);
+            assert_true(endpoint_request_make(&in, &r, &err));
+            if (strstr(buf_cstr(&r.model), rows[i].want) == NULL) {
+                fail_msg("%s: %s", rows[i].data, buf_cstr(&r.model));
+            }
+        }
+        parsed_free(p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_request__all_keys_also_after_the_store),
         cmocka_unit_test(test_endpoint_request__limits_of_the_api),
         cmocka_unit_test(test_endpoint_request__the_preview_names_the_model_of_the_first_attempt),
+        cmocka_unit_test(test_endpoint_request__data_that_is_no_archive),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("endpoint_request", tests, NULL, NULL);
