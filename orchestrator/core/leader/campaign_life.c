@@ -405,6 +405,13 @@ static bool gives_up(const struct leader_state *s, const struct live_campaign *l
     return lc->row.wanted == WANTED_CANCEL;
 }
 
+static void take_batch(struct ready_queue *q, size_t max, struct campaign_life_cancel *ret)
+{
+    while (ret->n < max && ready_queue_pop(q, USEC_NEVER - 1, &ret->tasks[ret->n])) {
+        ret->n++;
+    }
+}
+
 bool campaign_life_plan_cancel(const struct leader_state *s, struct live_campaign *lc, size_t max,
                                struct campaign_life_cancel *ret)
 {
@@ -414,16 +421,12 @@ bool campaign_life_plan_cancel(const struct leader_state *s, struct live_campaig
         if (!gives_up(s, lc, ls, ret)) {
             continue;
         }
-        while (ret->n < max &&
-               (ready_queue_pop(ls->ready, USEC_NEVER - 1, &ret->tasks[ret->n]) ||
-                ready_queue_pop(ls->unchecked, USEC_NEVER - 1, &ret->tasks[ret->n]))) {
-            ret->n++;
-        }
+        take_batch(ls->ready, max, ret);
+        ret->ready_n = ret->n;
+        take_batch(ls->unchecked, max, ret);
         if (ret->n == 0 && ret->to == TASK_CANCELLED) {
             ret->from = TASK_HELD;
-            while (ret->n < max && ready_queue_pop(ls->held, USEC_NEVER - 1, &ret->tasks[ret->n])) {
-                ret->n++;
-            }
+            take_batch(ls->held, max, ret);
         }
     }
     return ret->n > 0;
@@ -440,7 +443,9 @@ void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc
             rows_queue_anew(lc);
         }
     } else {
-        ready_queue_push_many(w->from == TASK_HELD ? ls->held : ls->ready, w->tasks, w->n);
+        ready_queue_push_many(ls->ready, w->tasks, w->ready_n);
+        ready_queue_push_many(w->from == TASK_HELD ? ls->held : ls->unchecked,
+                              w->tasks + w->ready_n, w->n - w->ready_n);
     }
 }
 

@@ -49,7 +49,7 @@ struct campaign_life_cancel {
     enum cause cause;
     char message[SIGNATURE_MAX + 1]; /* why they fail: there is no attempt to tell it */
     struct ready_queue_task *tasks;  /* [max], the caller's */
-    size_t n;
+    size_t n, ready_n; /* WAITING: the first ones were ready, of the others S3 was not asked yet */
 };
 /* Takes them out of the queues; campaign_life_apply_cancel returns those that were not written. */
 bool campaign_life_plan_cancel(const struct leader_state *s, struct live_campaign *lc, size_t max,
