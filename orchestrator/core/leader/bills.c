@@ -133,12 +133,14 @@ static bool correct(const struct bill_row *row, const struct job_description *jo
     return true;
 }
 
-/* What the pool of a stray idles is not told before it is over. */
-static bool idle_told(const struct bill_row *row, const struct job_description *job)
+/* What the pool of a stray idles is not told before it is over, and may be told later; at last it
+ * is taken for nothing. */
+static bool idle_told(const struct bill_row *row, const struct job_description *job, bool last)
 {
     enum warm_pool_status pool = job->pool.status;
-    return row->attempt_id != 0 || pool == WARM_POOL_NONE || pool == WARM_POOL_REUSED ||
-           pool == WARM_POOL_TERMINATED;
+    bool over = pool == WARM_POOL_REUSED || pool == WARM_POOL_TERMINATED;
+    return row->attempt_id != 0 || pool == WARM_POOL_NONE ||
+           (over && (job->pool.retained_s >= 0 || last));
 }
 
 enum bill_fate leader_plan_bill(const struct live_bill *b, const struct job_description *job,
@@ -149,7 +151,7 @@ enum bill_fate leader_plan_bill(const struct live_bill *b, const struct job_desc
         return BILL_UNANSWERED;
     }
     bool priced = b->row.price_musd_per_hour > 0;
-    if (job != NULL && job->billable_s > 0 && idle_told(&b->row, job) && priced) {
+    if (job != NULL && job->billable_s > 0 && idle_told(&b->row, job, last) && priced) {
         return correct(&b->row, job, ret) ? BILL_CAME : BILL_NEVER;
     }
     if (job != NULL && !leader_job_over(job)) {

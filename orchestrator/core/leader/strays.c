@@ -168,6 +168,13 @@ bool leader_stray_answered(struct live_stray *st, enum stray_action action, bool
     return gone || (describe && !failed);
 }
 
+/* Its pool is over, but not for how long it was kept. */
+static bool idle_untold(const struct job_description *job)
+{
+    bool over = job->pool.status == WARM_POOL_REUSED || job->pool.status == WARM_POOL_TERMINATED;
+    return over && job->pool.retained_s < 0;
+}
+
 /* Is its pool over as well? One that is kept is asked to end: nobody counts on it. */
 static bool pool_over(struct live_stray *st, const struct job_description *job, int64_t boot_us)
 {
@@ -176,7 +183,7 @@ static bool pool_over(struct live_stray *st, const struct job_description *job, 
         return st->row.keep_alive_s == 0 || boot_us >= st->ended_us + POOL_UNTOLD_US;
     case WARM_POOL_REUSED:
     case WARM_POOL_TERMINATED:
-        return true;
+        return !idle_untold(job) || boot_us >= st->ended_us + POOL_UNTOLD_US;
     case WARM_POOL_AVAILABLE:
         st->end_pool = true;
         return false;
@@ -216,6 +223,7 @@ static bool book(const struct live_stray *st, const struct job_description *job,
         ret->billable_s = ret->estimated ? 0 : ret->billable_s;
         ret->estimated |= ret->billable_s > 0;
     }
+    ret->estimated |= idle_untold(job); /* bills.h asks for it */
     if (!ledger_settle_job(&account, 0, ret->cost_musd, ret->billable_s, ret->estimated, 0,
                            ret->entries, &ret->entries_n, &err)) {
         return false;

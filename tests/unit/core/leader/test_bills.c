@@ -409,7 +409,11 @@ static void test_bills__of_a_stray_are_of_its_idle_pool_too(void **state)
         assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_AWAITED);
         assert_int_equal(leader_plan_bill(b, &job, false, BOOT + 21600 * SEC, &c), BILL_NEVER);
     }
-    job.pool = (struct warm_pool_report){.status = WARM_POOL_TERMINATED, .retained_s = 7};
+    job.pool = (struct warm_pool_report){.status = WARM_POOL_TERMINATED, .retained_s = -1};
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_AWAITED);
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT + 21600 * SEC, &c), BILL_CAME);
+    assert_int_equal(c.billable_s, 40);
+    job.pool.retained_s = 7;
     assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_CAME);
     assert_true(c.billable_s == 54 && c.cost_musd == 54000);
     job.pool.status = WARM_POOL_REUSED;

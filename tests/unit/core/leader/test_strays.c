@@ -94,6 +94,12 @@ static void test_strays__a_pool_is_ended_and_booked_with_its_job(void **state)
     assert_int_equal(e.cost_musd, 4 + 1);
     leader_apply_stray_end(&w.s, &e);
     assert_int_equal(w.s.projects[0].reserved_musd, 0);
+    st = found(&w, &job, "lost"); /* one of whose pool only the end is told */
+    job.pool = (struct warm_pool_report){.status = WARM_POOL_REUSED, .retained_s = -1};
+    assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + 60 * SEC, &e), STRAY_OVER);
+    assert_true(e.billable_s == 100 && e.estimated); /* its bill is asked for */
+    leader_apply_stray_end(&w.s, &e);
     st = found(&w, &job, "lost"); /* one whose pool is never told of */
     job.pool = (struct warm_pool_report){.retained_s = -1};
     assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
