@@ -124,7 +124,7 @@ static void test_worker_silence__drips_until_a_whole_answer(void **state UNUSED)
 static bool is_away(int64_t known, int64_t unknown, int64_t heard, bool rows_left)
 {
     struct network_watch w = {0};
-    const struct network_census c = {known, unknown, heard};
+    const struct network_census c = {known, unknown, heard, 0};
     return network_look(&w, &c, rows_left, S);
 }
 
@@ -138,12 +138,17 @@ static void test_worker_silence__most_hosts_at_once_are_the_network(void **state
     assert_true(is_away(0, NETWORK_UNKNOWN_MIN, 0, true));
     assert_false(is_away(0, 1000, 0, false)); /* what is left at the end may be the dead ones */
     assert_false(is_away(0, 1000, 1, true));
+    struct network_watch w = {0};
+    const struct network_census refused = {0, 1000, 0, 1};
+    assert_false(network_look(&w, &refused, true, S));
+    const struct network_census stopped = {NETWORK_HOSTS_MIN, 0, 0, NETWORK_HOSTS_MIN};
+    assert_true(network_look(&w, &stopped, true, S));
 }
 
 static void test_worker_silence__away_until_a_silent_one_answers(void **state UNUSED)
 {
     struct network_watch w = {0};
-    const struct network_census c = {NETWORK_HOSTS_MIN, 0, 0};
+    const struct network_census c = {NETWORK_HOSTS_MIN, 0, 0, 0};
     assert_true(network_may_ask(&w, 0) && network_may_ask(&w, 0));
     assert_true(network_look(&w, &c, true, S));
     assert_false(network_look(&w, &c, true, S));
@@ -253,6 +258,53 @@ static void test_worker_silence__an_idle_host_brings_the_network_back(void **sta
     assert_int_equal(hosts_enter(hs, "h0", 80, now + 5 * S, NULL, &h[0]), HOST_GO);
     hosts_heard(hs, h[0], now + 5 * S, now + 6 * S);
     assert_false(hosts_network_is_away(hs));
+    hosts_free(hs, NULL);
+}
+
+/* One host answers early, forty others never do. Nothing tells that from a network that broke,
+ * until one of them refuses: then those that stay dumb are given up one by one. */
+static void test_worker_silence__a_refusal_tells_the_dead_from_the_network(void **state UNUSED)
+{
+    struct hosts *hs = table(1, 8);
+    struct host *h[41];
+    char name[16];
+    for (int i = 0; i < 41; i++) {
+        (void)snprintf(name, sizeof name, "h%d", i);
+        assert_int_equal(hosts_enter(hs, name, 80, S, NULL, &h[i]), HOST_GO);
+    }
+    hosts_heard(hs, h[0], S, S);
+    hosts_leave(hs, h[0], true, NULL, S);
+    int64_t now = S;
+    for (; hosts_look(hs, true, now) == 0; now += S / 10) {
+        assert_true(now < 10 * S);
+    }
+    hosts_refused(hs, h[1], now);
+    assert_int_equal(hosts_failed(hs, h[1], false, S, now), HOST_FAULT_NETWORK);
+    int64_t from = now;
+    for (; now < from + 80 * S; now += S / 10) {
+        if ((now - from) % (5 * S) == 0) { /* it is asked again */
+            hosts_refused(hs, h[1], now);
+        }
+        for (int i = 2; i < 41 && (now - from) % (10 * S) == 0; i++) {
+            (void)hosts_failed(hs, h[i], false, MAX(now - 10 * S, from), now);
+        }
+        assert_int_equal(hosts_look(hs, true, now), 0);
+    }
+    assert_int_equal(hosts_stalled(hs, h[40], from), HOST_STALL_OVER);
+    hosts_free(hs, NULL);
+}
+
+/* A firewall may refuse everything: of hosts that have answered, a refusal says nothing. */
+static void test_worker_silence__refusals_of_hosts_that_answered_say_nothing(void **state UNUSED)
+{
+    struct hosts *hs = table(1, 8);
+    struct host *h[10];
+    int64_t now = lose_network(hs, h, 10, 0, -1);
+    for (int i = 0; i < 10; i++) {
+        hosts_refused(hs, h[i], now);
+        assert_true(hosts_look(hs, true, now) > 0);
+        assert_int_equal(hosts_failed(hs, h[i], false, 2 * S, now), HOST_FAULT_NETWORK);
+    }
     hosts_free(hs, NULL);
 }
 
@@ -404,6 +456,8 @@ int main(void)
         cmocka_unit_test(test_worker_silence__a_table_of_hosts_loses_its_network),
         cmocka_unit_test(test_worker_silence__a_forgiven_host_brings_the_network_back),
         cmocka_unit_test(test_worker_silence__an_idle_host_brings_the_network_back),
+        cmocka_unit_test(test_worker_silence__a_refusal_tells_the_dead_from_the_network),
+        cmocka_unit_test(test_worker_silence__refusals_of_hosts_that_answered_say_nothing),
         cmocka_unit_test(test_worker_silence__hosts_that_drip_are_no_network_failure),
         cmocka_unit_test(test_worker_silence__rows_come_back_behind_the_others),
         cmocka_unit_test(test_worker_silence__who_waits_counts_as_open),

@@ -178,6 +178,9 @@ bool fetch_rows_act(struct fetch *f, struct transfer *t, const struct verdict *v
     if (t->host != NULL && t->retry_after_us > 0) {
         hosts_pause(f->hosts, t->host, now, t->retry_after_us);
     }
+    if (t->host != NULL && v->refused) {
+        hosts_refused(f->hosts, t->host, now);
+    }
     if (is_excused(f, t, v, now)) {
         fetch_rows_park(f, t, v->text);
         return false;

@@ -18,6 +18,7 @@ struct host {
     int pauses_n; /* pauses in a row */
     int64_t pauses_from_us, not_before_us;
     int64_t dripped_us; /* last useless bytes */
+    int64_t refused_us; /* last refusal of a connection; 0: never */
     bool answers; /* it answered when the network went down, so it says nothing about its return */
     bool probed;  /* its one transfer counts in probes_n */
     struct silence silence;
@@ -212,12 +213,17 @@ static void forgive_all(struct hosts *hs)
     }
 }
 
+static void network_is_back(struct hosts *hs, int64_t now_us)
+{
+    hs->back_us = now_us;
+    forgive_all(hs);
+}
+
 static void hear_network(struct hosts *hs, const struct host *h, int64_t now_us)
 {
     hs->heard_us = MAX(hs->heard_us, now_us);
     if (network_hear(&hs->network, !h->answers)) {
-        hs->back_us = now_us;
-        forgive_all(hs);
+        network_is_back(hs, now_us);
     }
 }
 
@@ -237,6 +243,16 @@ void hosts_dripped(struct hosts *hs, struct host *h, int64_t now_us)
     (void)pthread_mutex_lock(&hs->lock);
     h->dripped_us = now_us;
     hear_network(hs, h, now_us);
+    (void)pthread_mutex_unlock(&hs->lock);
+}
+
+void hosts_refused(struct hosts *hs, struct host *h, int64_t now_us)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    h->refused_us = now_us;
+    if (network_refuse(&hs->network)) {
+        network_is_back(hs, now_us);
+    }
     (void)pthread_mutex_unlock(&hs->lock);
 }
 
@@ -359,6 +375,7 @@ static void count_in(const struct hosts *hs, const struct host *h, int64_t now_u
                      struct network_census *c)
 {
     const struct silence *s = &h->silence;
+    c->refused += h->refused_us != 0 && now_us - h->refused_us < HOST_REFUSED_US ? 1 : 0;
     if (!silence_is_silent(s)) {
         c->heard += s->heard_us != 0 && now_us - s->heard_us < hs->silence.quiet_us ? 1 : 0;
     } else if (!drips(h, now_us) && s->given_up_us == 0 &&

@@ -14,7 +14,8 @@
 #define HOST_PAUSES_MAX     4 /* pauses in a row without an answer; then its rows fail */
 /* nobody has answered for this long: our network may be at fault */
 #define HOST_NETWORK_QUIET_MAX (5 * USEC_PER_SEC)
-#define HOST_STALLED_US        (1 * USEC_PER_SEC) /* without progress for this long: stalled */
+#define HOST_STALLED_US        (1 * USEC_PER_SEC)  /* without progress for this long: stalled */
+#define HOST_REFUSED_US        (10 * USEC_PER_SEC) /* a refusal is lately: two probes of a host */
 #define HOSTS_LOOK_US          (100 * USEC_PER_MSEC)
 #define HOSTS_PARKED_BYTES_MAX ((size_t)48 << 20)
 
@@ -48,6 +49,9 @@ enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t
 void hosts_heard(struct hosts *hs, struct host *h, int64_t begun_us, int64_t now_us);
 /* Bytes arrived, too slowly to be of use: the network works. */
 void hosts_dripped(struct hosts *hs, struct host *h, int64_t now_us);
+/* A connection was refused: the network reaches this host, so others may be dead. Call before
+ * hosts_failed. */
+void hosts_refused(struct hosts *hs, struct host *h, int64_t now_us);
 /* A transfer failed without an answer, or its body dripped. Returns who is at fault; call
  * hosts_leave as well. */
 enum host_fault {

@@ -9,8 +9,10 @@ bool network_look(struct network_watch *w, const struct network_census *c, bool 
         return false;
     }
     bool most = c->known >= NETWORK_HOSTS_MIN && c->known > NETWORK_SHARE * c->heard;
-    bool all = c->heard == 0 && rows_left && c->known + c->unknown >= NETWORK_UNKNOWN_MIN;
+    bool all = c->heard == 0 && c->refused == 0 && rows_left &&
+               c->known + c->unknown >= NETWORK_UNKNOWN_MIN;
     if (most || all) {
+        w->unanswered = !most;
         w->away_us = now_us;
         w->probe_us = now_us;
     }
@@ -21,6 +23,15 @@ bool network_hear(struct network_watch *w, bool back)
 {
     if (w->away_us == 0 || !back) {
         return false; /* up, or it is one of the few that answer all the time */
+    }
+    w->away_us = 0;
+    return true;
+}
+
+bool network_refuse(struct network_watch *w)
+{
+    if (w->away_us == 0 || !w->unanswered) {
+        return false;
     }
     w->away_us = 0;
     return true;

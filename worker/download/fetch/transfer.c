@@ -162,6 +162,7 @@ static void judge_error(struct transfer *t, CURLcode rc, struct verdict *v)
     }
     v->kind = VERDICT_TRANSIENT;
     v->silent = rc == CURLE_OPERATION_TIMEDOUT || rc == CURLE_COULDNT_CONNECT;
+    v->refused = rc == CURLE_COULDNT_CONNECT && os == ECONNREFUSED;
     if (connected != 0 || os == ECONNREFUSED) {
         v->reach = REACH_YES;
     } else if (v->silent && v->reach != REACH_YES) {

@@ -52,6 +52,7 @@ struct verdict {
     enum verdict_reach reach;
     bool silent;          /* the host did not answer in time */
     bool drips;           /* the answer was useless */
+    bool refused;         /* silent: the connection was refused */
     const char *location; /* VERDICT_REDIRECT: borrowed from curl until the handle is used again */
     char text[SAMPLE_ERROR_BYTES_MAX];
 };
