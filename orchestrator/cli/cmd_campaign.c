@@ -144,6 +144,13 @@ static bool has_ended(const char *state)
            strcmp(state, "skipped") == 0;
 }
 
+static const char *why_of(const json_t *s)
+{
+    return has_ended(jstr(s, "state"))                           ? jstr(s, "reason")
+           : json_integer_value(jget(s, "parts", "active")) == 0 ? jstr(s, "wait_text")
+                                                                 : "";
+}
+
 static void stage_row(const struct cli *cli, struct text_table *t, const json_t *s)
 {
     char n[6][TEXT_N];
@@ -156,10 +163,32 @@ static void stage_row(const struct cli *cli, struct text_table *t, const json_t 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         cells[2 + i] = number(jint(p, keys[i]), n[i]);
     }
-    cells[8] = has_ended(jstr(s, "state")) ? jstr(s, "reason")
-               : jint(p, "active") == 0    ? jstr(s, "wait_text")
-                                           : "";
+    cells[8] = why_of(s);
     table_row(t, cells);
+}
+
+/* Why a stage waits or ended so. A terminal that has no room for all of it beside the figures has
+ * it below them. Returns whether it moved there. */
+static bool why_below(const struct cli *cli, struct text_table *t)
+{
+    size_t used = 0, longest = 0;
+    int last = t->columns - 1;
+    for (int k = 0; k <= last; k++) {
+        size_t width = text_width(t->head[k]);
+        for (size_t i = 0; i < t->n; i++) {
+            width = MAX(width, text_width(t->rows[i][k]));
+        }
+        used += k < last ? width + 2 : 0;
+        longest = width;
+    }
+    if (!cli->out_tty || cli->wide || used + longest <= (size_t)cli->width) {
+        return false;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        free(t->rows[i][last]);
+    }
+    t->columns = last;
+    return true;
 }
 
 /* Inputs whose listing went on after the submit, unless it is long over. */
@@ -198,6 +227,34 @@ static bool stage_check(const json_t *c, const char *name, int *ret_exit)
     return found;
 }
 
+static void stages_print(const struct cli *cli, const json_t *c, const char *stage)
+{
+    struct text_table t = {0};
+    static const char *const heads[] = {"STAGE", "STATE", "PARTS", "WAIT", "RUN",
+                                        "DONE",  "SKIP",  "FAIL",  "WHY"};
+    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+        table_column(&t, heads[i], i >= 2 && i <= 7);
+    }
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(c, "stages"), i, s)
+    {
+        if (stage[0] == '\0' || strcmp(jstr(s, "name"), stage) == 0) {
+            stage_row(cli, &t, s);
+        }
+    }
+    bool below = why_below(cli, &t);
+    table_print(cli, &t);
+    json_array_foreach(json_object_get(c, "stages"), i, s)
+    {
+        bool shown = stage[0] == '\0' || strcmp(jstr(s, "name"), stage) == 0;
+        if (below && shown && why_of(s)[0] != '\0') {
+            AUTO_FREE char *head = xasprintf("%s: ", jstr(s, "name"));
+            text_print(cli, head, why_of(s));
+        }
+    }
+}
+
 static void campaign_print(const struct cli *cli, const json_t *c, const char *stage)
 {
     char usd[TEXT_N], more[TEXT_N], limit[TEXT_N], at[TEXT_N];
@@ -219,21 +276,11 @@ static void campaign_print(const struct cli *cli, const json_t *c, const char *s
     (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),
                  money(jint(b, "reserved_micro_usd"), more),
                  jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit));
-    struct text_table t = {0};
-    static const char *const heads[] = {"STAGE", "STATE", "PARTS", "WAIT", "RUN",
-                                        "DONE",  "SKIP",  "FAIL",  "WHY"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i >= 2 && i <= 7);
+    stages_print(cli, c, stage);
+    int64_t failed = json_integer_value(jget(c, "parts", "failed"));
+    if (failed > 0 && strcmp(jstr(c, "state"), "failed") == 0 && archive_shown(c)[0] == '\0') {
+        (void)printf("next: drover failures %s\n", jstr(c, "id"));
     }
-    size_t i;
-    json_t *s;
-    json_array_foreach(json_object_get(c, "stages"), i, s)
-    {
-        if (stage[0] == '\0' || strcmp(jstr(s, "name"), stage) == 0) {
-            stage_row(cli, &t, s);
-        }
-    }
-    table_print(cli, &t);
 }
 
 int cmd_get(struct cli *cli)

@@ -12,8 +12,10 @@ static void why_print(const struct cli *cli, const json_t *v)
     char low[TEXT_N], mid[TEXT_N], high[TEXT_N];
     AUTO_FREE char *text = text_clean(jstr(v, "text"));
     AUTO_FREE char *name = part_name(v);
+    const char *state = jstr(v, "state");
+    bool told = str_starts(str_of(text), state); /* "failed after 2 attempts" */
     AUTO_FREE char *head =
-        xasprintf("%s %s %s: ", glyph(cli, jstr(v, "state")), name, jstr(v, "state"));
+        xasprintf("%s %s %s%s", glyph(cli, state), name, told ? "" : state, told ? "" : ": ");
     text_print(cli, head, text);
     if (!jnull(v, "place")) {
         (void)printf("  place %lld of %lld", (long long)jint(v, "place"),

@@ -5,7 +5,7 @@
 -- name: api_campaign_get
 -- $1 campaign bigint, $2 names of wait reasons text[], $3 their texts text[]
 WITH blocked AS MATERIALIZED (
-    SELECT g.id AS stage_id, 'waits for ' || string_agg(h.name || CASE WHEN i.tasks > 0 THEN format(': %s of %s done', n.done, i.tasks)
+    SELECT g.id AS stage_id, string_agg(h.name || CASE WHEN i.tasks > 0 THEN format(': %s of %s done', n.done, i.tasks)
             || coalesce(', ' || nullif(n.skipped, 0) || ' skipped', '') || coalesce(', ' || nullif(n.failed, 0) || ' failed', '') ELSE ' (' || n.state || ')' END, '; ' ORDER BY h.seq) AS told
     FROM campaign c
     CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
@@ -56,7 +56,7 @@ CROSS JOIN LATERAL (
                 'reserved_micro_usd', coalesce(u.reserved_musd, 0), 'spent_micro_usd', coalesce(u.spent_musd, 0)),
             'wait_reason', CASE WHEN (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.state = 'running' AND n.wait_reason <> 'none')) THEN n.wait_reason END,
             'wait_text', CASE WHEN n.wait_reason = 'stage_blocked' AND i.tasks - n.taken + n.waiting > 0
-                AND (SELECT true FROM blocked b WHERE b.stage_id = g.id) THEN (SELECT b.told FROM blocked b WHERE b.stage_id = g.id)
+                AND (SELECT true FROM blocked b WHERE b.stage_id = g.id) THEN 'waits for ' || (SELECT b.told FROM blocked b WHERE b.stage_id = g.id)
                 WHEN (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.state = 'running' AND n.wait_reason <> 'none'))
                 THEN ($3::text[])[array_position($2::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') END,
             'parts', json_build_object('total', i.tasks, 'waiting', i.tasks - n.taken + n.waiting,

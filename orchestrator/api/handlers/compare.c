@@ -69,9 +69,14 @@ static bool run_read(struct api_req *r, struct side *s, struct err *err)
     struct apidb_stage_row stage;
     AUTO_JSON json_t *spec = NULL;
     if (!may_see(r, s, err) || !apidb_stage_find(r->db, s->campaign, s->stage, &stage, err) ||
-        !apidb_part_id(r->db, s->campaign, stage.id, s->part, &task, err) ||
-        !apidb_run(r->db, task, s->attempt, &s->run, err) ||
-        !run_spec(r, s->campaign, &spec, err) ||
+        !apidb_part_id(r->db, s->campaign, stage.id, s->part, &task, err)) {
+        return false;
+    }
+    if (!apidb_run(r->db, task, s->attempt, &s->run, err)) {
+        return err_wrap(err, "c-%lld/%s/%lld", (long long)s->campaign, stage.name,
+                        (long long)s->part);
+    }
+    if (!run_spec(r, s->campaign, &spec, err) ||
         !apidb_run_series(r->db, s->run.attempt_id, s->series, &s->series_n, err)) {
         return false;
     }

@@ -45,9 +45,9 @@ static const char *not_waiting(struct api_req *r, const json_t *row)
                             str_member(row, "phase"));
     }
     if (strcmp(state, "failed") == 0) {
-        return arena_printf(&r->arena, "failed after %lld attempts: %s; %s",
-                            (long long)json_integer_value(json_object_get(row, "attempts")),
-                            str_member(row, "reason"), cause_remedy(cause));
+        int64_t n = json_integer_value(json_object_get(row, "attempts"));
+        return arena_printf(&r->arena, "failed after %lld attempt%s: %s; %s", (long long)n,
+                            n == 1 ? "" : "s", str_member(row, "reason"), cause_remedy(cause));
     }
     if (strcmp(state, "held") == 0) {
         return "a person holds it";

@@ -389,13 +389,18 @@ def check_skipped(t, a):
     at = lambda seq, what="", stage="download": a.get(f"/v1/{'campaigns/' + cid + '/' if what else ''}parts/{'' if what else cid + '/'}{seq}{what}?stage={stage}")[1]  # noqa: E731
     whole = a.get(f"/v1/campaigns/{cid}")[1]
     faces = (at(0, "/why", "pack")["text"], at(0, "", "pack")["wait_text"], whole["stages"][1]["wait_text"], whole["stages"][0]["wait_text"])
-    t.eq(faces, (told,) * 3 + ("the leader has not looked at it yet",), "a part whose stage waits says for which and how far that is, as its stage does")
+    t.eq(faces, ("its stage " + told,) * 2 + (told, "the leader has not looked at it yet"), "a part whose stage waits says for which and how far that is, as its stage does")
     out = a.drover("why", f"{cid}/pack/0").stdout
-    t.ok(f"{cid}/pack/0 waiting: {told}" in out, "... in drover why", out)
+    t.ok(f"{cid}/pack/0 waiting: its stage {told}" in out, "... in drover why", out)
+    a.sql(f"UPDATE stage_run SET state = 'skipped', wait_reason = 'held', reason = 'a stage it needs did not succeed' WHERE stage_id = {of('pack')}; UPDATE stage_run SET failed = 1, done = 2, state = 'failed' WHERE stage_id = {of('download')}")
+    w = at(0, "/why", "pack")
+    t.eq((w["text"], w["next"]), ("its stage was skipped: a stage it needs did not succeed (download: 2 of 5 done, 1 skipped, 1 failed)", f"drover get {cid}"), "a part of a stage that was skipped says so, and is not sent to resume")
+    t.eq(a.get(f"/v1/campaigns/{cid}/compare?a=pack&b=download")[1]["detail"], f"{cid}/pack/0: it was not started yet", "a comparison says which of the two was not started")
+    ann, me = a.sql("SELECT name || '|' || id FROM token ORDER BY id LIMIT 1").split("|")
 
     moved = lambda seq, us, attempts: a.sql(f"UPDATE task_run SET state = 5, cause = 0, names = {attempts}, updated_us = {us} WHERE campaign_id = {n} AND stage_id = {of('download')} AND seq = {seq}")  # noqa: E731
     a.sql(f"""INSERT INTO operation (campaign_id, kind, selector, state, total, done, created_by, created_at, ended_at) VALUES
-        ({n}, 'skip', '{{"parts": [1, 3]}}', 'done', 2, 2, 'ann', '2026-01-02 03:00:00Z', '2026-01-02 03:00:10Z'), ({n}, 'skip', '{{"stage": "pack"}}', 'done', 2, 2, 'eve', '2026-01-02 03:00:00Z', '2026-01-02 03:00:10Z'),
+        ({n}, 'skip', '{{"parts": [1, 3]}}', 'done', 2, 2, '{me}', '2026-01-02 03:00:00Z', '2026-01-02 03:00:10Z'), ({n}, 'skip', '{{"stage": "pack"}}', 'done', 2, 2, 'eve', '2026-01-02 03:00:00Z', '2026-01-02 03:00:10Z'),
         ({n}, 'retry', '{{"parts": [1, 3]}}', 'done', 2, 2, 'eve', '2026-01-02 03:00:01Z', '2026-01-02 03:00:10Z'), ({n}, 'skip', '{{"stage": "download", "cause": ["oom"], "parts": [1, 3]}}', 'done', 1, 1, 'bob', '2026-01-02 03:00:05Z', '2026-01-02 03:00:20Z')""")
     ops = a.sql(f"SELECT string_agg(id::text, ' ' ORDER BY id) FROM operation WHERE campaign_id = {n}").split()
     leader_fails(a, int(n), (3,), 7, "No space left")
@@ -404,7 +409,7 @@ def check_skipped(t, a):
     for seq, us, attempts in ((3, second + 9 * 10**6, 1), (1, second + 15 * 10**6, 0), (2, second + 9 * 10**6, 0), (0, second + 9 * 10**6, 1)):
         moved(seq, us, attempts)
     by = [(x["operation"], x["by"], x["text"]) for x in (at(seq)["skipped"] for seq in (3, 1, 2, 0))]
-    t.eq(by, [(f"op-{ops[0]}", "ann", f"skipped by ann at 2026-01-02 03:00:09 UTC (drover ops op-{ops[0]})"), (f"op-{ops[3]}", "bob", f"skipped by bob at 2026-01-02 03:00:15 UTC (drover ops op-{ops[3]})"),
+    t.eq(by, [(f"op-{ops[0]}", ann, f"skipped by {ann} at 2026-01-02 03:00:09 UTC (drover ops op-{ops[0]})"), (f"op-{ops[3]}", "bob", f"skipped by bob at 2026-01-02 03:00:15 UTC (drover ops op-{ops[3]})"),
               (None, None, "skipped: its output was there before it started (done_if)"), (None, None, "skipped at 2026-01-02 03:00:09 UTC")], "a skipped part names the bulk skip that took it, or that its output was there, or when")
     t.eq((at(4)["skipped"], at(3, "/why")["text"]), (None, by[0][2] + "; it had failed: No space left"), "why adds how it had failed; any other part says nothing of it")
     moved(3, second + 7200 * 10**6, 1)

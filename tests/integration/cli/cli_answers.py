@@ -169,6 +169,8 @@ def check_part(t, s):
 
     r = s.drover("why", "c-7/train", answer=of("list", "train"))
     t.ok(r.returncode == 2 and "name a part: drover why c-7/train/0\n" in r.stderr, "the part that is proposed is of the stage that was named", r)
+    r = s.drover("why", "c-7/train/0", answer=lambda *args: (200, {"id": "c-7/0", "stage": "train", "state": "failed", "text": "failed after 1 attempt: x", "next": None}))
+    t.ok(" c-7/train/0 failed after 1 attempt: x\n" in r.stdout, "why does not say the state twice", r)
     for words, want in ((("get", "c-7/train/0"), "c-7/train/0  ✓ done"), (("get", "c-7/train/0"), "log: drover logs c-7/train/0\n"), (("parts", "c-7"), "\nc-7/train/0  "), (("parts", "c-7", "-o", "name"), "c-7/train/0\n"), (("why", "c-7/train/0"), "c-7/train/0 done: ")):
         r = s.drover(*words, answer=of("list", "train"))
         t.ok(r.returncode == 0 and want in r.stdout, f"{' '.join(words)} names the part as a command takes it", r)
@@ -263,7 +265,14 @@ def check_figures(t, s):
     got = s.drover("get", "c-7/train", answer=lambda *args: (200, whole))
     t.ok(listed.stdout.split() == ["PARTS", "DONE", "SKIP", "22", "21", "1"] and re.search(r"^train .* 22 +0 +0 +21 +1 +0", got.stdout, re.M), "DONE and SKIP of ls are those of get", (listed, got))
     t.ok("\ncopy" not in got.stdout, "get c-7/train shows that stage", got)
-    r = s.drover("get", "c-7/tarin")
+    stages = [{"name": "copy", "state": "failed", "reason": "more failed parts than allow_failed says, which is none", "parts": {**parts, "failed": 2}}, {"name": "train", "state": "skipped", "reason": "short", "parts": parts}]
+    ended = lambda *args: (200, campaign(7, state="failed", reason="", wanted="run", parts={**parts, "failed": 2}, stages=stages))  # noqa: E731
+    out, _ = s.terminal("get", "c-7", keys=b"", answer=ended)
+    out = re.sub("\x1b\\[[0-9;]*m", "", out).replace("\r", "")
+    t.ok(out.endswith("\ncopy: more failed parts than allow_failed says, which is none\ntrain: short\nnext: drover failures c-7\n") and max(map(len, out.splitlines())) <= 80, "get: what 80 columns have no room for is below the table, whole; a campaign that has failed names the next command", out)
+    out = s.drover("get", "c-7", answer=ended).stdout
+    t.ok("which is none\n" in out and "copy: " not in out, "... in a pipe in its row", out)
+    r = s.drover("get", "c-7/tarin", answer=lambda *args: (200, whole))
     t.ok(r.returncode == 3 and not r.stdout and r.stderr == "error: campaign c-7 has no stage 'tarin'\n  next: its stages: copy, train\n", "... and one that is not there is none of them", r)
     causes = [{"cause": "none", "seconds": 8, "micro_usd": 20104}, {"cause": "oom", "seconds": 1, "micro_usd": 57}]
     cost = {"metered": {"seconds": 9, "micro_usd": 12345678}, "by_stage": [], "by_cause": causes, "of_no_job_micro_usd": 230137}
