@@ -161,9 +161,9 @@ struct lustre {
     char id[24], token[64], owner[129], stage[64];
     uint8_t request_hash[32];
     int64_t campaign_id, size_gib;
-    const char *lifecycle, *link; /* link NULL: no association */
+    const char *lifecycle, *link, *import; /* NULL: no association; no task that fills it */
     const char *fails, *link_fails;
-    usec_t created, available, off; /* 0: not yet; off: its deletion was taken */
+    usec_t created, available, off, filling; /* 0: not yet; off: its deletion was taken */
     bool gone;
     struct {
         char token[64];
@@ -266,7 +266,7 @@ struct world {
     bool tell, calm;
     struct rng rng_time, rng_aws, rng_people, rng_poisons, rng_listings, rng_holds, rng_late_bills,
         rng_figures, rng_locks, rng_secrets, rng_lies, rng_clocks, rng_restores, rng_outputs,
-        rng_operators, rng_crowds, rng_lost, rng_silent, rng_fault[FAULT_N];
+        rng_operators, rng_crowds, rng_lost, rng_silent, rng_imports, rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
@@ -302,7 +302,7 @@ struct world {
     struct use_limit limits[TYPES];
     struct poison poison[POISONS_MAX];
     bool poisons, listings, holds, late_bills, lies, clocks, restores, outputs, operators, crowds,
-        lost, silent;
+        lost, silent, imports;
     double silence; /* of Describes, so many leave out whose the job is */
     double output_strength;
     int64_t restores_n, restored_us, kept_us;

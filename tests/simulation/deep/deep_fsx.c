@@ -36,6 +36,19 @@ static void note(const struct lustre *l)
     trace("file system %s of %s: %s", l->id, l->token, l->gone ? "gone" : l->lifecycle);
 }
 
+/* FSx says so for a moment of what is in use, and mends it by itself. */
+static void misconfigured(void *ctx, int64_t for_us)
+{
+    struct lustre *l = ctx;
+    if (l->off == 0) {
+        l->lifecycle = for_us > 0 ? "MISCONFIGURED" : "AVAILABLE";
+        note(l);
+    }
+    if (l->off == 0 && for_us > 0) {
+        event_at(deep->now_us + for_us, misconfigured, l, 0);
+    }
+}
+
 static void made(void *ctx, int64_t arg)
 {
     struct lustre *l = ctx;
@@ -46,6 +59,25 @@ static void made(void *ctx, int64_t arg)
     l->lifecycle = l->fails != NULL ? "FAILED" : "AVAILABLE";
     l->available = l->fails != NULL ? 0 : wall_now();
     note(l);
+    if (deep->imports && l->available != 0 && rng_chance(&deep->rng_imports, 0.5)) {
+        int64_t for_us = between(&deep->rng_imports, 30, 1200) * SEC;
+        event_at(deep->now_us + between(&deep->rng_imports, 10, 180) * MINUTE, misconfigured, l,
+                 for_us);
+    }
+}
+
+/* The task that fills it, one word after the other. */
+static void imports(void *ctx, int64_t arg)
+{
+    static const char *const words[] = {"PENDING", "EXECUTING", "SUCCEEDED", "FAILED"};
+    struct lustre *l = ctx;
+    struct rng *r = &deep->rng_imports;
+    l->import = words[arg];
+    l->filling = l->filling != 0 ? l->filling : wall_now();
+    if (arg < 2) {
+        bool fails = arg == 1 && rng_chance(r, 0.15);
+        event_at(deep->now_us + between(r, 5, 900) * SEC, imports, l, arg + 1 + fails);
+    }
 }
 
 static void filled(void *ctx, int64_t arg)
@@ -53,6 +85,9 @@ static void filled(void *ctx, int64_t arg)
     struct lustre *l = ctx;
     (void)arg;
     l->link = l->link_fails != NULL ? "MISCONFIGURED" : "AVAILABLE";
+    if (deep->imports && l->link_fails == NULL && rng_chance(&deep->rng_imports, 0.8)) {
+        event_at(deep->now_us + between(&deep->rng_imports, 0, 30) * SEC, imports, l, 0);
+    }
 }
 
 static void exported(void *ctx, int64_t i)
@@ -90,6 +125,8 @@ static void row_of(const struct lustre *l, struct filesystem_description *ret)
     (void)snprintf(ret->token, sizeof ret->token, "%s", l->token);
     if (strcmp(l->lifecycle, "FAILED") == 0) {
         (void)snprintf(ret->failure_reason, sizeof ret->failure_reason, "%s", l->fails);
+    } else if (strcmp(l->lifecycle, "MISCONFIGURED") == 0) {
+        (void)snprintf(ret->failure_reason, sizeof ret->failure_reason, "wrong for a moment");
     }
 }
 
@@ -112,6 +149,16 @@ static void export_of(const struct lustre *l, int i, struct fsx_task_description
     (void)snprintf(ret->id, sizeof ret->id, "task-%.12s-%d", l->id + 3, i);
     (void)snprintf(ret->type, sizeof ret->type, "EXPORT_TO_REPOSITORY");
     (void)snprintf(ret->lifecycle, sizeof ret->lifecycle, "%s", l->exports[i].lifecycle);
+}
+
+static void import_of(const struct lustre *l, struct fsx_task_description *ret)
+{
+    bool failed = strcmp(l->import, "FAILED") == 0;
+    *ret = (struct fsx_task_description){
+        .total = 100, .failed = failed, .created = aws_time(l->filling)};
+    (void)snprintf(ret->id, sizeof ret->id, "task-%.12s-in", l->id + 3);
+    (void)snprintf(ret->type, sizeof ret->type, "IMPORT_METADATA_FROM_REPOSITORY");
+    (void)snprintf(ret->lifecycle, sizeof ret->lifecycle, "%s", l->import);
 }
 
 static void begin(struct lustre *l, const json_t *o)
@@ -177,6 +224,10 @@ static void make_export(struct lustre_call *k, struct lustre *l, const json_t *o
 {
     const char *token = json_text_of(o, "ClientRequestToken");
     int i = 0;
+    if (l->import != NULL && (l->import[0] == 'P' || l->import[0] == 'E')) {
+        k->answer = FSX_TASK_RUNS;
+        return;
+    }
     while (i < l->exports_n && strcmp(l->exports[i].token, token) != 0) {
         if (strcmp(l->exports[i++].lifecycle, "EXECUTING") == 0) {
             k->answer = FSX_TASK_RUNS;
@@ -228,7 +279,7 @@ static void effect_make(struct lustre_call *k, usec_t signed_us, struct aws_fail
 static void effect_list(struct lustre_call *k)
 {
     struct lustre *of = k->id[0] != '\0' ? lustre_find(k->id) : NULL;
-    k->rows = world_alloc(MAX(deep->lustres_n, (size_t)EXPORTS_MAX) * sizeof *k->rows);
+    k->rows = world_alloc(MAX(deep->lustres_n, (size_t)EXPORTS_MAX + 1) * sizeof *k->rows);
     if (k->id[0] != '\0' && of == NULL) {
         k->answer = FSX_NOT_FOUND;
     } else if (k->kind == FSX_FILESYSTEM) {
@@ -242,6 +293,9 @@ static void effect_list(struct lustre_call *k)
     } else if (k->kind == FSX_ASSOCIATION && of->link != NULL) {
         link_of(of, &k->rows[k->n++].association);
     } else if (k->kind == FSX_TASK) {
+        if (of->import != NULL) {
+            import_of(of, &k->rows[k->n++].task);
+        }
         for (int i = 0; i < of->exports_n; i++) {
             export_of(of, i, &k->rows[k->n++].task);
         }

@@ -58,7 +58,7 @@ static const struct move {
     MOVE("clocks", "clocks", 0.1, clocks),     MOVE("restores", "restores", 0.08, restores),
     MOVE("outputs", "outputs", 0.08, outputs), MOVE("verbs", "operators", 0.08, operators),
     MOVE("crowds", "crowds", 0.03, crowds),    MOVE("lost-rows", "gone", 0.35, lost),
-    MOVE("silence", "silence", 0.06, silent),
+    MOVE("silence", "silence", 0.06, silent),  MOVE("imports", "imports", 0.5, imports),
 };
 
 static bool *has_move(struct world *w, const struct move *m)

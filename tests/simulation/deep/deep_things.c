@@ -26,6 +26,20 @@ void judge_lustre_made(const struct lustre *l)
     }
 }
 
+/* What FSx mends by itself is no failure of what was in use. */
+static void judge_moment(const struct lustre *l)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, l->token);
+    if (deep->imports && sql_asked_i64("judge_moment",
+                                       "SELECT count(*) FROM filesystem WHERE token = $1 AND "
+                                       "available_at IS NOT NULL AND failed AND "
+                                       "reason LIKE 'wrong for a moment%'",
+                                       &p) > 0) {
+        wrong("I20", "%s is deleted since it was misconfigured for a moment", l->id);
+    }
+}
+
 /* People may delete it under its jobs, and its time may be over; else its last job has ended. */
 void judge_lustre_ends(const struct lustre *l)
 {
@@ -34,6 +48,7 @@ void judge_lustre_ends(const struct lustre *l)
     AUTO_RESULT PGresult *r =
         sql_asked("judge_lustre_ends",
                   "SELECT delete_asked OR failed, ttl_s FROM filesystem WHERE token = $1", &p);
+    judge_moment(l);
     if (row_count(r) == 0 || row_bool(r, 0, 0) ||
         wall_now() - l->created + (deep->clocks ? HOUR : 20 * MINUTE) > row_i64(r, 0, 1) * SEC) {
         return;
@@ -153,6 +168,10 @@ void judge_volume(const struct job *j, usec_t signed_us)
             signed_us > MAX(l->off + 10 * MINUTE, deep->led_from + 5 * MINUTE)) {
             wrong("I20", "%s is started on %s, deleted %lld s before", j->name, l->id,
                   (long long)((signed_us - l->off) / SEC));
+        }
+        if (strcmp(l->id, j->volume) == 0 && l->import != NULL &&
+            strcmp(l->import, "SUCCEEDED") != 0) {
+            wrong("I20", "%s is started on %s, which is not filled: %s", j->name, l->id, l->import);
         }
     }
 }
