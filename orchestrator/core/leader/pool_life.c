@@ -115,13 +115,21 @@ static void plan_end(const struct leader_state *s, const struct live_pool *p, en
     ret->fate = ok ? POOL_FATE_OVER : POOL_FATE_NOT_BOOKED;
 }
 
+/* SageMaker has shown it as kept: to this leader, or to the one before, whose scheduler ends only
+ * such ones; a person may ask for any. */
+static bool was_kept(const struct live_pool *p)
+{
+    const char *why = p->row.end_reason;
+    return p->seen || (why[0] != '\0' && strcmp(why, warm_pool_end_name(WARM_POOL_END_ASKED)) != 0);
+}
+
 /* It is over. One that was kept has cost something, so that is asked for again when it is not told,
  * and estimated when it never is. One that never was seen may never have been kept. */
 static void plan_over(const struct leader_state *s, const struct live_pool *p,
                       const struct warm_pool_report *seen, int64_t boot_us, struct pool_writes *ret)
 {
     bool reused = seen->status == WARM_POOL_REUSED;
-    bool untold = seen->retained_s < 0 && (p->seen || reused);
+    bool untold = seen->retained_s < 0 && (was_kept(p) || reused);
     if (untold && (p->over_us == 0 || boot_us < p->over_us + UNTOLD_US)) {
         ret->fate = POOL_FATE_UNTOLD;
         return;

@@ -99,6 +99,27 @@ static void test_pool_price__untold_time_is_asked_for_then_estimated(void **stat
     }
 }
 
+/* A new leader knows it from its row alone. */
+static void test_pool_price__of_one_that_another_leader_has_seen(void **state)
+{
+    (void)state;
+    static const enum warm_pool_end whys[] = {WARM_POOL_KEEP, WARM_POOL_END_ASKED,
+                                              WARM_POOL_END_BLOCKS_QUOTA};
+    for (size_t i = 0; i < ARRAY_LEN(whys); i++) {
+        struct leader_world w;
+        leader_world_init(&w);
+        struct live_pool *p = leader_world_pool(&w, 5, POOL_AVAILABLE, NULL);
+        p->account = (struct ledger_account_of_attempt){.reserved = true, .job_settled = true};
+        if (i > 0) {
+            (void)snprintf(p->row.end_reason, sizeof p->row.end_reason, "%s",
+                           warm_pool_end_name(whys[i]));
+        }
+        assert_int_equal(describe(&w, p, WARM_POOL_TERMINATED, -1, 0).fate,
+                         whys[i] == WARM_POOL_END_BLOCKS_QUOTA ? POOL_FATE_UNTOLD : POOL_FATE_OVER);
+        leader_world_done(&w);
+    }
+}
+
 /* Its job's end shows that another has it already: it stands alone until its time is told. */
 static void test_pool_price__taken_at_once_and_untold(void **state)
 {
@@ -122,6 +143,7 @@ int main(void)
         cmocka_unit_test(test_pool_price__it_ends_alone),
         cmocka_unit_test(test_pool_price__it_is_over_with_its_job),
         cmocka_unit_test(test_pool_price__untold_time_is_asked_for_then_estimated),
+        cmocka_unit_test(test_pool_price__of_one_that_another_leader_has_seen),
         cmocka_unit_test(test_pool_price__taken_at_once_and_untold),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
