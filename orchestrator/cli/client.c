@@ -254,9 +254,13 @@ static char *next_within(const struct cli *cli, enum err_code code, const char *
 {
     struct str rest = str_of(cli->args_n > 0 ? cli->args[0] : "");
     struct str campaign = str_split(&rest, '/');
+    const char *args = cli->command->args, *late = strstr(text, ": it was not started yet");
     if (code == ERR_CONFLICT && campaign.n > 0 &&
-        str_starts(str_of(cli->command->args), "CAMPAIGN")) {
+        str_starts(str_of(args + (args[0] == '[')), "CAMPAIGN")) {
         return xasprintf("drover get " STR_FMT " shows the current state", STR_ARG(campaign));
+    }
+    if (code == ERR_NOT_FOUND && late != NULL) {
+        return xasprintf("drover why %.*s", (int)(late - text), text);
     }
     if (code != ERR_NOT_FOUND || campaign.n == 0 || rest.n == 0) {
         return NULL;

@@ -125,6 +125,9 @@ int cmd_ls(struct cli *cli)
     }
     const char *const pairs[][2] = {{"state", cli->opt.state}};
     AUTO_FREE char *query = pages_query(pairs, ARRAY_LEN(pairs));
+    AUTO_FREE char *none = cli->opt.state != NULL
+                               ? xasprintf("no campaign is %s; next: drover ls", cli->opt.state)
+                               : xstrdup("no campaigns; next: drover submit FILE");
     return pages_print(cli, &(struct pages){.list = &campaigns,
                                             .path = "/v1/campaigns",
                                             .query = query,
@@ -132,7 +135,7 @@ int cmd_ls(struct cli *cli)
                                             .screen = 50,
                                             .more = "drover ls",
                                             .most = 1000,
-                                            .none = "no campaigns; next: drover submit FILE",
+                                            .none = none,
                                             .above = guidance_lines,
                                             .sorts_here = true});
 }

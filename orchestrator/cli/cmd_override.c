@@ -40,8 +40,9 @@ int cmd_override(struct cli *cli)
         return status;
     }
     if (ref.stage[0] == '\0') {
-        return fail(EXIT_USAGE, "name the stage: drover override c-7/train-1pct",
-                    "which stage's gate?");
+        AUTO_FREE char *next = xasprintf("drover get %s shows its stages", ref.campaign);
+        return fail(EXIT_USAGE, next, "name the stage of the gate: drover override %s/STAGE",
+                    ref.campaign);
     }
     if (!client_get(cli, &now, &status, "/v1/campaigns/%s", ref.campaign)) {
         return status;

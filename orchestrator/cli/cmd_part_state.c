@@ -8,14 +8,15 @@
 #include <stdio.h>
 
 struct part_verb {
-    const char *verb, *from, *ask, *look; /* ask: of which parts; look: what shows such parts */
+    const char *verb, *from, *ask,
+        *look; /* ask: of which parts; look: what shows such parts of a campaign */
 };
-static const struct part_verb retry = {"retry", "failed", "Retry %s?", "drover failures"};
-static const struct part_verb skip = {"skip", "failed", "Skip %s for good?", "drover failures"};
+static const struct part_verb retry = {"retry", "failed", "Retry %s?", "drover failures %s"};
+static const struct part_verb skip = {"skip", "failed", "Skip %s for good?", "drover failures %s"};
 static const struct part_verb hold = {"hold", "waiting", "Hold %s?",
-                                      "drover parts --state waiting"};
+                                      "drover parts %s --state waiting"};
 static const struct part_verb release = {"release", "held", "Release %s?",
-                                         "drover parts --state held"};
+                                         "drover parts %s --state held"};
 
 static bool operation_ended(const json_t *v, const char *arg)
 {
@@ -256,10 +257,12 @@ static int change_parts(struct cli *cli, const struct part_verb *v)
         preview_print(cli, &ref, r.json);
     }
     if (jint(r.json, "parts") == 0) {
-        AUTO_FREE char *next = xasprintf("%s shows what %s", v->look,
-                                         strcmp(v->from, "waiting") == 0 ? "waits"
-                                         : strcmp(v->from, "held") == 0  ? "is held"
-                                                                         : "failed");
+        const char *at = strstr(v->look, "%s");
+        AUTO_FREE char *next =
+            xasprintf("%.*s%s%s shows what %s", (int)(at - v->look), v->look, ref.campaign, at + 2,
+                      strcmp(v->from, "waiting") == 0 ? "waits"
+                      : strcmp(v->from, "held") == 0  ? "is held"
+                                                      : "failed");
         return fail(EXIT_NOT_FOUND, next, "no %s part matches", v->from);
     }
     if (!agrees(cli, v, &ref, jint(r.json, "parts"))) {

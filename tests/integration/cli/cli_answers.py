@@ -302,6 +302,14 @@ def check_next(t, s):
             t.ok(r.returncode == 0 and r.stderr == (told if want and verb != "skip" else ""), f"{verb} where the campaign is {state} and its stage {stage}", r)
     r = s.drover("archive", "c-7", "-y", answer=lambda *args: (409, {"code": "conflict", "detail": "it has not ended"}))
     t.ok(r.returncode == 5 and "next: drover get c-7 shows the current state\n" in r.stderr, "a conflict: the command that shows its campaign", r)
+    none = lambda method, *args: (200, {"parts": 0, "sample": [], "campaigns": [], "next_page_token": None})  # noqa: E731
+    away = lambda code, status, detail: lambda *args: (status, {"code": code, "detail": detail})  # noqa: E731
+    for words, answer, want in ((("scaling", "c-7"), away("conflict", 409, "c-7 has no matrix"), "drover get c-7 shows the current state"), (("scaling", "c-7/train"), away("conflict", 409, "c-7 has no matrix"), "drover get c-7 shows the current state"),
+                                (("compare", "c-7/a", "c-7/b"), away("not_found", 404, "c-7/b/0: it was not started yet"), "drover why c-7/b/0"), (("override", "c-7"), None, "drover get c-7 shows its stages"),
+                                (("skip", "c-7", "-y"), none, "drover failures c-7 shows what failed"), (("hold", "c-7", "-y"), none, "drover parts c-7 --state waiting shows what waits"),
+                                (("release", "c-7", "-y"), none, "drover parts c-7 --state held shows what is held"), (("ls", "--state", "failed"), none, "drover ls")):
+        r = s.drover(*words, answer=answer)
+        t.ok(r.stderr.endswith(f"next: {want}\n"), f"{' '.join(words)}: the next command names its campaign", r)
     r = s.drover("budget", "c-5/train")
     t.ok(r.returncode == 2 and "next: drover budget c-5/train 1200, or none" in r.stderr, "budget without a figure", r)
     r = s.drover("quotas", "request", "ml.g5.xlarge")

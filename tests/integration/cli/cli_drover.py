@@ -259,7 +259,7 @@ def check_act(t, a):
     r = a.drover("hold", "c-1", "--dry-run")
     t.ok(r.returncode == 0 and re.fullmatch(r"\d+ parts of c-1\n", r.stdout), "hold counts all that wait", (r.stdout, r.stderr))
     r = a.drover("hold", "c-1/9", "-y")
-    t.ok(r.returncode == 3 and "no waiting part matches" in r.stderr and "drover parts --state waiting" in r.stderr, "what has failed is not held: 3", (r.returncode, r.stderr))
+    t.ok(r.returncode == 3 and "no waiting part matches" in r.stderr and "drover parts c-1 --state waiting" in r.stderr, "what has failed is not held: 3", (r.returncode, r.stderr))
     r = a.drover("release", "c-1", "--cause", "oom", "-y")
     t.ok(r.returncode == 2 and "--cause" in r.stderr, "held parts have no cause", (r.returncode, r.stderr))
     r = a.drover("release", "c-1", "-y")
