@@ -255,9 +255,12 @@ static char *next_within(const struct cli *cli, enum err_code code, const char *
     struct str rest = str_of(cli->args_n > 0 ? cli->args[0] : "");
     struct str campaign = str_split(&rest, '/');
     const char *args = cli->command->args, *late = strstr(text, ": it was not started yet");
-    if (code == ERR_CONFLICT && campaign.n > 0 &&
-        str_starts(str_of(args + (args[0] == '[')), "CAMPAIGN")) {
+    bool of_one = campaign.n > 0 && str_starts(str_of(args + (args[0] == '[')), "CAMPAIGN");
+    if (of_one && code == ERR_CONFLICT) {
         return xasprintf("drover get " STR_FMT " shows the current state", STR_ARG(campaign));
+    }
+    if (of_one && code == ERR_ARCHIVED) {
+        return xasprintf("drover cost " STR_FMT " shows what is kept of it", STR_ARG(campaign));
     }
     if (code == ERR_NOT_FOUND && late != NULL) {
         return xasprintf("drover why %.*s", (int)(late - text), text);

@@ -306,6 +306,7 @@ def check_next(t, s):
     away = lambda code, status, detail: lambda *args: (status, {"code": code, "detail": detail})  # noqa: E731
     for words, answer, want in ((("scaling", "c-7"), away("conflict", 409, "c-7 has no matrix"), "drover get c-7 shows the current state"), (("scaling", "c-7/train"), away("conflict", 409, "c-7 has no matrix"), "drover get c-7 shows the current state"),
                                 (("compare", "c-7/a", "c-7/b"), away("not_found", 404, "c-7/b/0: it was not started yet"), "drover why c-7/b/0"), (("override", "c-7"), None, "drover get c-7 shows its stages"),
+                                (("parts", "c-7/train"), away("archived", 410, "campaign c-7 is archived"), "drover cost c-7 shows what is kept of it"),
                                 (("skip", "c-7", "-y"), none, "drover failures c-7 shows what failed"), (("hold", "c-7", "-y"), none, "drover parts c-7 --state waiting shows what waits"),
                                 (("release", "c-7", "-y"), none, "drover parts c-7 --state held shows what is held"), (("ls", "--state", "failed"), none, "drover ls")):
         r = s.drover(*words, answer=answer)
