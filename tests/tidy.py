@@ -339,6 +339,9 @@ def check_calls(c_files):
             if m:
                 wrong.append("%s:%d calls %s" % (path, i, m.group(1)))
     check("no banned calls", wrong)
+    dated = ["orchestrator/controller/%s.c" % n for n in ("endpoint_life", "endpoint_use", "filesystem_life", "resource_strays")]
+    check("what AWS bills by its clock is dated by that, not by the host's",
+          ["%s:%d" % (p, i) for p in dated for i, line in lines_at(strip_comments(read(p))) if re.search(r"\bleader_now\(", line)])
 
 
 def check_headings(c_files):
