@@ -86,6 +86,33 @@ static void test_request_check__variables_of_the_output_and_what_json_makes_long
     assert_false(fits(&c, "s3://b/k", vars, "hyperparameter rate is 3002 bytes long as JSON"));
 }
 
+/* What a part brings may not fit only in what watches its job, or may be no name of a trial. */
+static void test_request_check__what_watches_a_part_and_where_it_is_listed(void **state)
+{
+    (void)state;
+    const struct spec_pair parameter = {"from", "{uri}{uri}"};
+    const struct spec_rule rule = {
+        .name = "r", .image = "i", .parameters = &parameter, .parameters_n = 1};
+    const struct spec_training rules = {.debugger = true, .debug = {.rules = &rule, .rules_n = 1}};
+    const struct spec_training trial = {.experiment_trial = "t-{run}"};
+    struct spec_stage s = a_stage();
+    char uri[] = "s3://b/0123456789012345678901234567890123456789012345678901234567890123456789"
+                 "0123456789012345678901234567890123456789012345678901234567890123456789";
+    CLEANUP(request_check_done)
+    struct request_checks c;
+    s.training = &rules;
+    request_check_begin(&c, &campaign, &s, NULL);
+    assert_false(fits(&c, uri, "{\"lr\":\"1\"}", "from is 294 bytes long"));
+    uri[128] = '\0';
+    assert_true(fits(&c, uri, "{\"lr\":\"1\"}", ""));
+    request_check_done(&c);
+    s.training = &trial;
+    request_check_begin(&c, &campaign, &s, NULL);
+    assert_false(fits(&c, "u", "{\"lr\":\"1\"}", "vars has no 'run'"));
+    assert_false(fits(&c, "u", "{\"lr\":\"1\",\"run\":\"a_b\"}", "'t-a_b' is no name"));
+    assert_true(fits(&c, "u", "{\"lr\":\"1\",\"run\":\"a-b\"}", ""));
+}
+
 static void test_request_check__limits_of_the_stage(void **state)
 {
     (void)state;
@@ -146,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request_check__a_part_has_each_variable_and_fits),
         cmocka_unit_test(test_request_check__variables_of_the_output_and_what_json_makes_longer),
+        cmocka_unit_test(test_request_check__what_watches_a_part_and_where_it_is_listed),
         cmocka_unit_test(test_request_check__limits_of_the_stage),
         cmocka_unit_test(test_request_check__only_so_many_requests_are_made),
         cmocka_unit_test(test_request_check__many_stages_share_the_requests),
