@@ -75,6 +75,9 @@ def check_kinds(s, tap):
     for name, image, why in (("none", HERE + ":none", b"ECR has no image"), ("elsewhere", HERE.replace("us-east-1", "eu-west-1") + ":1", b"is in eu-west-1"), ("other", "drover/worker:test", None)):
         got, text, _ = s.raw("POST", "/v1/campaigns?dry_run=true", s.file(name, image).encode(), {"Content-Type": "application/yaml"})
         tap.ok(got == (422 if why else 200) and (why or b"image_registry") in text, f"{name}: {why}", text)
+    vpc = s.file("vpc", HERE + ':none", image_config: {access: Vpc}, vpc: {subnets: [subnet-1], security_groups: [sg-1]}, role: "arn:aws:iam::123456789012:role/drover-worker')
+    got, text, _ = s.raw("POST", "/v1/campaigns?dry_run=true", vpc.encode(), {"Content-Type": "application/yaml"})
+    tap.ok(got == 200 and b"image_tag" in text, "of an image that the VPC reaches ECR is not asked", (got, text))
     s.faults({"kind": "access_denied", "operation": "BatchGetImage"})
     got, text, _ = s.raw("POST", "/v1/campaigns?dry_run=true", s.file("denied", HERE + ":1").encode(), {"Content-Type": "application/yaml"})
     tap.ok(got == 200 and b"image_tag" in text, "a registry that may not be asked: the tag stays, and the plan warns", (got, text))
