@@ -84,8 +84,10 @@ static void lists_out(json_t *o, const struct spec_stage *s, const struct spec_t
     X(checkpoint_path)                                                                             \
     X(output_kms_key)                                                                              \
     X(training_plan)                                                                               \
-    X(image_access) X(image_credentials) X(tensorboard) X(tensorboard_path) X(experiment)          \
-        X(experiment_trial) X(experiment_display) X(experiment_run)
+    X(image_access)                                                                                \
+    X(image_credentials)                                                                           \
+    X(tensorboard)                                                                                 \
+    X(tensorboard_path) X(experiment) X(experiment_trial) X(experiment_display) X(experiment_run)
 
 static json_t *gate_out(const struct spec_gate *g)
 {
