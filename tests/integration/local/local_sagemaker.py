@@ -32,16 +32,10 @@ def test_job__completes_and_is_billed_to_the_second(l):
     same(d["TrainingJobArn"], "arn:aws:sagemaker:us-east-1:123456789012:training-job/one")
 
 
-FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:registry"
-
-
 def test_job__echoes_its_request(l):
     env = {"DROVER_REQUEST": "ab" * 32, "EMPTY": ""}
-    config = {"TrainingRepositoryAccessMode": "Vpc", "TrainingRepositoryAuthConfig": {"TrainingRepositoryCredentialsProviderArn": FUNCTION}}
-    l.create("echo", HyperParameters={"a": "1"}, Environment=env, Tags=[{"Key": "k", "Value": "v"}], AlgorithmSpecification={"TrainingImageConfig": config},
-             VpcConfig={"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]})
+    l.create("echo", HyperParameters={"a": "1"}, Environment=env, Tags=[{"Key": "k", "Value": "v"}])
     d = l.describe("echo")
-    same(d["AlgorithmSpecification"]["TrainingImageConfig"], config)
     same(d["Environment"], env)
     same(d["HyperParameters"], {"a": "1"})
     same(d["ResourceConfig"], {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1})
@@ -65,6 +59,18 @@ def test_job__echoes_what_watches_it(l):
     same({k: d[k] for k in watched}, watched)
     same(d["ProfilingStatus"], "Enabled")
     assert "Duplicate rule" in error_of(l.create, "twice", DebugRuleConfigurations=[rule, rule])[1]
+
+
+def test_image_config__is_echoed_and_needs_a_vpc(l):
+    def made(name, mode, auth=None, **more):  # Debian's botocore does not know it
+        body, config = l.request(name, **more), {"TrainingRepositoryAccessMode": mode, **(auth or {})}
+        body["AlgorithmSpecification"]["TrainingImageConfig"] = config
+        status, answer = call(l, "CreateTrainingJob", body)
+        return answer["Message"] if status == 400 else call(l, "DescribeTrainingJob", {"TrainingJobName": name})[1]["AlgorithmSpecification"]["TrainingImageConfig"] == config
+    auth = {"TrainingRepositoryAuthConfig": {"TrainingRepositoryCredentialsProviderArn": "arn:aws:lambda:us-east-1:123456789012:function:registry"}}
+    same(made("vpc", "Vpc", auth, VpcConfig={"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}), True)
+    same(made("ecr", "Platform"), True)
+    assert "VpcConfig is required" in made("none", "Vpc") and "only supported when" in made("both", "Platform", auth)
 
 
 def test_exit_code__becomes_the_failure_reason(l):
@@ -333,7 +339,6 @@ def test_validation__refuses_what_sagemaker_refuses(l):
     channel = lambda name, mode="File", kind="S3Prefix", **more: {  # noqa: E731
         "ChannelName": name, "InputMode": mode, "DataSource": {"S3DataSource": {"S3DataType": kind, "S3Uri": "s3://bkt/in/"}}, **more}
     metric = lambda regex: {"AlgorithmSpecification": {"MetricDefinitions": [{"Name": "loss", "Regex": regex}]}}  # noqa: E731
-    image = lambda config: {"AlgorithmSpecification": {"TrainingImageConfig": config}}  # noqa: E731
     raw = l.client("sagemaker", parameter_validation=False)
     rows = [
         ("roleArn", {"RoleArn": "arn:aws:iam::12345678901:role/eleven-digits"}),
@@ -348,9 +353,6 @@ def test_validation__refuses_what_sagemaker_refuses(l):
         ("KeepAlivePeriodInSeconds", {**spot, "ResourceConfig": {"KeepAlivePeriodInSeconds": 60}}),
         ("retryStrategy", {"RetryStrategy": {"MaximumRetryAttempts": 31}}),
         ("retryStrategy", {"RetryStrategy": {}}),
-        ("VpcConfig is required", image({"TrainingRepositoryAccessMode": "Vpc"})),
-        ("only supported when", image({"TrainingRepositoryAccessMode": "Platform", "TrainingRepositoryAuthConfig": {
-            "TrainingRepositoryCredentialsProviderArn": FUNCTION}})),
         ("s3OutputPath", {"OutputDataConfig": {"S3OutputPath": "s3://"}}),
         ("no regular expression", metric("loss=([0-9")),
         ("regex", metric("x" * 501)),
@@ -583,8 +585,8 @@ run([
     (test_validation__tells_every_fault_in_aws_words, {}),
     (test_validation__refuses_what_sagemaker_refuses, {}),
     (test_role_and_image__unknown_ones_are_refused_as_aws_does, {"roles": [ROLE]}),
-    (test_unknown_names__are_not_found, {}),
-    (test_list__pages_filters_and_sorts, {}),
+    (test_job__echoes_what_watches_it, {}), (test_image_config__is_echoed_and_needs_a_vpc, {}),
+    (test_unknown_names__are_not_found, {}), (test_list__pages_filters_and_sorts, {}),
     (test_tags_and_update, {}),
     (test_logs__hold_what_the_job_wrote, {}),
     (test_service_quotas__tell_the_configured_limits,
