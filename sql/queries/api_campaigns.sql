@@ -4,16 +4,7 @@
 -- stage(campaign_id, seq) and stage_run_campaign.
 -- name: api_campaign_get
 -- $1 campaign bigint, $2 names of wait reasons text[], $3 their texts text[]
-WITH blocked AS MATERIALIZED (
-    SELECT g.id AS stage_id, string_agg(h.name || CASE WHEN i.tasks > 0 THEN format(': %s of %s done', n.done, i.tasks)
-            || coalesce(', ' || nullif(n.skipped, 0) || ' skipped', '') || coalesce(', ' || nullif(n.failed, 0) || ' failed', '') ELSE ' (' || n.state || ')' END, '; ' ORDER BY h.seq) AS told
-    FROM campaign c
-    CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
-    CROSS JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(d->'needs') WHEN 'array' THEN d->'needs' END) need
-    JOIN stage g ON g.campaign_id = c.id AND g.name = d->>'name'
-    JOIN stage h ON h.campaign_id = c.id AND h.name = need
-    JOIN stage_run n ON n.stage_id = h.id JOIN stage_input i ON i.stage_id = h.id
-    WHERE c.id = $1 AND n.state <> 'succeeded' GROUP BY g.id)
+WITH blocked AS MATERIALIZED (SELECT * FROM stage_needs_told($1))
 SELECT c.version, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
     'wanted', c.wanted, 'priority', c.priority, 'deadline', c.deadline, 'version', c.version,

@@ -102,16 +102,7 @@ SELECT id FROM task WHERE campaign_id = $1 AND stage_id = $2 AND seq = $3 LIMIT 
 -- name: api_parts_rows
 -- $1 campaign bigint, $2 ids bigint[], $3 task states text[], $4 attempt states text[], $5 causes text[], $6 now bigint,
 -- $7 wait reasons text[], $8 their texts text[]
-WITH blocked AS MATERIALIZED (
-    SELECT g.id AS stage_id, string_agg(h.name || CASE WHEN i.tasks > 0 THEN format(': %s of %s done', n.done, i.tasks)
-            || coalesce(', ' || nullif(n.skipped, 0) || ' skipped', '') || coalesce(', ' || nullif(n.failed, 0) || ' failed', '') ELSE ' (' || n.state || ')' END, '; ' ORDER BY h.seq) AS told
-    FROM campaign c
-    CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
-    CROSS JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(d->'needs') WHEN 'array' THEN d->'needs' END) need
-    JOIN stage g ON g.campaign_id = c.id AND g.name = d->>'name'
-    JOIN stage h ON h.campaign_id = c.id AND h.name = need
-    JOIN stage_run n ON n.stage_id = h.id JOIN stage_input i ON i.stage_id = h.id
-    WHERE c.id = $1 AND n.state <> 'succeeded' GROUP BY g.id)
+WITH blocked AS MATERIALIZED (SELECT * FROM stage_needs_told($1))
 SELECT coalesce(json_agg(json_build_object('id', 'c-' || t.campaign_id || '/' || t.seq, 'seq', t.seq, 'stage', g.name,
     'state', ($3::text[])[t.state + 1],
     'phase', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN 'backing_off'
