@@ -46,7 +46,7 @@ CROSS JOIN LATERAL (
             'budget', json_build_object('limit_micro_usd', b.limit_musd, 'per_task_micro_usd', b.per_task_musd,
                 'reserved_micro_usd', coalesce(u.reserved_musd, 0), 'spent_micro_usd', coalesce(u.spent_musd, 0)),
             'wait_reason', CASE WHEN (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.state = 'running' AND n.wait_reason <> 'none')) THEN n.wait_reason END,
-            'wait_text', CASE WHEN n.wait_reason = 'stage_blocked' AND i.tasks - n.taken + n.waiting > 0
+            'wait_text', CASE WHEN n.wait_reason = 'stage_blocked' AND n.state <> 'skipped' AND i.tasks - n.taken + n.waiting > 0
                 AND (SELECT true FROM blocked b WHERE b.stage_id = g.id) THEN 'waits for ' || (SELECT b.told FROM blocked b WHERE b.stage_id = g.id)
                 WHEN (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.state = 'running' AND n.wait_reason <> 'none'))
                 THEN ($3::text[])[array_position($2::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') END,

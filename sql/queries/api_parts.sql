@@ -115,10 +115,10 @@ SELECT coalesce(json_agg(json_build_object('id', 'c-' || t.campaign_id || '/' ||
     'wait_reason', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN 'backoff'
         WHEN t.state = 0 THEN CASE WHEN n.state = 'skipped' THEN 'stage_blocked' ELSE n.wait_reason END END,
     'wait_text', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN ($8::text[])[array_position($7::text[], 'backoff')]
-        WHEN t.state = 0 AND n.wait_reason = 'stage_blocked' AND (SELECT true FROM blocked b WHERE b.stage_id = t.stage_id)
-            THEN 'its stage waits for ' || (SELECT b.told FROM blocked b WHERE b.stage_id = t.stage_id)
         WHEN t.state = 0 AND n.state = 'skipped' THEN 'its stage was skipped' || coalesce(': ' || nullif(n.reason, ''), '')
             || coalesce(' (' || (SELECT b.told FROM blocked b WHERE b.stage_id = t.stage_id) || ')', '')
+        WHEN t.state = 0 AND n.wait_reason = 'stage_blocked' AND (SELECT true FROM blocked b WHERE b.stage_id = t.stage_id)
+            THEN 'its stage waits for ' || (SELECT b.told FROM blocked b WHERE b.stage_id = t.stage_id)
         WHEN t.state = 0 THEN ($8::text[])[array_position($7::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') END,
     'not_before', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN to_timestamp(t.not_before_us / 1000000.0)
         WHEN t.state = 0 AND n.wait_again_at > to_timestamp($6 / 1000000.0) THEN n.wait_again_at END,
@@ -144,16 +144,17 @@ WITH t AS MATERIALIZED (
     LEFT JOIN LATERAL (SELECT nullif(x.cause, 0) AS cause FROM attempt x WHERE x.task_id = r.id ORDER BY x.n DESC LIMIT 1) a ON true
     WHERE r.campaign_id = $1 AND r.id = $2 AND r.state = 5),
 named AS MATERIALIZED (
-    SELECT o.id, coalesce(k.name, o.created_by) AS created_by, coalesce(o.created_at <= t.at + interval '1 minute' AND (o.ended_at IS NULL OR o.ended_at >= t.at - interval '1 minute'), false) AS near,
+    SELECT o.id, coalesce(k.name, o.created_by) AS created_by, t.names > 0 OR o.selector->'parts' IS NOT NULL AS sure, coalesce(o.created_at <= t.at + interval '1 minute' AND (o.ended_at IS NULL OR o.ended_at >= t.at - interval '1 minute'), false) AS near,
         o.created_at <= t.at AND (o.ended_at IS NULL OR o.ended_at >= t.at) AS within
     FROM t JOIN operation o ON o.campaign_id = $1 AND o.kind = 'skip' AND (o.done > 0 OR o.ended_at IS NULL)
         AND (o.selector->>'stage' IS NULL OR o.selector->>'stage' = t.stage)
         AND (o.selector->'cause' IS NULL OR t.cause IS NULL OR o.selector->'cause' ? ($3::text[])[t.cause + 1])
         AND (o.selector->'parts' IS NULL OR o.selector->'parts' @> to_jsonb(t.seq))
     LEFT JOIN token k ON k.id = o.created_by),
-o AS (SELECT id, created_by FROM named WHERE near ORDER BY within DESC, id LIMIT 1)
-SELECT json_build_object('operation', 'op-' || o.id, 'by', nullif(o.created_by, ''), 'at', t.at, 'text',
-    CASE WHEN o.id IS NULL AND t.names = 0 AND NOT EXISTS (SELECT FROM named) THEN 'skipped: its output was there before it started (done_if)'
+o AS (SELECT id, created_by, sure FROM named WHERE near ORDER BY sure DESC, within DESC, id LIMIT 1)
+SELECT json_build_object('operation', CASE WHEN o.sure THEN 'op-' || o.id END, 'by', CASE WHEN o.sure THEN nullif(o.created_by, '') END, 'at', t.at, 'text',
+    CASE WHEN t.names = 0 AND NOT EXISTS (SELECT FROM named WHERE sure) THEN 'skipped: its output was there before it started (done_if)'
+            || coalesce(', or by ' || coalesce(nullif(o.created_by, ''), 'hand') || ' (drover ops op-' || o.id || ')', '')
         ELSE 'skipped' || coalesce(' by ' || nullif(o.created_by, ''), '') || coalesce(' at ' || to_char(t.at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', '')
             || coalesce(' (drover ops op-' || o.id || ')', '') END)::text
 FROM t LEFT JOIN o ON true;

@@ -392,9 +392,11 @@ def check_skipped(t, a):
     t.eq(faces, ("its stage " + told,) * 2 + (told, "the leader has not looked at it yet"), "a part whose stage waits says for which and how far that is, as its stage does")
     out = a.drover("why", f"{cid}/pack/0").stdout
     t.ok(f"{cid}/pack/0 waiting: its stage {told}" in out, "... in drover why", out)
-    a.sql(f"UPDATE stage_run SET state = 'skipped', wait_reason = 'held', reason = 'a stage it needs did not succeed' WHERE stage_id = {of('pack')}; UPDATE stage_run SET failed = 1, done = 2, state = 'failed' WHERE stage_id = {of('download')}")
-    w = at(0, "/why", "pack")
-    t.eq((w["text"], w["next"]), ("its stage was skipped: a stage it needs did not succeed (download: 2 of 5 done, 1 skipped, 1 failed)", f"drover get {cid}"), "a part of a stage that was skipped says so, and is not sent to resume")
+    a.sql(f"UPDATE stage_run SET failed = 1, done = 2, state = 'failed' WHERE stage_id = {of('download')}")
+    for reason in ("stage_blocked", "held"):  # as it was when it was skipped
+        a.sql(f"UPDATE stage_run SET state = 'skipped', wait_reason = '{reason}', reason = 'a stage it needs did not succeed' WHERE stage_id = {of('pack')}")
+        w = at(0, "/why", "pack")
+        t.eq((w["text"], w["next"]), ("its stage was skipped: a stage it needs did not succeed (download: 2 of 5 done, 1 skipped, 1 failed)", f"drover get {cid}"), f"a part of a stage that was skipped says so, and is not sent to resume ({reason})")
     t.eq(a.get(f"/v1/campaigns/{cid}/compare?a=pack&b=download")[1]["detail"], f"{cid}/pack/0: it was not started yet", "a comparison says which of the two was not started")
     ann, me = a.sql("SELECT name || '|' || id FROM token ORDER BY id LIMIT 1").split("|")
 
@@ -412,6 +414,10 @@ def check_skipped(t, a):
     t.eq(by, [(f"op-{ops[0]}", ann, f"skipped by {ann} at 2026-01-02 03:00:09 UTC (drover ops op-{ops[0]})"), (f"op-{ops[3]}", "bob", f"skipped by bob at 2026-01-02 03:00:15 UTC (drover ops op-{ops[3]})"),
               (None, None, "skipped: its output was there before it started (done_if)"), (None, None, "skipped at 2026-01-02 03:00:09 UTC")], "a skipped part names the bulk skip that took it, or that its output was there, or when")
     t.eq((at(4)["skipped"], at(3, "/why")["text"]), (None, by[0][2] + "; it had failed: No space left"), "why adds how it had failed; any other part says nothing of it")
+    op = a.sql(f"INSERT INTO operation (campaign_id, kind, selector, state, total, done, created_by, created_at, ended_at) VALUES ({n}, 'skip', '{{\"stage\": \"download\"}}', 'done', 9, 9, 'eve', '2026-01-02 03:00:00Z', '2026-01-02 03:00:10Z') RETURNING id").split()[0]
+    by_eve = at(2)["skipped"]
+    t.eq((by_eve["operation"], by_eve["by"], by_eve["text"]), (None, None, f"skipped: its output was there before it started (done_if), or by eve (drover ops op-{op})"), "... of a stage of which a skip went on then, it may have been that")
+    a.sql(f"DELETE FROM operation WHERE id = {op}")
     moved(3, second + 7200 * 10**6, 1)
     t.eq(at(3)["skipped"]["text"], "skipped at 2026-01-02 05:00:00 UTC", "no skip went on at that time: by whom is not said")
     moved(3, second + 9 * 10**6, 1)
