@@ -327,8 +327,24 @@ static bool goes_on(const struct live_stage *ls, enum wait_reason why)
 {
     bool money = wait_reason_row(why)->binds == WAIT_BINDS_MONEY;
     bool parts = why != WAIT_NONE || live_stage_unchecked_n(ls) > 0;
+    bool jobs = ls->spec != NULL && ls->spec->kind == SPEC_KIND_JOBS;
     return ls->row.state == STAGE_RUNNING && !money &&
-           (parts || ls->spec == NULL || ls->spec->endpoint != NULL);
+           (jobs ? parts : ls->endpoint == ENDPOINT_NOT_YET);
+}
+
+/* The same of the stages that the plan does not have: of jobs, all parts of them are still asked
+ * about, or why none may start is written; and those without parts. */
+static void note_unplanned(struct live_campaign *lc)
+{
+    for (int k = 0; k < lc->stages_n; k++) {
+        const struct live_stage *ls = &lc->stages[k];
+        bool jobs = ls->spec != NULL && ls->spec->kind == SPEC_KIND_JOBS;
+        if (!jobs || ls->left_out) {
+            lc->budget_goes_on |= goes_on(ls, ls->reason);
+        } else if (ls->ready == NULL || ready_queue_n(ls->ready) == 0) {
+            lc->budget_goes_on |= goes_on(ls, WAIT_NONE);
+        }
+    }
 }
 
 static void not_short(struct live_campaign *lc)
@@ -364,6 +380,9 @@ void leader_note_money_short(struct leader_state *s, const struct sched_stage *s
     for (int i = 0; i < plan->launches_n; i++) { /* what is not written is tried again */
         campaigns[plan->launches[i].stage_i]->budget_goes_on = true;
         live_stages[plan->launches[i].stage_i]->cap_short = WAIT_NONE;
+    }
+    for (size_t i = 0; i < s->awake->n; i++) {
+        note_unplanned(s->awake->campaigns[i]);
     }
     for (int i = 0; i < n; i++) {
         campaigns[i]->budget_stuck &= !campaigns[i]->budget_goes_on;

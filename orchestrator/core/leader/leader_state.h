@@ -34,6 +34,7 @@ struct live_stage {
     int64_t loaded;                      /* parts [0, loaded) are in the queues, if they wait */
     enum wait_reason reason;             /* as last written */
     enum wait_reason cap_short;          /* NONE, or STAGE_BUDGET or PART_BUDGET: waits for that */
+    bool left_out; /* of the last plan: none of its parts may start, and why is written */
     /* what its attempts have taught (stage_history.c) */
     struct capacity_ladder place;
     struct breaker breaker;

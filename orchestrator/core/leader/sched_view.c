@@ -247,11 +247,13 @@ static void fill_stages_of(struct leader_state *st, struct live_campaign *lc, st
     for (int k = 0; k < lc->stages_n; k++) {
         struct live_stage *ls = &lc->stages[k];
         if (!waits(ls)) { /* nothing is promised any more */
+            ls->left_out = false;
             ls->gang = (struct reservation){.owed = ls->gang.owed};
             continue;
         }
         enum wait_reason why = why_not(st, lc, ls, f->view.now_us);
-        if (left_out(lc, ls, why)) {
+        ls->left_out = left_out(lc, ls, why);
+        if (ls->left_out) {
             continue;
         }
         for (int t = 0; t < ls->spec->instance_type_n; t++) {

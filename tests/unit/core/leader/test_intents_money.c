@@ -263,6 +263,54 @@ static void test_intents_money__a_stage_that_can_start_is_not_held(void **state)
     }
 }
 
+/* The plan has the first stage alone: of the second one no part is ready, or why is written. */
+static void test_intents_money__a_stage_that_is_not_in_the_plan_keeps_it_too(void **state)
+{
+    (void)state;
+    static const struct {
+        enum spec_kind kind;
+        bool asks, left_out;
+        enum wait_reason why;
+        enum endpoint_verdict endpoint;
+        enum stage_state is;
+        bool held;
+    } rows[] = {
+        {SPEC_KIND_JOBS, true, false, WAIT_BUDGET, 0, STAGE_RUNNING, false}, /* an old reason */
+        {SPEC_KIND_JOBS, false, true, WAIT_BACKOFF, 0, STAGE_RUNNING, false},
+        {SPEC_KIND_ENDPOINT, false, false, WAIT_NONE, ENDPOINT_NOT_YET, STAGE_RUNNING, false},
+        {SPEC_KIND_LUSTRE, false, false, WAIT_SLOTS, ENDPOINT_NOT_YET, STAGE_RUNNING, false},
+        {SPEC_KIND_ENDPOINT, false, false, WAIT_NONE, ENDPOINT_SERVES, STAGE_RUNNING, true},
+        {SPEC_KIND_ENDPOINT, false, false, WAIT_BUDGET, ENDPOINT_NOT_YET, STAGE_RUNNING, true},
+        {SPEC_KIND_JOBS, false, false, WAIT_BACKOFF, 0, STAGE_RUNNING, true}, /* all of it runs */
+        {SPEC_KIND_JOBS, true, false, WAIT_NONE, 0, STAGE_BLOCKED, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct one o;
+        one_init(&o);
+        struct spec_stage spec = {.kind = rows[i].kind};
+        struct live_stage two[2] = {*o.w.ls, {.spec = &spec}};
+        two[1].row.state = rows[i].is;
+        two[1].ready = ready_queue_new();
+        two[1].unchecked = ready_queue_new();
+        two[1].checks_under_way = rows[i].asks;
+        two[1].left_out = rows[i].left_out;
+        two[1].reason = rows[i].why;
+        two[1].endpoint = rows[i].endpoint;
+        struct live_stage *own = o.w.lc->stages;
+        o.w.lc->stages = two;
+        o.w.lc->stages_n = 2;
+        note_short(&o, WAIT_BUDGET, WAIT_BUDGET);
+        if (o.w.lc->budget_goes_on == rows[i].held) {
+            fail_msg("row %zu", i);
+        }
+        ready_queue_free(two[1].ready);
+        ready_queue_free(two[1].unchecked);
+        o.w.lc->stages = own;
+        o.w.lc->stages_n = 1;
+        one_done(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_intents_money__one_that_is_stuck_waits_for_a_person),
         cmocka_unit_test(test_intents_money__a_price_that_is_not_known_holds_nobody),
         cmocka_unit_test(test_intents_money__a_stage_that_can_start_is_not_held),
+        cmocka_unit_test(test_intents_money__a_stage_that_is_not_in_the_plan_keeps_it_too),
         cmocka_unit_test(test_intents_money__a_dear_part_closes_no_stage),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
