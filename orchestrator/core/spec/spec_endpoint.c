@@ -123,11 +123,15 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
         return;
     }
     if (!spec_script_ok(e->entry_point)) {
-        spec_fault(r, &at, "pattern", "inference.py: a file below code/ in the model.tar.gz",
+        spec_fault(r, &at, "pattern", "inference.py: a file below code/ of the model",
                    "'%.120s' is no script of the model", e->entry_point);
     } else if (image) {
         spec_fault(r, &at, "conflict", "leave it out, or framework in place of image",
                    "an image of your own starts what it has");
+    } else if (e->model_type != NULL && strcmp(e->model_type, "S3Object") == 0 &&
+               !str_ends(str_of(e->model_data), ".tar.gz")) {
+        spec_fault(r, &at, "conflict", "a folder or a model.tar.gz with code/ in it",
+                   "a model of one object has no script in it");
     }
 }
 
@@ -344,7 +348,11 @@ static void take_image(struct spec_reader *r, const struct spec_node *at,
 {
     struct spec_node words_at;
     struct image_wish words = {.framework = NULL};
-    if (!spec_child(r, &from->at, "framework", false, &words_at)) {
+    if (spec_image_by_vpc(from->stage)) {
+        spec_fault(r, at, "required", "model: {stage: STAGE, image: URI in ECR}",
+                   "the image of stage '%.64s' comes by its VPC, which no model's does",
+                   from->stage->name);
+    } else if (!spec_child(r, &from->at, "framework", false, &words_at)) {
         s->image = from->stage->image != NULL ? from->stage->image : s->image;
     } else if (spec_framework_words(r, &words_at, &words)) {
         struct spec_endpoint *e = arena_alloc(r->a, sizeof *e);

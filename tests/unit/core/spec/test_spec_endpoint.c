@@ -101,6 +101,11 @@ static const struct mistake {
     {"    needs: train\n", "    needs: copy\n", "required", 14, "needs: train"},
     {TRAINER("fan_out: {count: 2}"), "conflict", 15, "each of its parts"},
     {TRAINER("output_compression: off"), "conflict", 15, "output_compression"},
+    {"    framework: pytorch 1.12\n    source_dir: \"{bucket}/code/sourcedir.tar.gz\"\n"
+     "    entry_point: train.py\n",
+     "    image: r.corp/x:1\n    image_config: {access: Vpc}\n    vpc: {subnets: [subnet-1], "
+     "security_groups: [sg-1]}\n",
+     "required", 14, "by its VPC"},
     {TRAINER("matrix: {hyperparameters.lr: [1, 2]}"), "conflict", 15, "train-1"},
     {"pytorch 1.12\n", "pytorch 2.8.0\n", "value", 14, "2.6.0"},
     {"pytorch 1.12\n", "huggingface 4.21\n", "value", 14, "4.26.0"},
@@ -129,6 +134,8 @@ static const struct mistake {
     {MODEL("{" DATA ", " HF ", imge: x}"), "unknown_key", 14, "image"},
     {MODEL("{" DATA ", " HF ", entry_point: ../x.py}"), "pattern", 14, "code/"},
     {MODEL("{" DATA ", image: r/x:1, entry_point: x.py}"), "conflict", 14, "framework in place"},
+    {MODEL("{data: \"s3://acme/m.pt\", compression: None, " HF ", entry_point: x.py}"), "conflict",
+     14, "no script"},
     /* smoke test */
     {END("smoke_test: samples.json"), "pattern", 17, "samples.json"},
     {END("smoke_test: '{\"inputs\": 1}'"), "pattern", 17, "list of payloads"},
