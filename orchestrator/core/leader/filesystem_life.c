@@ -389,8 +389,8 @@ static void on_export(struct live_filesystem *f, const struct filesystem_fact *f
     } else if (fact->said == FILESYSTEM_SAID_NO) {
         export_refused(f, fact, boot_us, r);
     } else if (fact->said == FILESYSTEM_SAID_YES && resource_answer_task_failed(fact->task)) {
-        f->tasks_failed++; /* one of an earlier leader: the next token */
-        f->task_due = f->in_vain = true;
+        f->tasks_failed++; /* one of an earlier leader: the next token, which may succeed */
+        f->task_due = true;
         f->next_us = boot_us + AGAIN_US;
     } else if (fact->said == FILESYSTEM_SAID_YES) {
         (void)snprintf(f->task_id, sizeof f->task_id, "%s", fact->task->id);

@@ -141,6 +141,17 @@ static void test_filesystem_vain__a_takeover_gives_up_nothing_unheard(void **sta
     PLAY(&l, ON(T, YES, ""), ON(X, YES, "FAILED"), ON(X, YES, "FAILED"));
     assert_false(ends(&l));
     PLAY(&l, ON(X, YES, "FAILED"));
+    assert_false(ends(&l)); /* the next may have succeeded, or was never tried */
+    PLAY(&l, ON(X, YES, "SUCCEEDED"), TO(T, YES, "SUCCEEDED", DELETING));
+    assert_false(l.f->row.failed);
+    leader_world_done(&l.w);
+    exports(&l);
+    PLAY(&l, FAILS, FAILS, FAILS);
+    pass(&l, FILESYSTEM_EXPORT_MAX_US);
+    take_over(&l);
+    PLAY(&l, ON(T, YES, ""), ON(X, YES, "FAILED"), ON(X, YES, "FAILED"), ON(X, YES, "FAILED"));
+    assert_false(ends(&l));
+    PLAY(&l, FAILS); /* its own */
     assert_true(ends(&l));
     leader_world_done(&l.w);
 }
