@@ -94,6 +94,32 @@ static void say(struct endpoint_row *r, const struct aws_failure *f)
                    f->code[0] != '\0' ? ": " : "", f->message);
 }
 
+/* Nobody sees whether it serves: billed since it was made, which is the most that it can be. That
+ * is written before its deletion is sent, whose answer may be lost. A microsecond before, which
+ * tells it from what was seen. */
+static usec_t assumed_us(const struct endpoint_row *r)
+{
+    return MAX(r->created_us, r->intended_us) - 1;
+}
+
+static bool assumed(const struct endpoint_row *r)
+{
+    return r->in_service_us == assumed_us(r);
+}
+
+static void assume(struct endpoint_row *r)
+{
+    r->in_service_us = r->in_service_us == 0 && !r->failed ? assumed_us(r) : r->in_service_us;
+}
+
+static void assume_unseen(const struct live_endpoint *e, struct endpoint_row *r)
+{
+    if (r->state == ENDPOINT_DELETING && r->created_us > 0 && e->gone == 0 &&
+        resource_sight_lost(&e->sight)) {
+        assume(r);
+    }
+}
+
 static void begin_delete(struct endpoint_row *r, usec_t now_us, const char *why)
 {
     r->state = ENDPOINT_DELETING;
@@ -254,7 +280,11 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
             if (ends && r->off_us == 0) {
                 r->off_us = f->seen->modified > 0 ? f->seen->modified : now_us;
             }
-            if (r->in_service_us == 0 && is(f->seen, "InService")) { /* while nobody looked */
+            if (assumed(r) && (is(f->seen, "Failed") || is(f->seen, "Creating"))) {
+                r->in_service_us = r->served_us = 0; /* it never served */
+            }
+            if ((r->in_service_us == 0 || assumed(r)) && is(f->seen, "InService")) {
+                /* while nobody looked */
                 r->in_service_us = MIN(MAX(f->seen->modified, f->seen->created), now_us);
             }
             if (e->there && !ends) {
@@ -289,16 +319,28 @@ static void on_describe(struct live_endpoint *e, const struct endpoint_fact *f, 
     }
 }
 
-/* Nobody saw whether it served: billed since it was made, which is the most that it can be. */
-static void served_unseen(struct endpoint_row *r)
+/* A deletion without a sight of it that was taken, or may have been: it served until then. A Create
+ * whose answer was lost has made one, then. */
+static void served_unseen(const struct live_endpoint *e, const struct endpoint_fact *f,
+                          usec_t now_us, struct endpoint_row *r)
 {
-    r->in_service_us = r->in_service_us == 0 && !r->failed ? r->created_us : r->in_service_us;
+    bool lost = f->said == ENDPOINT_SAID_NOTHING && f->failure->outcome != AWS_UNSENT;
+    bool was = f->said == ENDPOINT_SAID_ABSENT && e->delete_taken; /* which was not written */
+    bool made = r->created_us > 0 || (r->made == (int)HOSTING_ENDPOINT && e->unsure);
+    if (made && (f->said == ENDPOINT_SAID_YES || lost || was)) {
+        assume(r);
+    }
+    if (lost) {
+        served(r, now_us);
+    }
 }
 
 static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
                       int64_t boot_us, struct endpoint_row *r)
 {
-    bool unseen = resource_sight_lost(&e->sight);
+    if (f->call.kind == HOSTING_ENDPOINT && resource_sight_lost(&e->sight)) {
+        served_unseen(e, f, now_us, r);
+    }
     resource_sight_tried(&e->sight);
     e->described_us = 0; /* look at once */
     if (f->said == ENDPOINT_SAID_YES || f->said == ENDPOINT_SAID_NO) {
@@ -308,9 +350,6 @@ static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f, us
     if (f->said == ENDPOINT_SAID_YES) {
         e->delete_taken = true;
         if (f->call.kind == HOSTING_ENDPOINT) {
-            if (unseen) {
-                served_unseen(r);
-            }
             served(r, now_us);
         }
         return;
@@ -401,7 +440,7 @@ static bool book(const struct live_endpoint *e, usec_t now_us, struct endpoint_r
     usec_t off = told ? r->off_us : MAX(r->off_us, least);
     r->ended_us = now_us;
     r->state = r->failed ? ENDPOINT_FAILED : ENDPOINT_DELETED;
-    *end = (struct endpoint_end){.estimated = r->in_service_us > 0 && !told};
+    *end = (struct endpoint_end){.estimated = r->in_service_us > 0 && (!told || assumed(r))};
     if (r->in_service_us > 0) {
         end->billable_s = cost_billable_s(0, r->in_service_us, MAX(off, r->in_service_us),
                                           r->instances, &ignored);
@@ -462,6 +501,7 @@ void leader_plan_endpoint_fact(struct live_endpoint *e, const struct endpoint_fa
     case ENDPOINT_ACT_DESCRIBE:
         on_describe(e, f, now_us, boot_us, &ret->row);
         ret->tell = look(e, f, &ret->row);
+        assume_unseen(e, &ret->row);
         break;
     case ENDPOINT_ACT_DELETE:
         on_delete(e, f, now_us, boot_us, &ret->row);
@@ -514,6 +554,7 @@ void leader_plan_endpoint_end(const struct leader_state *s, const struct live_en
     }
     if (why != NULL && endpoint_edge(e->row.state, ENDPOINT_DELETING)) {
         begin_delete(&ret->row, now_us, why);
+        assume_unseen(e, &ret->row);
         ret->news = ENDPOINT_MOVED;
     } else if (e->row.state == ENDPOINT_INTENDED && !e->unsure &&
                held_back_say(lc, ret->row.reason)) {

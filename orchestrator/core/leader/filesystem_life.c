@@ -262,9 +262,7 @@ static void on_going(struct live_filesystem *f, const struct filesystem_fact *fa
         f->delete_taken = is(lifecycle, "DELETING");
         /* While it is made a deletion is refused; or goes through, and nobody knew of its cost. */
         f->there = !is(lifecycle, "CREATING");
-        if (r->available_us == 0 && (is(lifecycle, "AVAILABLE") || is(lifecycle, "UPDATING"))) {
-            r->available_us = now_us;
-        }
+        leader_filesystem_seen_going(r, lifecycle, now_us);
     }
 }
 
@@ -400,15 +398,11 @@ static void on_export(struct live_filesystem *f, const struct filesystem_fact *f
 static void on_delete(struct live_filesystem *f, const struct filesystem_fact *fact, usec_t now_us,
                       int64_t boot_us, struct filesystem_row *r)
 {
-    bool unseen = resource_sight_lost(&f->sight);
     resource_sight_tried(&f->sight);
     f->described_us = 0; /* look at once */
     if (fact->said == FILESYSTEM_SAID_YES) {
         f->delete_taken = true;
         r->off_us = r->off_us > 0 ? r->off_us : now_us;
-        if (unseen && r->available_us == 0 && !r->failed) {
-            r->available_us = now_us; /* nobody knows: billed since it was made */
-        }
         resource_sight_remark(r->reason, DELETE_REFUSED, NULL);
         return;
     }
@@ -478,6 +472,7 @@ void leader_plan_filesystem_fact(struct live_filesystem *f, const struct filesys
         break;
     }
     ret->tell = look(f, fact, &ret->row);
+    leader_filesystem_unseen(f, &ret->row);
     if (f->row.state == FILESYSTEM_DELETING && ret->row.ended_us > 0) {
         struct filesystem_row *r = &ret->row;
         r->state = r->failed ? FILESYSTEM_FAILED : FILESYSTEM_DELETED;
@@ -554,6 +549,7 @@ void leader_plan_filesystem_end(const struct leader_state *s, const struct live_
         return;
     }
     begin_delete(r, now_us, why);
+    leader_filesystem_unseen(f, r);
     if (f->row.state == FILESYSTEM_AVAILABLE && r->exports) {
         r->state = FILESYSTEM_EXPORTING;
     }

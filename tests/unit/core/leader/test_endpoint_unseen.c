@@ -102,12 +102,77 @@ static void test_endpoint_unseen__what_cannot_be_proven_stays(void **state UNUSE
     leader_world_done(&l.w);
 }
 
+/* Created and never seen; its time is over. */
+static void is_over_unseen(struct life *l)
+{
+    life_init(l);
+    PLAY(l, CREATES, LOST);
+    l->now_us = l->e->row.created_us + ENDPOINT_CREATE_MAX_US + TTL * SEC;
+    assert_true(ends(l));
+    assert_true(l->e->row.in_service_us > 0); /* before it is deleted */
+}
+
+/* However little is heard of its deletion: it is billed as if it had served. */
+static void test_endpoint_unseen__a_lost_answer_is_not_free(void **state UNUSED)
+{
+    enum { ANSWER, ROW, LOOK, REFUSED, CASES };
+    for (int lost = ANSWER; lost < CASES; lost++) {
+        struct life l;
+        is_over_unseen(&l);
+        const struct endpoint_row row = l.e->row;
+        if (lost == ANSWER) {
+            PLAY(&l, STILL(D, E, NOTHING, NULL), LOST, ON(D, E, ABSENT));
+        } else if (lost == ROW) {
+            PLAY(&l, ON(D, E, YES));
+            l.e->row = row;
+            take_over(&l);
+            PLAY(&l, ON(L, E, ABSENT));
+        } else if (lost == LOOK) {
+            PLAY(&l, ON(D, E, YES), SAW(L, E, YES, "Deleting"), ON(L, E, ABSENT));
+        } else {
+            PLAY(&l, STILL(D, E, NO, "ValidationException"), SAW(L, E, YES, "Failed"),
+                 ON(D, E, YES), SAW(L, E, YES, "Failed"), ON(D, E, YES), ON(L, E, ABSENT));
+        }
+        PLAY(&l, VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+        assert_int_equal(l.last.end.estimated, lost != REFUSED);
+        assert_in_range(l.last.end.billable_s, lost == REFUSED ? 0 : 2 * TTL,
+                        lost == REFUSED ? 0 : 2 * (TTL + ENDPOINT_CREATE_MAX_US / SEC) + 600);
+        leader_world_done(&l.w);
+    }
+}
+
+static void test_endpoint_unseen__what_has_failed_or_was_not_made_is_free(void **state UNUSED)
+{
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, SAW(L, E, YES, "Failed"), LOST, ON(D, E, NOTHING), LOST, ON(D, E, ABSENT),
+         VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_FAILED));
+    assert_int_equal(l.last.end.billable_s, 0);
+    anew(&l);
+    PLAY(&l, ON(C, M, YES), ON(C, G, YES), SAW(C, E, NO, "ValidationException"), LOST,
+         ON(D, E, NOTHING), LOST, ON(D, E, ABSENT), VANISHES,
+         TO(L, M, ABSENT, NULL, ENDPOINT_FAILED));
+    assert_int_equal(l.last.end.billable_s, 0);
+    anew(&l); /* a Create without an answer, whose endpoint a Delete finds, or may have found */
+    PLAY(&l, ON(C, M, YES), ON(C, G, YES), ON(C, E, NOTHING));
+    begins_to_go(&l);
+    PLAY(&l, LOST);
+    assert_int_equal(l.e->row.in_service_us, 0);
+    PLAY(&l, ON(D, E, UNSENT), LOST);
+    assert_int_equal(l.e->row.in_service_us, 0);
+    PLAY(&l, ON(D, E, NOTHING));
+    assert_int_equal(l.e->row.in_service_us, l.e->row.intended_us - 1);
+    leader_world_done(&l.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_endpoint_unseen__one_in_service_ends_when_its_ttl_is_over),
         cmocka_unit_test(test_endpoint_unseen__one_never_seen_ends_by_its_latest_time),
         cmocka_unit_test(test_endpoint_unseen__what_cannot_be_proven_stays),
+        cmocka_unit_test(test_endpoint_unseen__a_lost_answer_is_not_free),
+        cmocka_unit_test(test_endpoint_unseen__what_has_failed_or_was_not_made_is_free),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

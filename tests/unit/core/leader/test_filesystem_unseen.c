@@ -60,11 +60,48 @@ static void test_filesystem_unseen__what_cannot_be_proven_stays(void **state UNU
     leader_world_done(&l.w);
 }
 
+/* However little is heard of its deletion: it is billed as if it had been there. */
+static void test_filesystem_unseen__a_lost_answer_is_not_free(void **state UNUSED)
+{
+    enum { ANSWER, ROW, LOOK, HAS_FAILED, FAILS, CASES };
+    for (int lost = ANSWER; lost < CASES; lost++) {
+        struct life l;
+        life_init(&l);
+        l.f->row.exports = false;
+        PLAY(&l, TO(C, YES, "CREATING", CREATING));
+        if (lost == HAS_FAILED) {
+            PLAY(&l, TO(L, YES, "FAILED", DELETING));
+        }
+        PLAY(&l, LOST(L));
+        l.now_us = WALL + TTL * SEC + 1;
+        assert_int_equal(ends(&l), lost != HAS_FAILED);
+        assert_int_equal(l.f->row.available_us > 0, lost != HAS_FAILED); /* before it is deleted */
+        const struct filesystem_row row = l.f->row;
+        PLAY(&l, ON(D, lost == ANSWER || lost == HAS_FAILED ? NOTHING : YES, ""));
+        if (lost == ROW) {
+            l.f->row = row;
+            take_over(&l);
+        }
+        if (lost == LOOK) {
+            PLAY(&l, ON(L, YES, "DELETING"));
+        } else if (lost == FAILS) {
+            PLAY(&l, ON(L, YES, "FAILED"), ON(D, YES, ""));
+        }
+        pass(&l, 2 * WINDOW);
+        PLAY(&l, ON(L, ABSENT, ""));
+        bool free = lost == HAS_FAILED || lost == FAILS;
+        assert_int_equal(l.last.end.hours, free ? 0 : 3);
+        assert_int_equal(l.last.end.estimated, !free);
+        leader_world_done(&l.w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filesystem_unseen__is_deleted_without_a_sight_of_it),
         cmocka_unit_test(test_filesystem_unseen__what_cannot_be_proven_stays),
+        cmocka_unit_test(test_filesystem_unseen__a_lost_answer_is_not_free),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
