@@ -531,11 +531,13 @@ bool leader_endpoint_end_due(const struct live_endpoint *e, int64_t boot_us)
     return boot_us >= e->write_us;
 }
 
-/* In service for its time; or never seen, and it cannot be looked at: it may serve since long. */
+/* In service for its time; or never seen, and it cannot be looked at: it may serve since long, also
+ * if its Create has no answer. */
 static bool time_over(const struct live_endpoint *e, usec_t now_us)
 {
     const struct endpoint_row *r = &e->row;
-    bool ages = r->in_service_us > 0 || (r->created_us > 0 && resource_sight_lost(&e->sight));
+    bool made = r->created_us > 0 || e->unsure;
+    bool ages = r->in_service_us > 0 || (made && resource_sight_lost(&e->sight));
     return ages && now_us >= leader_endpoint_until(r);
 }
 

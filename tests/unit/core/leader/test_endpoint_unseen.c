@@ -112,6 +112,26 @@ static void is_over_unseen(struct life *l)
     assert_true(l->e->row.in_service_us > 0); /* before it is deleted */
 }
 
+/* A Create whose answer was lost, and no look tells of it: it may serve since long. */
+static void test_endpoint_unseen__one_that_may_have_been_made_ends(void **state UNUSED)
+{
+    for (int there = 0; there < 2; there++) {
+        struct life l;
+        life_init(&l);
+        PLAY(&l, ON(C, M, YES), ON(C, G, YES), ON(C, E, NOTHING), DENIED, DENIED, DENIED, DENIED);
+        l.now_us = leader_endpoint_until(&l.e->row);
+        assert_false(ends(&l));
+        PLAY(&l, DENIED);
+        assert_true(ends(&l));
+        assert_string_equal(l.e->row.reason, "its ttl is over");
+        PLAY(&l, ON(D, E, there ? YES : ABSENT));
+        pass(&l, 2 * WINDOW);
+        PLAY(&l, ON(L, E, ABSENT), VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+        assert_int_equal(l.last.end.billable_s > 0, there);
+        leader_world_done(&l.w);
+    }
+}
+
 /* However little is heard of its deletion: it is billed as if it had served. */
 static void test_endpoint_unseen__a_lost_answer_is_not_free(void **state UNUSED)
 {
@@ -171,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_unseen__one_in_service_ends_when_its_ttl_is_over),
         cmocka_unit_test(test_endpoint_unseen__one_never_seen_ends_by_its_latest_time),
         cmocka_unit_test(test_endpoint_unseen__what_cannot_be_proven_stays),
+        cmocka_unit_test(test_endpoint_unseen__one_that_may_have_been_made_ends),
         cmocka_unit_test(test_endpoint_unseen__a_lost_answer_is_not_free),
         cmocka_unit_test(test_endpoint_unseen__what_has_failed_or_was_not_made_is_free),
     };
