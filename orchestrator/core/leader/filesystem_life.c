@@ -21,6 +21,12 @@ static bool delete_due(const struct live_filesystem *f)
     return (f->there && !f->delete_taken) || resource_sight_lost(&f->sight);
 }
 
+/* DELETING: a listing tells; unless it is refused as well. */
+static bool finds(const struct live_filesystem *f)
+{
+    return f->row.aws_id[0] == '\0' || (f->gone && !resource_sight_lost(&f->sight));
+}
+
 static enum filesystem_act act_of(const struct live_filesystem *f)
 {
     const struct filesystem_row *r = &f->row;
@@ -37,9 +43,9 @@ static enum filesystem_act act_of(const struct live_filesystem *f)
     case FILESYSTEM_EXPORTING:
         return f->task_due ? FILESYSTEM_ACT_EXPORT : FILESYSTEM_ACT_TASKS;
     case FILESYSTEM_DELETING:
-        return f->gone || r->aws_id[0] == '\0' ? FILESYSTEM_ACT_FIND
-               : delete_due(f)                 ? FILESYSTEM_ACT_DELETE
-                                               : FILESYSTEM_ACT_DESCRIBE;
+        return finds(f)        ? FILESYSTEM_ACT_FIND
+               : delete_due(f) ? FILESYSTEM_ACT_DELETE
+                               : FILESYSTEM_ACT_DESCRIBE;
     case FILESYSTEM_DELETED:
     case FILESYSTEM_FAILED:
     case FILESYSTEM_MISCONFIGURED:

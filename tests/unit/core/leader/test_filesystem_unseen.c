@@ -96,12 +96,33 @@ static void test_filesystem_unseen__a_lost_answer_is_not_free(void **state UNUSE
     }
 }
 
+/* A new leader does not know when its create was signed: looked for until then, which is refused
+ * as well. */
+static void test_filesystem_unseen__a_young_one_is_proven_gone_by_its_deletion(void **state UNUSED)
+{
+    struct life l;
+    life_init(&l);
+    PLAY(&l, TO(C, YES, "CREATING", CREATING));
+    take_over(&l);
+    int64_t since = l.boot_us;
+    l.f->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, LOST(L), TO(D, ABSENT, "", DELETING), LOST(F));
+    for (int i = 0; i < 99 && l.boot_us < since + WINDOW - 600 * SEC; i++) {
+        PLAY(&l, TO(D, ABSENT, "", DELETING), LOST(F));
+    }
+    pass(&l, WINDOW);
+    PLAY(&l, TO(D, ABSENT, "", DELETED));
+    leader_world_done(&l.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filesystem_unseen__is_deleted_without_a_sight_of_it),
         cmocka_unit_test(test_filesystem_unseen__what_cannot_be_proven_stays),
         cmocka_unit_test(test_filesystem_unseen__a_lost_answer_is_not_free),
+        cmocka_unit_test(test_filesystem_unseen__a_young_one_is_proven_gone_by_its_deletion),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
