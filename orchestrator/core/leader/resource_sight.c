@@ -4,24 +4,51 @@
 #include <string.h>
 
 #define LOST_MAX   5   /* looks in a row */
-#define BEFORE_MAX 300 /* so much of a reason leaves room for a remark */
+#define BEFORE_MAX 180 /* so much of a reason leaves room for two remarks */
 
 static const char unseen[] = "AWS does not say how it is: ";
 
+enum { SAYS_UNSEEN, SAYS_REFUSED, MARKS };
+
+/* What a mark says, to the end, and the reason before it. */
+static void split(char reason[static 512], char *at, char said[static 320])
+{
+    if (at != NULL) {
+        (void)snprintf(said, 320, "%s", at);
+        at[at - reason >= 2 ? -2 : 0] = '\0'; /* "; " */
+    }
+}
+
+/* Both, in one order, as much as there is room for: what is said twice is the same again. */
+static void join(char reason[static 512], char said[static MARKS][320])
+{
+    int both = said[SAYS_UNSEEN][0] != '\0' && said[SAYS_REFUSED][0] != '\0' ? 2 : 1;
+    size_t n = MIN(strlen(reason), BEFORE_MAX);
+    int room = (int)(512 - 1 - 2 * 2 - n) / both;
+    for (int i = 0; i < MARKS; i++) {
+        if (said[i][0] != '\0') {
+            (void)snprintf(reason + n, 512 - n, "%s%.*s", n > 0 ? "; " : "", room, said[i]);
+            n = strlen(reason);
+        }
+    }
+}
+
 void resource_sight_remark(char reason[static 512], const char *mark, const struct aws_failure *f)
 {
-    char *before = strstr(reason, mark);
-    size_t n = before != NULL ? (size_t)(before - reason) : strlen(reason);
-    if (before != NULL && n >= 2) {
-        n -= 2; /* "; " */
-    }
-    reason[n] = '\0';
+    char said[MARKS][320] = {"", ""};
+    char *at[MARKS] = {strstr(reason, unseen), strstr(reason, DELETE_REFUSED)};
+    int last =
+        at[SAYS_REFUSED] != NULL && at[SAYS_REFUSED] > at[SAYS_UNSEEN] ? SAYS_REFUSED : SAYS_UNSEEN;
+    split(reason, at[last], said[last]);
+    split(reason, at[!last], said[!last]);
+    char *to = said[strcmp(mark, unseen) == 0 ? SAYS_UNSEEN : SAYS_REFUSED];
+    to[0] = '\0';
     if (f != NULL) {
-        n = MIN(n, BEFORE_MAX);
         bool silent = f->code[0] == '\0' && f->message[0] == '\0';
-        (void)snprintf(reason + n, 512 - n, "%s%s%.63s%s%.200s", n > 0 ? "; " : "", mark, f->code,
-                       f->code[0] != '\0' ? ": " : "", silent ? "no answer" : f->message);
+        (void)snprintf(to, 320, "%s%.63s%s%.200s", mark, f->code, f->code[0] != '\0' ? ": " : "",
+                       silent ? "no answer" : f->message);
     }
+    join(reason, said);
 }
 
 bool resource_sight_note(struct resource_sight *s, const struct aws_failure *f,

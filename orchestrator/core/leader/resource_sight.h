@@ -16,6 +16,7 @@ bool resource_sight_lost(const struct resource_sight *s);
 void resource_sight_tried(struct resource_sight *s);
 /* What was noted was not written: it is told once more. */
 void resource_sight_not_written(struct resource_sight *s);
-/* The mark and the failure behind the rest of the reason, instead of what the mark said before.
+/* The mark and the failure behind the rest of the reason, instead of what the mark said before. The
+ * rest is cut so that what another mark says stays, and the same said again changes nothing.
  * NULL: it says nothing any more. */
 void resource_sight_remark(char reason[static 512], const char *mark, const struct aws_failure *f);

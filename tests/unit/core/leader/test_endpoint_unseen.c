@@ -1,5 +1,6 @@
 /* Aim: an endpoint of which AWS tells nothing ends all the same, and its money is held until an
  * answer proves that it is gone. Method: as test_endpoint_life.c. */
+#include "core/leader/resource_sight.h"
 #include "endpoint_world.h"
 
 #define DENIED     SAW(L, E, NO, "AccessDeniedException")
@@ -31,7 +32,7 @@ static void test_endpoint_unseen__one_in_service_ends_when_its_ttl_is_over(void 
     assert_true(l.last.tell && l.last.news == ENDPOINT_MOVED);
     assert_string_equal(l.e->row.reason, SAYS);
     PLAY(&l, LOST);
-    assert_int_equal(l.last.news, ENDPOINT_AS_BEFORE); /* alerted once */
+    assert_true(!l.last.tell && l.last.news == ENDPOINT_AS_BEFORE); /* alerted once */
     PLAY(&l, SAW(L, E, YES, "InService"));
     assert_string_equal(l.e->row.reason, "");
     PLAY(&l, DENIED, DENIED, DENIED, DENIED, SAW(L, E, YES, "InService"), DENIED);
@@ -185,6 +186,49 @@ static void test_endpoint_unseen__what_has_failed_or_was_not_made_is_free(void *
     leader_world_done(&l.w);
 }
 
+/* Five looks in vain and a deletion that is refused, in this order or the other. How often the row
+ * is written. */
+static int a_round(struct resource_sight *s, char reason[static 512], const struct aws_failure *f,
+                   bool looks)
+{
+    int writes = 0;
+    for (int i = 0; i < 6; i++) {
+        char before[512];
+        (void)snprintf(before, sizeof before, "%s", reason);
+        if (i == (looks ? 5 : 0)) {
+            resource_sight_remark(reason, DELETE_REFUSED, f);
+            resource_sight_tried(s);
+        } else {
+            (void)resource_sight_note(s, f, reason);
+        }
+        writes += strcmp(before, reason) != 0;
+    }
+    return writes;
+}
+
+/* However long the rest of a reason is: the second round writes no row anew. */
+static void test_endpoint_unseen__a_reason_says_both_and_stays(void **state UNUSED)
+{
+    static const int lengths[] = {0, 20, 270, 300, 500};
+    struct aws_failure f = {.outcome = AWS_REFUSED, .code = "AccessDeniedException"};
+    memset(f.message, 'm', 250);
+    for (size_t i = 0; i < 2 * ARRAY_LEN(lengths); i++) {
+        struct resource_sight s = {0};
+        char reason[512] = "", once[512];
+        int length = lengths[i / 2];
+        memset(reason, 'r', (size_t)length);
+        assert_int_equal(a_round(&s, reason, &f, i % 2 == 0), 2);
+        (void)snprintf(once, sizeof once, "%s", reason);
+        assert_int_equal(strspn(once, "r"), MIN(length, 180));
+        assert_non_null(strstr(once, SAYS "mmm"));
+        assert_non_null(strstr(once, DELETE_REFUSED "AccessDeniedException: mmm"));
+        assert_int_equal(a_round(&s, reason, &f, i % 2 == 0), 0);
+        (void)resource_sight_note(&s, NULL, reason);
+        assert_null(strstr(reason, "does not say"));
+        assert_non_null(strstr(reason, DELETE_REFUSED "AccessDeniedException: mmm"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_endpoint_unseen__one_that_may_have_been_made_ends),
         cmocka_unit_test(test_endpoint_unseen__a_lost_answer_is_not_free),
         cmocka_unit_test(test_endpoint_unseen__what_has_failed_or_was_not_made_is_free),
+        cmocka_unit_test(test_endpoint_unseen__a_reason_says_both_and_stays),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
