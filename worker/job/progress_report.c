@@ -27,8 +27,11 @@ struct progress_report {
     struct progress_report_speed rows_speed;
     int64_t started_us; /* monotonic, as are the others */
     int64_t next_line_us, next_file_us, next_mark_us;
-    int failed_n;     /* in a row */
-    _Atomic bool own; /* the file may be written, whatever stands there */
+    int failed_n;          /* in a row */
+    _Atomic bool own;      /* the file may be written, whatever stands there ... */
+    _Atomic bool borrowed; /* ... also until the stop, which puts that back */
+    bool lent;             /* it may have been written */
+    struct buf kept;       /* what is put back; empty: nothing stood there */
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t stopped;
@@ -147,6 +150,46 @@ void progress_report_json(const struct progress_report_config *c,
     json_out_end_object(&w);
 }
 
+/* What a preparation told is of no use to anybody once it has ended. */
+static bool is_of_preparation(struct str text)
+{
+    AUTO_JSON json_t *v = NULL;
+    return json_parse(text, FILE_BYTES_MAX, &v, NULL) && json_object_get(v, "prepared") != NULL;
+}
+
+/* Keep what stands there; false: that is not known now. */
+static bool keep(struct progress_report *h, const char *key)
+{
+    AUTO_BUF struct buf b = BUF_INIT(FILE_BYTES_MAX);
+    struct err err = ERR_INIT;
+    if (!sink_get(h->sink, key, &b, &err)) {
+        return err.code == ERR_NOT_FOUND;
+    }
+    if (!is_of_preparation(buf_str(&b))) {
+        buf_reset(&h->kept);
+        buf_add_str(&h->kept, buf_str(&b));
+    }
+    return true;
+}
+
+/* Another may have written there meanwhile: that stays. */
+static void put_back(struct progress_report *h)
+{
+    AUTO_BUF struct buf b = BUF_INIT(FILE_BYTES_MAX);
+    char key[PROGRESS_HOSTS_KEY_BYTES];
+    struct err err = ERR_INIT;
+    progress_hosts_key(h->c.host, key);
+    bool ok = sink_get(h->sink, key, &b, &err);
+    if (ok && is_of_preparation(buf_str(&b))) {
+        ok = h->kept.n > 0
+                 ? sink_put(h->sink, key, buf_str(&h->kept), "application/json", false, &err)
+                 : sink_delete(h->sink, key, &err);
+    }
+    if (!ok && err.code != ERR_NOT_FOUND) {
+        log_event(LOG_WARN, "progress_not_put_back", LF_ERR(&err));
+    }
+}
+
 /* Whether a preparation may write its file before the output is known to be ours. What stands there
  * says whose it is; by hand there is no task, so nothing does. */
 static bool may_write(struct progress_report *h, const char *key, bool *ret_create)
@@ -156,8 +199,11 @@ static bool may_write(struct progress_report *h, const char *key, bool *ret_crea
     const char *task;
     struct err err = ERR_INIT;
     *ret_create = false;
-    if (h->own || h->c.keep_file) {
-        return !h->c.keep_file;
+    if (h->own || h->borrowed) {
+        return h->own || keep(h, key);
+    }
+    if (h->c.keep_file) {
+        return false;
     }
     if (!sink_get(h->sink, key, &b, &err)) {
         *ret_create = err.code == ERR_NOT_FOUND;
@@ -186,9 +232,12 @@ static void write_file(struct progress_report *h, struct progress_report_view v)
     }
     progress_report_json(&c, &v, clock_wall_us(), &b);
     struct err err = ERR_INIT;
+    h->lent = true;
     if (sink_put(h->sink, key, buf_str(&b), "application/json", create, &err)) {
         h->failed_n = 0;
-        h->own = true;
+        if (!h->borrowed) {
+            h->own = true;
+        }
         return;
     }
     if (create && err.code == ERR_PRECONDITION) {
@@ -337,6 +386,7 @@ void progress_report_start(const struct progress_report_config *c, struct sink *
     pthread_condattr_t clock;
     h->c = *c;
     h->sink = sink;
+    h->kept = (struct buf)BUF_INIT(FILE_BYTES_MAX);
     h->started_us = clock_mono_us();
     h->own = !is_preparation(h);
     if (is_preparation(h)) {
@@ -355,6 +405,11 @@ void progress_report_start(const struct progress_report_config *c, struct sink *
     *ret = h;
 }
 
+void progress_report_borrow(struct progress_report *h)
+{
+    h->borrowed = true;
+}
+
 void progress_report_own(struct progress_report *h)
 {
     h->own = true;
@@ -370,6 +425,10 @@ void progress_report_stop(struct progress_report *h)
     (void)pthread_cond_signal(&h->stopped);
     (void)pthread_mutex_unlock(&h->lock);
     (void)pthread_join(h->thread, NULL);
+    if (h->borrowed && h->lent && !h->own) {
+        put_back(h);
+    }
+    buf_done(&h->kept);
     (void)pthread_mutex_destroy(&h->lock);
     (void)pthread_cond_destroy(&h->stopped);
     free(h);

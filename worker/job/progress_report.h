@@ -59,7 +59,7 @@ struct progress_report_config { /* value; all borrowed */
      * shards of all of them. hosts 0 or 1: one host. */
     int host, hosts;
     int64_t rows_all, shards_all;
-    bool keep_file; /* what stands in _progress.json stays: the output is finished */
+    bool keep_file; /* of a finished output: not written unless it is borrowed */
     /* Appends the text line; without a newline it is the bar's last one. */
     void (*line)(const struct progress *p, double seconds, double rate, struct buf *out);
 };
@@ -82,6 +82,9 @@ void progress_report_start(const struct progress_report_config *c, struct sink *
 /* Of a preparation: the output is ours from now on. Before, its file is written only where there is
  * none, or that of an earlier attempt at the task: another job may be at work there. */
 void progress_report_own(struct progress_report *h);
+/* Of a preparation: its file may be written from now on, and what stood there is put back when it
+ * stops before the output is its own: of a finished output, and of a run that is refused. */
+void progress_report_borrow(struct progress_report *h);
 /* Write both once more and stop. NULL ignored. */
 void progress_report_stop(struct progress_report *h);
 /* Append the text of _progress.json. */

@@ -336,6 +336,7 @@ def test_slow_preparation(d, server):
                    (65 if task else 0, True, told), "the progress of %s stays as it is" % what)
             if not task:
                 os.unlink(local.folder("data", "m2", "_manifest.json"))
+        foreign_progress(local, server)
         local.faults({"operation": "DeleteObject", "name_contains": ".parquet", "kind": "slow", "delay_seconds": 2, "times": 40})
         rc, so, told = to(part, "m", "--incremental_mode", "overwrite", "--progress_interval", 1)
         tap.ok((rc, local.hits()) == (0, 40) and (72, 120, None, 0) in told, "so are the objects that are removed", "%d %r %s" % (rc, told, so))
@@ -345,6 +346,43 @@ def test_slow_preparation(d, server):
         tap.ok((rc, local.hits()) == (0, 60) and any(x[0] > 30 and x[1] == 2 + 2 + 120 for x in told), "and those in folders", "%d %r %s" % (rc, told, so))
     finally:
         local.stop()
+
+
+def foreign_progress(local, server):
+    """The controller takes another attempt's progress for none: an attempt at an earlier campaign's output says that it
+    prepares before it has read its input, and leaves nothing of that in what it does not write.
+    """
+    out, at = local.folder("data", "m2"), local.folder("data", "m2", "_progress.json")
+
+    def attempt(what, task, want, *args):
+        """Its status is as wanted and it told its preparation; what stands there afterwards"""
+        told = False
+        local.faults({"operation": "GetObject", "name_contains": "00003.parquet", "kind": "slow", "delay_seconds": 3, "times": 1})
+        p = start(["--parquet", "s3://data/m", "--output", "s3://data/m2", "--retry-failed", "--number_sample_per_shard", 1, "--allow-net",
+                   server.net, "--progress_interval", 1] + list(args), env=local.env(DROVER_TASK=task, DROVER_ATTEMPT="7" + task, DROVER_PART="1/0"))
+        while p.poll() is None:
+            r = load(out, "_progress.json") if os.path.exists(at) else {}
+            told = told or (r.get("attempt") == "7" + task and r.get("to_prepare") == 40)
+            time.sleep(0.05)
+        rc, so, se = finish(p)
+        tap.ok(rc == want and told, "told while it prepares: %s" % what, "%d %r %s" % (rc, told, se))
+        return open(at).read() if os.path.exists(at) else None
+
+    before = open(at).read()
+    tap.eq(attempt("one that is refused", "5", 65, "--incremental_mode", "overwrite", "--save_additional_columns", "none_such"), before, "one that is refused puts back what stood there")
+    last = attempt("overwrite", "5", 0, "--incremental_mode", "overwrite")
+    tap.ok('"75"' in last and "prepared" not in last, "and its own is its rows'", last)
+    tap.eq(attempt("a finished output", "5", 0), last, "a finished output has its own back")
+    last = attempt("extend", "6", 0, "--incremental_mode", "extend")
+    tap.ok('"76"' in last and "prepared" not in last, "which is its rows', too", last)
+    for name in ("_manifest.json", "_part.json"):
+        os.unlink(os.path.join(out, name))
+    attempt("of an earlier campaign that had not begun", "8", 0)
+    os.unlink(out + "/_manifest.json")
+    attempt("the same part of an earlier campaign", "9", 0)
+    with open(at, "w") as f:
+        json.dump({"task": "9", "attempt": "1", "prepared": 3, "to_prepare": 4}, f)
+    tap.eq(attempt("once more", "9", 0), None, "what a killed preparation told goes")
 
 
 def test_retry_failed(d, server):

@@ -327,7 +327,7 @@ static bool report_preparation(struct download *d, bool finished, struct err *er
     struct download_report r = report_of(d);
     r.finished = finished;
     download_report_preparation(&r, &d->preparation, d->hosts.me, &d->report);
-    return true;
+    return download_report_claim(&r, d->sink, d->part, d->report, err);
 }
 
 static void report_rows(struct download *d)
@@ -403,7 +403,7 @@ static bool prepare(struct download *d, struct err *err)
          !part_hosts_begin(d->part_hosts, err))) {
         return false;
     }
-    if (d->o.mode != MODE_EXTEND) { /* which is refused later, by its marker */
+    if (d->o.mode != MODE_EXTEND) { /* which may still be refused, by its marker */
         progress_report_own(d->report);
     }
     if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->preparation, &d->run.format,
@@ -412,6 +412,7 @@ static bool prepare(struct download *d, struct err *err)
         !part_record_write(d->record, d->sink, d->run.format.first_shard, err)) {
         return false;
     }
+    progress_report_own(d->report);
     report_rows(d);
     if (!resume_load(d->sink, &d->run, &d->resume, err)) {
         return err_wrap(err, "cannot resume in '%s'", d->o.output_folder);

@@ -1,5 +1,6 @@
 /* See download_report.h. */
 #include "download_report.h"
+#include "incremental_mode.h"
 #include "summary.h"
 
 static struct progress_report_config config_of(const struct download_report *r)
@@ -21,6 +22,19 @@ void download_report_preparation(const struct download_report *r, struct progres
     c.keep_file = r->finished;
     p->rows_in = p->shards_in = -1;
     progress_report_start(&c, r->sink, ret);
+}
+
+bool download_report_claim(const struct download_report *r, struct sink *sink, const char *part,
+                           struct progress_report *report, struct err *err)
+{
+    bool ours = r->finished;
+    if (!r->finished && !incremental_mode_claims(sink, r->o, r->task, part, &ours, err)) {
+        return false;
+    }
+    if (ours && r->task[0] != '\0') { /* nothing waits for the progress of a run by hand */
+        progress_report_borrow(report);
+    }
+    return true;
 }
 
 void download_report_rows(const struct download_report *r, const struct pipeline *run,

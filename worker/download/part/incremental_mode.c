@@ -186,6 +186,34 @@ static bool refuse_other(const struct download_options *o, struct err *err)
                    o->output_folder, INCREMENTAL_MODE_MARKER_KEY);
 }
 
+static bool may_extend(struct sink *sink, const struct download_options *o, const struct marker *m,
+                       const struct shard_format *f, struct err *err)
+{
+    if (m->there && !m->ours) {
+        return refuse_other(o, err);
+    }
+    return m->ours || part_record_ended(sink, f, err);
+}
+
+bool incremental_mode_claims(struct sink *sink, const struct download_options *o, const char *task,
+                             const char *part, bool *ret, struct err *err)
+{
+    const struct shard_format f = {.digits = (int)o->oom_shard_count, .output = o->output};
+    struct marker m;
+    *ret = true;
+    switch (o->mode) {
+    case MODE_INCREMENTAL:
+        *ret = part_record_may_be_of(sink, part);
+        return true;
+    case MODE_OVERWRITE:
+        return true;
+    case MODE_EXTEND:
+        return read_marker(sink, o->incremental_mode, task, &m, err) &&
+               may_extend(sink, o, &m, &f, err);
+    }
+    return true;
+}
+
 /* Two may begin at once: one of them writes the marker. It may also be written when the other has
  * ended and taken its own away: then the first shard is not the first any more. */
 static bool mark_extension(struct sink *sink, const struct download_options *o, const char *task,
@@ -227,10 +255,7 @@ bool incremental_mode_begin(struct sink *sink, const struct download_options *o,
                (remove_all(sink, f, p, err) &&
                 write_marker(sink, o->incremental_mode, task, 0, false, err));
     }
-    if (m.there && !m.ours) {
-        return refuse_other(o, err);
-    }
-    if (!m.ours && (!part_record_ended(sink, f, err) || !find_first(sink, f, &m.first, err))) {
+    if (!may_extend(sink, o, &m, f, err) || (!m.ours && !find_first(sink, f, &m.first, err))) {
         return false;
     }
     f->first_shard = m.first;

@@ -26,3 +26,7 @@ bool incremental_mode_end(struct sink *sink, const struct download_options *o, c
 /* The first shard of its own interrupted overwrite or extend that it would continue; -1: none. */
 bool incremental_mode_resumes(struct sink *sink, const struct download_options *o, const char *task,
                               int64_t *ret_first, struct err *err) MUST_CHECK;
+/* Whether the output is the task's as far as can be told before its input is read; part: its name
+ * in every campaign of the file. An extension of what another job writes is refused. */
+bool incremental_mode_claims(struct sink *sink, const struct download_options *o, const char *task,
+                             const char *part, bool *ret, struct err *err) MUST_CHECK;

@@ -346,6 +346,18 @@ bool part_record_check(const struct part_record *p, struct sink *sink, bool fini
                    json_string_value(json_object_get(p->source, "uri")), REFUSE_HINT);
 }
 
+bool part_record_may_be_of(struct sink *sink, const char *task)
+{
+    AUTO_JSON json_t *there = NULL;
+    struct err err = ERR_INIT; /* the check tells it */
+    if (!load(sink, &there, &err)) {
+        return false;
+    }
+    const json_t *last = entry_of(there, -1);
+    const char *of = json_string_value(json_object_get(last, "task"));
+    return last == NULL || strcmp(of != NULL ? of : "", task) == 0;
+}
+
 bool part_record_write(const struct part_record *p, struct sink *sink, int64_t first_shard,
                        struct err *err)
 {

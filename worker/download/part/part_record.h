@@ -24,6 +24,8 @@ void part_record_free(struct part_record *p);
  * allowed, unless it resumes its own output; resumed: the first shard of that, -1: it does not. */
 bool part_record_check(const struct part_record *p, struct sink *sink, bool finished,
                        int64_t resumed, struct err *err) MUST_CHECK;
+/* Before the input is known: whether the last entry is of the task, or there is none. */
+bool part_record_may_be_of(struct sink *sink, const char *task);
 /* Write our entry, for shards from first_shard on, unless it exists; extend adds it to those of the
  * earlier parts. ERR_INVALID when another writer's entry appeared meanwhile. */
 bool part_record_write(const struct part_record *p, struct sink *sink, int64_t first_shard,
