@@ -87,6 +87,13 @@ def test_overwrite(d, server):
     server.hits.clear()
     rc, so, se = go(server, a, out, "--incremental_mode", "overwrite", task="7")
     tap.eq((rc, sum(server.hits.values())), (0, 5), "an interrupted overwrite keeps its finished shards")
+    begun = d + "/begun-over"
+    os.makedirs(begun)
+    open(os.path.join(begun, long), "w").write("not ours")
+    with open(begun + "/_mode.json", "w") as f:
+        json.dump({"mode": "overwrite", "task": "7", "first": 0}, f)
+    rc, so, se = go(server, b, begun, "--incremental_mode", "overwrite", task="7")
+    tap.ok(rc == 0 and len(captions(begun)) == 12, "one that had just begun goes on beside a file that only looks like a shard's", se)
     with open(out + "/_mode.json", "w") as f:
         json.dump({"mode": "overwrite", "task": "8", "first": 0}, f)
     server.hits.clear()

@@ -252,11 +252,10 @@ static bool same_all(const struct part_record *p, const json_t *entry, struct er
  * would remove them. A folder is judged where it would be removed (sink_tree.h). */
 static bool is_of_shard(const char *name)
 {
-    size_t digits = strspn(name, "0123456789");
     bool is = false;
-    for (size_t k = 0; digits > 0 && shard_suffix(k) != NULL; k++) {
+    for (size_t k = 0; shard_suffix(k) != NULL; k++) {
         const char *suffix = shard_suffix(k);
-        is = is || (strcmp(suffix, "/") != 0 && strcmp(name + digits, suffix) == 0);
+        is = is || (strcmp(suffix, "/") != 0 && shard_is_name(name, suffix));
     }
     return is;
 }

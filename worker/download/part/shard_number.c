@@ -12,6 +12,12 @@ const char *shard_suffix(size_t i)
     return suffixes[i];
 }
 
+bool shard_is_name(const char *name, const char *suffix)
+{
+    size_t digits = strspn(name, "0123456789");
+    return digits > 0 && digits <= DIGITS_MAX && strcmp(name + digits, suffix) == 0;
+}
+
 int64_t shard_number(const struct shard_format *f, const char *name)
 {
     struct shard_format any = *f;
@@ -23,8 +29,7 @@ int64_t shard_number(const struct shard_format *f, const char *name)
         if (folder && shard_parse_name(&any, name, suffixes[k]) >= 0) {
             return shard_parse_name(&any, name, suffixes[k]);
         }
-        if (!folder && digits > 0 && digits <= DIGITS_MAX &&
-            strcmp(name + digits, suffixes[k]) == 0 &&
+        if (!folder && shard_is_name(name, suffixes[k]) &&
             parse_i64((struct str){name, digits}, 0, INT64_MAX / 2, &n, NULL)) {
             return n;
         }
@@ -36,7 +41,7 @@ bool shard_is_folder_of(const struct sink_listing *l, const char *name)
 {
     int n = (int)strspn(name, "0123456789");
     char sibling[SHARD_KEY_BYTES];
-    if (n == 0 || n > DIGITS_MAX || strcmp(name + n, "/") != 0) {
+    if (!shard_is_name(name, "/")) {
         return false;
     }
     (void)snprintf(sibling, sizeof sibling, "%.*s_stats.json", n, name);

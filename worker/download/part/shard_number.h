@@ -6,6 +6,8 @@
 /* The endings of the names of a shard's objects in any output_format, in the order in which they
  * are removed: what marks it as finished comes first. NULL: no more. */
 const char *shard_suffix(size_t i);
+/* True for digits, 20 at most, and the suffix. */
+bool shard_is_name(const char *name, const char *suffix);
 /* -1: it is not the name of a shard's file. An earlier run may have written its numbers with
  * another count of digits (oom_shard_count), 20 at most; of folders, only those with ours are
  * meant. */
