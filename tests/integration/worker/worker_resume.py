@@ -140,11 +140,12 @@ def test_pieces(d):
     rc, so, se = run(bad)
     tap.ok(rc == 65 and "number_sample_per_shard" in se, "another shard size is refused with the reason", se)
     stats = load(g.out, "00006_stats.json")
-    for i, text in enumerate(('{"count": 1', "[]", json.dumps(dict(stats, successes=stats["successes"] + 1)))):
+    for i, text in enumerate(('{"count": 1', "[]", json.dumps(dict(stats, successes=stats["successes"] + 1)),
+                              json.dumps(dict(stats, count=2**63 - 1)))):
         open(os.path.join(g.out, "0000%d_stats.json" % i), "w").write(text)
     rc, so, se = run(g.args())
-    tap.ok(rc == 0 and all("'0000%d_stats.json'" % i in se for i in range(3)), "damaged stats files are named", se)
-    tap.eq([max(g.hits(i)) for i in range(SHARDS)], [2, 3, 3, 2, 2, 1, 1, 1], "and their shards are made again")
+    tap.ok(rc == 0 and all("'0000%d_stats.json'" % i in se for i in range(4)), "damaged stats files are named", se)
+    tap.eq([max(g.hits(i)) for i in range(SHARDS)], [2, 3, 3, 3, 2, 1, 1, 1], "and their shards are made again")
     check_whole(g, "after damaged stats")
     os.unlink(os.path.join(g.out, "_manifest.json"))
     open(os.path.join(g.out, "00000_stats.json"), "w").write(json.dumps(dict(stats, count=1, successes=1, failed_to_download=0, failed_to_resize=0)))

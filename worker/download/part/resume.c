@@ -57,8 +57,11 @@ static bool adds_up(const struct stats *s)
 {
     int64_t left = s->count; /* each is at least 0 */
     const int64_t of[] = {s->successes, s->failed_to_download, s->failed_to_resize};
-    for (size_t i = 0; i < ARRAY_LEN(of) && left >= 0; i++) {
-        left -= MIN(of[i], s->count + 1);
+    for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+        if (of[i] > left) {
+            return false;
+        }
+        left -= of[i];
     }
     return left == 0;
 }
