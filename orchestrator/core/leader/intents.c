@@ -332,8 +332,8 @@ static bool goes_on(const struct live_stage *ls, enum wait_reason why)
            (jobs ? parts : ls->endpoint == ENDPOINT_NOT_YET);
 }
 
-/* The same of the stages that the plan does not have: of jobs, all parts of them are still asked
- * about, or why none may start is written; and those without parts. */
+/* The same of stages that are not in the plan: all their parts are still asked about (done_if), the
+ * reason why none may start is already written, or they are an endpoint or a file system. */
 static void note_unplanned(struct live_campaign *lc)
 {
     for (int k = 0; k < lc->stages_n; k++) {

@@ -1,13 +1,14 @@
-/* Looks at an endpoint or a file system that AWS refuses or does not answer: people are told, and
- * after some in a row its end does not wait for a sight of it. Pure. */
+/* Describes of an endpoint or a file system that AWS refuses or does not answer. After some in a
+ * row people are told, and one that is to end is deleted without having been seen. Pure. */
 #pragma once
 #include "common/aws_outcome.h"
 #include "leader_state.h"
 
 #define DELETE_REFUSED "AWS refuses to delete it: "
 
-/* How a look was answered, f: it was not. It is said in the reason, or taken back. True: people
- * are to be alerted of the reason. */
+/* Notes how one Describe was answered; f: why it was not, NULL: it was. After some failures in a
+ * row the reason says so, and an answer takes that back. True: people are to be alerted of the
+ * reason, once for each such row of failures. */
 bool resource_sight_note(struct resource_sight *s, const struct aws_failure *f,
                          char reason[static 512]);
 /* Some looks in a row were in vain, since the last deletion that was sent without one. */
