@@ -11,11 +11,12 @@ static const char unseen[] = "AWS does not say how it is: ";
 enum { SAYS_UNSEEN, SAYS_REFUSED, MARKS };
 
 /* What a mark says, to the end, and the reason before it. */
-static void split(char reason[static 512], char *at, char said[static 320])
+static void split(char reason[static 512], const char *at, char said[static 320])
 {
     if (at != NULL) {
+        ptrdiff_t n = at - reason;
         (void)snprintf(said, 320, "%s", at);
-        at[at - reason >= 2 ? -2 : 0] = '\0'; /* "; " */
+        reason[n >= 2 ? n - 2 : n] = '\0'; /* "; " */
     }
 }
 
@@ -36,7 +37,7 @@ static void join(char reason[static 512], char said[static MARKS][320])
 void resource_sight_remark(char reason[static 512], const char *mark, const struct aws_failure *f)
 {
     char said[MARKS][320] = {"", ""};
-    char *at[MARKS] = {strstr(reason, unseen), strstr(reason, DELETE_REFUSED)};
+    const char *at[MARKS] = {strstr(reason, unseen), strstr(reason, DELETE_REFUSED)};
     int last =
         at[SAYS_REFUSED] != NULL && at[SAYS_REFUSED] > at[SAYS_UNSEEN] ? SAYS_REFUSED : SAYS_UNSEEN;
     split(reason, at[last], said[last]);
