@@ -34,22 +34,21 @@ static void count_add(const struct cli *cli, struct buf *b, const json_t *parts,
     }
 }
 
-/* done + skipped + failed + cancelled */
-static int64_t parts_ended(const json_t *parts)
+/* What the dashboard's progress counts, too: a part that failed may still be retried. */
+static int64_t parts_through(const json_t *parts)
 {
-    return jint(parts, "done") + jint(parts, "skipped") + jint(parts, "failed") +
-           jint(parts, "cancelled");
+    return jint(parts, "done") + jint(parts, "skipped");
 }
 
 /* Name, state, share and counts. The caller frees it. */
 static char *counts_line(const struct cli *cli, const json_t *c)
 {
     const json_t *parts = json_object_get(c, "parts");
-    int64_t total = jint(parts, "total"), ended = parts_ended(parts);
+    int64_t total = jint(parts, "total"), through = parts_through(parts);
     AUTO_BUF struct buf b = BUF_INIT(4096);
     AUTO_FREE char *name = text_clean(jstr(c, "name"));
     buf_addf(&b, "%.24s %s %s %3lld %%", name, jstr(c, "id"), state_shown(c),
-             (long long)(total > 0 ? ended * 100 / total : 0));
+             (long long)(total > 0 ? through * 100 / total : 0));
     static const char *const states[] = {"done", "skipped", "active",   "failed",
                                          "held", "waiting", "cancelled"};
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
@@ -161,8 +160,8 @@ static void draw(struct follow *f, const json_t *c)
     }
     AUTO_FREE char *line = counts_line(f->cli, c);
     draw_line(f, line);
-    AUTO_FREE char *bar =
-        progress_bar(f->cli, parts_ended(parts), jint(parts, "total"), MIN(f->cli->width - 16, 60));
+    AUTO_FREE char *bar = progress_bar(f->cli, parts_through(parts), jint(parts, "total"),
+                                       MIN(f->cli->width - 16, 60));
     AUTO_FREE char *second =
         xasprintf("%s %s", bar, span((clock_mono_us() - f->began_us) / USEC_PER_SEC, took));
     draw_line(f, second);
