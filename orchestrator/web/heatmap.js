@@ -89,7 +89,7 @@ function draw(canvas, data, width) {
 function describe(data, i) {
   const t = tileOf(data, i);
   const first = data.first + i * data.per_tile;
-  if (data.per_tile === 1) return `part ${first}: ${glyph[t.state]} ${word(t.state)}`;
+  if (data.per_tile === 1) return `part ${first}: ${word(t.state)}`;
   const parts = data.states.map((s, k) => (t.counts[k] ? `${count(t.counts[k])} ${word(s)}` : '')).filter(Boolean);
   return `parts ${count(first)}–${count(Math.min(data.last, first + data.per_tile - 1))}: ${parts.join(', ')}`;
 }

@@ -30,7 +30,7 @@ async function keyboard(page) {
   await page.keyboard.press('ArrowRight');
   ok(/^part 0: /.test(await note()), 'an arrow key goes to the first tile', await note());
   await page.keyboard.press('ArrowRight');
-  ok(/^part 1: · waiting/.test(await note()), 'the next to the second, with its state in words', await note());
+  ok(/^part 1: waiting/.test(await note()), 'the next to the second, with its state in words', await note());
   await page.keyboard.press('ArrowDown');
   const row = /^part (\d+): /.exec(await note());
   ok(row && Number(row[1]) > 10, 'down goes a row on', await note());
