@@ -12,20 +12,6 @@ enum fsx_kind { FSX_FILESYSTEM, FSX_ASSOCIATION, FSX_TASK, FSX_KIND_COUNT };
 
 #define FSX_LIST_PAGES_MAX 50
 
-/* One of them, by the kind of the call. */
-union fsx_row {
-    struct filesystem_description filesystem;
-    struct association_description association;
-    struct fsx_task_description task;
-};
-enum fsx_answer {
-    FSX_DONE,
-    FSX_NOT_FOUND,   /* the thing itself, or the file system that a request names */
-    FSX_TOKEN_TAKEN, /* another request was sent under this token before */
-    FSX_TASK_RUNS,   /* one task at a time on a file system */
-    FSX_TASK_ENDED,  /* too late to cancel it */
-    FSX_FAILED
-};
 /* Runs once. rows: borrowed; of FSX_DONE only, one of create and describe, none of end. failure:
  * of FSX_FAILED only, else NULL. */
 typedef void (*fsx_cb)(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,

@@ -88,7 +88,7 @@ bool endpoints_read(struct controller *c, struct err *err)
     return true;
 }
 
-/* The answer to what is under way; the caller fills in the rest. */
+/* The answer to what is under way, and its failure or NULL; the caller fills in the rest. */
 static struct endpoint_fact *note(struct endpoint_io *io, enum endpoint_word said,
                                   const struct aws_failure *f)
 {
@@ -100,7 +100,6 @@ static struct endpoint_fact *note(struct endpoint_io *io, enum endpoint_word sai
     if (f != NULL) {
         io->failure = *f;
         io->fact.failure = &io->failure;
-        io->fact.said = resource_answer_refused(f) ? ENDPOINT_SAID_NO : ENDPOINT_SAID_NOTHING;
     }
     return &io->fact;
 }
@@ -108,14 +107,14 @@ static struct endpoint_fact *note(struct endpoint_io *io, enum endpoint_word sai
 static void on_create(void *ctx, const char *arn UNUSED, bool exists UNUSED,
                       const struct aws_failure *f)
 {
-    (void)note(ctx, ENDPOINT_SAID_YES, f);
+    (void)note(ctx, resource_answer_endpoint(false, false, f), f);
 }
 
 static void on_describe(void *ctx, const struct endpoint_description *d, bool not_found,
                         const struct aws_failure *f)
 {
     struct endpoint_io *io = ctx;
-    struct endpoint_fact *fact = note(io, not_found ? ENDPOINT_SAID_ABSENT : ENDPOINT_SAID_YES, f);
+    struct endpoint_fact *fact = note(io, resource_answer_endpoint(not_found, false, f), f);
     if (d != NULL) {
         io->seen = *d;
         fact->seen = &io->seen;
@@ -124,17 +123,13 @@ static void on_describe(void *ctx, const struct endpoint_description *d, bool no
 
 static void on_delete(void *ctx, bool not_found, bool busy, const struct aws_failure *f)
 {
-    (void)note(ctx,
-               not_found ? ENDPOINT_SAID_ABSENT
-               : busy    ? ENDPOINT_SAID_BUSY
-                         : ENDPOINT_SAID_YES,
-               f);
+    (void)note(ctx, resource_answer_endpoint(not_found, busy, f), f);
 }
 
 static void on_invoke(void *ctx, const struct endpoint_answer *a, const struct aws_failure *f)
 {
     struct endpoint_io *io = ctx;
-    struct endpoint_fact *fact = note(io, ENDPOINT_SAID_YES, f);
+    struct endpoint_fact *fact = note(io, resource_answer_endpoint(false, false, f), f);
     if (a != NULL) {
         (void)snprintf(io->text, sizeof io->text, "%.*s", (int)MIN(a->body.n, sizeof io->text - 1),
                        a->body.p);
@@ -149,9 +144,9 @@ static void on_payloads(void *ctx, struct payloads *p, const char *fault, bool u
     static const struct aws_failure silent = {.outcome = AWS_UNKNOWN};
     struct endpoint_io *io = ctx;
     io->read = NULL;
-    struct endpoint_fact *fact = note(io, ENDPOINT_SAID_YES, unread ? &silent : NULL);
+    struct endpoint_fact *fact =
+        note(io, resource_answer_payloads(fault != NULL, unread), unread ? &silent : NULL);
     if (fault != NULL) {
-        fact->said = ENDPOINT_SAID_NO;
         fact->text = fault;
         return;
     }

@@ -24,10 +24,7 @@ struct filesystem_io { /* the one call about a file system that is under way, an
     int64_t filesystem_id;
     struct fsx_call *call;
     bool answered; /* what follows waits for the tick */
-    struct filesystem_fact fact;
-    union fsx_row seen;
-    struct aws_failure failure;
-    struct filesystem_tasks_seen tasks;
+    struct filesystem_heard heard;
     struct job_name token;
     char task_id[sizeof((struct live_filesystem *)NULL)->task_id];
 };
@@ -84,110 +81,17 @@ bool filesystems_read(struct controller *c, struct err *err)
     return true;
 }
 
-/* What is no failure of the call itself, in words. */
-static void note_answer(struct filesystem_io *io, enum fsx_answer answer)
+static void on_answer(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
+                      const struct aws_failure *f)
 {
-    static const char *const texts[] = {
-        [FSX_TOKEN_TAKEN] = "its token was used for another request",
-        [FSX_TASK_RUNS] = "a task on the file system has not ended",
-        [FSX_TASK_ENDED] = "the task has ended",
-    };
-    io->failure = (struct aws_failure){.outcome = AWS_UNKNOWN};
-    (void)snprintf(io->failure.message, sizeof io->failure.message, "%s", texts[answer]);
-    io->fact.said = FILESYSTEM_SAID_NOTHING;
-    io->fact.failure = &io->failure;
-}
-
-static void note(struct filesystem_io *io, enum fsx_answer answer, const struct aws_failure *f)
-{
+    struct filesystem_io *io = ctx;
+    const struct filesystem_asked asked = {
+        .install_id = io->c->state.install_id, .token = io->token.s, .task_id = io->task_id};
     io->call = NULL;
     io->answered = true;
     io->c->state.act = true;
     metric_add(METRIC_AWS_ERRORS, f != NULL);
-    switch (answer) {
-    case FSX_DONE:
-        io->fact.said = FILESYSTEM_SAID_YES;
-        break;
-    case FSX_NOT_FOUND:
-        io->fact.said = FILESYSTEM_SAID_ABSENT;
-        break;
-    case FSX_TOKEN_TAKEN:
-    case FSX_TASK_RUNS:
-    case FSX_TASK_ENDED:
-        note_answer(io, answer);
-        break;
-    case FSX_FAILED:
-        io->failure = *f;
-        io->fact.failure = &io->failure;
-        io->fact.said = resource_answer_refused(f) ? FILESYSTEM_SAID_NO : FILESYSTEM_SAID_NOTHING;
-        break;
-    }
-}
-
-/* Of create, describe and end of a file system, and of the create of what belongs to it. */
-static void on_one(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
-                   const struct aws_failure *f)
-{
-    struct filesystem_io *io = ctx;
-    note(io, answer, f);
-    if (answer == FSX_DONE && n == 1) {
-        io->seen = rows[0];
-        io->fact.seen = &io->seen.filesystem;
-    }
-}
-
-static void on_link(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
-                    const struct aws_failure *f)
-{
-    struct filesystem_io *io = ctx;
-    note(io, answer, f);
-    if (answer == FSX_DONE) {
-        io->fact.said = n > 0 ? FILESYSTEM_SAID_YES : FILESYSTEM_SAID_ABSENT;
-        io->seen = n > 0 ? rows[0] : io->seen;
-        io->fact.link = n > 0 ? &io->seen.association : NULL;
-    }
-}
-
-static void on_list(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
-                    const struct aws_failure *f)
-{
-    struct filesystem_io *io = ctx;
-    note(io, answer, f);
-    io->fact.said = answer == FSX_DONE ? FILESYSTEM_SAID_ABSENT : io->fact.said;
-    for (size_t i = 0; answer == FSX_DONE && i < n; i++) {
-        const struct filesystem_description *d = &rows[i].filesystem;
-        if (resource_answer_is(d, io->c->state.install_id, io->token.s)) {
-            io->seen = rows[i];
-            io->fact.seen = &io->seen.filesystem;
-            io->fact.said = FILESYSTEM_SAID_YES;
-        }
-    }
-}
-
-static void on_tasks(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
-                     const struct aws_failure *f)
-{
-    struct filesystem_io *io = ctx;
-    note(io, answer, f);
-    io->tasks = (struct filesystem_tasks_seen){.why = ""};
-    for (size_t i = 0; answer == FSX_DONE && i < n; i++) {
-        resource_answer_task(&io->tasks, &rows[i].task, io->task_id);
-    }
-    io->fact.tasks = io->tasks.tasks;
-    io->fact.tasks.why = io->tasks.why;
-    io->fact.tasks.import_why = io->tasks.import_why;
-}
-
-static void on_export(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
-                      const struct aws_failure *f)
-{
-    struct filesystem_io *io = ctx;
-    note(io, answer, f);
-    if (answer == FSX_DONE) {
-        ASSERT(n == 1); /* a create answers one */
-        io->seen = rows[0];
-        io->fact.task = &io->seen.task;
-    }
+    resource_answer_filesystem(&io->heard, &asked, answer, rows, n, f);
 }
 
 struct filesystem_write {
@@ -247,10 +151,10 @@ static void carry(struct controller *c, struct live_filesystem *f,
 static void take_answer(struct controller *c, struct live_filesystem *f)
 {
     struct filesystem_writes w;
-    const struct filesystem_description *seen = f->io->fact.seen;
+    const struct filesystem_description *seen = f->io->heard.fact.seen;
     f->io->answered = false;
     leader_filesystem_created(f, seen != NULL ? seen->created : 0, leader_aws_now(c));
-    leader_plan_filesystem_fact(f, &f->io->fact, leader_aws_now(c), clock_boot_us(), &w);
+    leader_plan_filesystem_fact(f, &f->io->heard.fact, leader_aws_now(c), clock_boot_us(), &w);
     if (w.error.code != ERR_NONE && log_allow("filesystem_not_booked")) {
         log_event(LOG_ERROR, "filesystem_not_booked", LF_S("filesystem", f->row.token.s),
                   LF_ERR(&w.error));
@@ -292,7 +196,7 @@ static void create(struct controller *c, struct live_filesystem *f)
     }
     log_event(LOG_INFO, "filesystem_create", LF_S("filesystem", f->row.token.s));
     f->io->call =
-        aws_fsx_create(c->aws, lease_gate(c), FSX_FILESYSTEM, buf_str(&bytes), on_one, f->io);
+        aws_fsx_create(c->aws, lease_gate(c), FSX_FILESYSTEM, buf_str(&bytes), on_answer, f->io);
 }
 
 /* What belongs to a file system that is there. */
@@ -302,12 +206,12 @@ static void create_of(struct controller *c, struct live_filesystem *f, bool link
     const struct filesystem_request_of of = {f->row.token.s, f->row.aws_id};
     if (link) {
         filesystem_request_link(&of, f->row.import_from, &bytes);
-        f->io->call =
-            aws_fsx_create(c->aws, lease_gate(c), FSX_ASSOCIATION, buf_str(&bytes), on_link, f->io);
+        f->io->call = aws_fsx_create(c->aws, lease_gate(c), FSX_ASSOCIATION, buf_str(&bytes),
+                                     on_answer, f->io);
     } else {
         filesystem_request_export(&of, f->tasks_failed + 1, &bytes);
         f->io->call =
-            aws_fsx_create(c->aws, lease_gate(c), FSX_TASK, buf_str(&bytes), on_export, f->io);
+            aws_fsx_create(c->aws, lease_gate(c), FSX_TASK, buf_str(&bytes), on_answer, f->io);
     }
 }
 
@@ -315,23 +219,23 @@ static void call(struct controller *c, struct live_filesystem *f, enum filesyste
 {
     struct filesystem_io *io = f->io;
     const char *id = f->row.aws_id;
-    io->fact = (struct filesystem_fact){
+    io->heard.fact = (struct filesystem_fact){
         .act = act, .window_us = c->cfg.signature_window_us, .asked_us = clock_boot_us()};
     metric_add(METRIC_AWS_REQUESTS, 1);
     switch (act) {
     case FILESYSTEM_ACT_NONE:
         break;
     case FILESYSTEM_ACT_FIND:
-        io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_FILESYSTEM, NULL, on_list, io);
+        io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_FILESYSTEM, NULL, on_answer, io);
         break;
     case FILESYSTEM_ACT_CREATE:
         create(c, f);
         break;
     case FILESYSTEM_ACT_DESCRIBE:
-        io->call = aws_fsx_describe(c->aws, lease_gate(c), FSX_FILESYSTEM, id, on_one, io);
+        io->call = aws_fsx_describe(c->aws, lease_gate(c), FSX_FILESYSTEM, id, on_answer, io);
         break;
     case FILESYSTEM_ACT_FIND_LINK:
-        io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_ASSOCIATION, id, on_link, io);
+        io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_ASSOCIATION, id, on_answer, io);
         break;
     case FILESYSTEM_ACT_LINK:
     case FILESYSTEM_ACT_EXPORT:
@@ -339,10 +243,10 @@ static void call(struct controller *c, struct live_filesystem *f, enum filesyste
         break;
     case FILESYSTEM_ACT_TASKS:
         (void)snprintf(io->task_id, sizeof io->task_id, "%s", f->task_id);
-        io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_TASK, id, on_tasks, io);
+        io->call = aws_fsx_list(c->aws, lease_gate(c), FSX_TASK, id, on_answer, io);
         break;
     case FILESYSTEM_ACT_DELETE:
-        io->call = aws_fsx_end(c->aws, lease_gate(c), FSX_FILESYSTEM, id, on_one, io);
+        io->call = aws_fsx_end(c->aws, lease_gate(c), FSX_FILESYSTEM, id, on_answer, io);
         break;
     }
 }

@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/resource_answer.h"
 #include "core/leader/resource_sweep.h"
 #include "lease.h"
 #include "metrics.h"
@@ -58,7 +59,7 @@ static void note(struct controller *c, enum resource_word said, const struct aws
     io->hosting = NULL;
     io->fsx = NULL;
     io->answered = true;
-    io->fact.said = f != NULL ? RESOURCE_SAID_NOTHING : said;
+    io->fact.said = said;
     c->state.act = true;
     metric_add(METRIC_AWS_ERRORS, f != NULL);
 }
@@ -74,7 +75,7 @@ static void on_describe(void *ctx, const struct endpoint_description *d, bool no
                         const struct aws_failure *f)
 {
     struct controller *c = ctx;
-    note(c, not_found ? RESOURCE_SAID_ABSENT : RESOURCE_SAID_YES, f);
+    note(c, resource_answer_stray(not_found, false, f), f);
     if (d != NULL) {
         struct resource_io *io = c->resource_io;
         note_status(io, d->status, MAX(d->modified, d->created));
@@ -87,22 +88,14 @@ static void on_describe(void *ctx, const struct endpoint_description *d, bool no
 
 static void on_delete(void *ctx, bool not_found, bool busy, const struct aws_failure *f)
 {
-    note(ctx,
-         busy        ? RESOURCE_SAID_NOTHING
-         : not_found ? RESOURCE_SAID_ABSENT
-                     : RESOURCE_SAID_YES,
-         f);
+    note(ctx, resource_answer_stray(not_found, busy, f), f);
 }
 
 static void on_fsx(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
                    const struct aws_failure *f)
 {
     struct controller *c = ctx;
-    note(c,
-         answer == FSX_DONE        ? RESOURCE_SAID_YES
-         : answer == FSX_NOT_FOUND ? RESOURCE_SAID_ABSENT
-                                   : RESOURCE_SAID_NOTHING,
-         f);
+    note(c, resource_answer_stray_filesystem(answer), f);
     if (answer == FSX_DONE && n == 1) {
         note_status(c->resource_io, rows[0].filesystem.lifecycle, 0);
     }
@@ -156,11 +149,7 @@ static void take_answer(struct controller *c)
     io->answered = false;
     struct live_resource_stray *r = leader_resource_stray(&c->state, io->name);
     if (r != NULL) {
-        struct resource_stray_row row = r->row;
-        if (io->fact.act == RESOURCE_ACT_CONFIG && io->fact.said == RESOURCE_SAID_YES) {
-            memcpy(row.instance_type, io->type, sizeof row.instance_type);
-        }
-        io->fact.price_musd_per_hour = resource_sweep_price(&c->state, &row);
+        io->fact.price_musd_per_hour = resource_sweep_price_told(&c->state, &r->row, &io->fact);
         leader_plan_resource_stray_fact(r, &io->fact, leader_aws_now(c), clock_boot_us(), &w);
         carry(c, r, &w);
     }

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/resource_answer.h"
 #include "core/leader/resource_strays.h"
 #include "lease.h"
 #include "metrics.h"
@@ -87,9 +88,7 @@ static void on_list(void *ctx, const struct hosting_summary *rows, size_t n,
 static void on_fsx(void *ctx, enum fsx_answer answer, const union fsx_row *rows, size_t n,
                    const struct aws_failure *f)
 {
-    static const struct aws_failure strange = {.outcome = AWS_UNKNOWN};
-    bool told = answer == FSX_DONE || answer == FSX_NOT_FOUND;
-    struct resource_sweeper *o = note(ctx, f != NULL || told ? f : &strange);
+    struct resource_sweeper *o = note(ctx, resource_answer_untold(answer, f));
     if (answer != FSX_DONE || n == 0) {
         return;
     }

@@ -37,3 +37,17 @@ struct fsx_task_description {
     int64_t total, succeeded, failed; /* files; -1 when FSx does not say yet */
     usec_t created, started, ended;   /* 0 when absent */
 };
+union fsx_row { /* one of them, by the kind of the call */
+    struct filesystem_description filesystem;
+    struct association_description association;
+    struct fsx_task_description task;
+};
+/* Of a call about them. */
+enum fsx_answer {
+    FSX_DONE,
+    FSX_NOT_FOUND,   /* the thing itself, or the file system that a request names */
+    FSX_TOKEN_TAKEN, /* another request was sent under this token before */
+    FSX_TASK_RUNS,   /* one task at a time on a file system */
+    FSX_TASK_ENDED,  /* too late to cancel it */
+    FSX_FAILED
+};

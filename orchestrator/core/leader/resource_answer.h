@@ -3,7 +3,9 @@
 #include "common/aws_outcome.h"
 #include "core/failure/cause.h"
 #include "core/protocol/protocol.h"
+#include "endpoint_life.h"
 #include "filesystem_life.h"
+#include "resource_strays.h"
 
 /* A clean refusal: the call did nothing. Otherwise nobody knows what it did. */
 bool resource_answer_refused(const struct aws_failure *f);
@@ -30,3 +32,30 @@ void resource_answer_task(struct filesystem_tasks_seen *s, const struct fsx_task
 /* Whether all that S3 had is in it, so long after its association was seen AVAILABLE: FSx runs the
  * import after that. One that no list shows after a minute is not waited for. */
 bool resource_answer_filled(const struct filesystem_tasks *t, int64_t linked_us);
+
+/* The answers of Create, Describe and Delete of what an endpoint consists of; f: NULL unless the
+ * call failed. */
+enum endpoint_word resource_answer_endpoint(bool not_found, bool busy, const struct aws_failure *f);
+/* Of what its smoke test sends. fault: it will not do; unread: nobody knows. */
+enum endpoint_word resource_answer_payloads(bool fault, bool unread);
+/* The same answers about a stray. */
+enum resource_word resource_answer_stray(bool not_found, bool busy, const struct aws_failure *f);
+enum resource_word resource_answer_stray_filesystem(enum fsx_answer answer);
+/* Why nobody knows what was asked of FSx; NULL: it was told. f: of FSX_FAILED, else NULL. */
+const struct aws_failure *resource_answer_untold(enum fsx_answer answer,
+                                                 const struct aws_failure *f);
+
+struct filesystem_asked { /* whose file system was asked about */
+    const char *install_id, *token;
+    const char *task_id; /* of our last export; "" */
+};
+struct filesystem_heard {        /* an answer of FSx, kept; not to be moved: fact points into it */
+    struct filesystem_fact fact; /* act, window_us and asked_us are the caller's */
+    union fsx_row thing;
+    struct aws_failure failure;
+    struct filesystem_tasks_seen tasks;
+};
+/* What FSx answered to h->fact.act. rows: of FSX_DONE; f: of FSX_FAILED, else NULL. */
+void resource_answer_filesystem(struct filesystem_heard *h, const struct filesystem_asked *asked,
+                                enum fsx_answer answer, const union fsx_row *rows, size_t n,
+                                const struct aws_failure *f);

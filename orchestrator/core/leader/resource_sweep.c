@@ -6,7 +6,6 @@
 #include "core/spec/spec.h"
 #include "endpoint_intent.h"
 #include "filesystem_intent.h"
-#include "resource_strays.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -243,6 +242,16 @@ musd_t resource_sweep_price(const struct leader_state *s, const struct resource_
     return MAX(0, row->kind == RESOURCE_FILE_SYSTEM
                       ? leader_storage_price(s, row->instance_type, &(bool){false})
                       : leader_hosting_price(s, row->instance_type));
+}
+
+musd_t resource_sweep_price_told(const struct leader_state *s, const struct resource_stray_row *row,
+                                 const struct resource_fact *fact)
+{
+    struct resource_stray_row told = *row;
+    if (fact->act == RESOURCE_ACT_CONFIG && fact->said == RESOURCE_SAID_YES) {
+        (void)snprintf(told.instance_type, sizeof told.instance_type, "%s", fact->instance_type);
+    }
+    return resource_sweep_price(s, &told);
 }
 
 enum resource_then resource_sweep_held(enum tx_meaning meaning)

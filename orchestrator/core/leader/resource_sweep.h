@@ -10,6 +10,7 @@
 #include "core/capacity/endpoint_report.h"
 #include "core/capacity/filesystem_report.h"
 #include "job_list.h"
+#include "resource_strays.h"
 #include "tx_error.h"
 
 #define RESOURCE_SWEEP_US  (600 * USEC_PER_SEC) /* from one to the next */
@@ -88,6 +89,9 @@ bool resource_sweep_row(const struct leader_state *s, const struct resource_foun
                         struct resource_stray_row *ret);
 /* The price of a stray: as it was found, else today's; 0: not known. */
 musd_t resource_sweep_price(const struct leader_state *s, const struct resource_stray_row *row);
+/* The same once an answer came, which may tell on what an endpoint runs. */
+musd_t resource_sweep_price_told(const struct leader_state *s, const struct resource_stray_row *row,
+                                 const struct resource_fact *fact);
 /* The transaction of RESOURCE_HOLD. */
 enum resource_then resource_sweep_held(enum tx_meaning meaning);
 /* What follows for thing `at`. */

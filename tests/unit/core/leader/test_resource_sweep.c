@@ -326,6 +326,29 @@ static void test_resource_sweep__what_its_row_says(void **state)
     finish(&t);
 }
 
+/* An endpoint that was found before its config could be read, and what an answer then tells. */
+static void test_resource_sweep__a_type_that_is_told_has_a_price(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    const struct resource_stray_row row = {.kind = RESOURCE_ENDPOINT};
+    static const struct {
+        enum resource_act act;
+        enum resource_word said;
+        musd_t price;
+    } rows[] = {{RESOURCE_ACT_CONFIG, RESOURCE_SAID_YES, 3600000},
+                {RESOURCE_ACT_CONFIG, RESOURCE_SAID_ABSENT, 0},
+                {RESOURCE_ACT_CONFIG, RESOURCE_SAID_NOTHING, 0},
+                {RESOURCE_ACT_DESCRIBE, RESOURCE_SAID_YES, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct resource_fact fact = {
+            .act = rows[i].act, .said = rows[i].said, .instance_type = "ml.a.large"};
+        assert_int_equal(resource_sweep_price_told(&w.s, &row, &fact), rows[i].price);
+    }
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_resource_sweep__whose_it_is),
         cmocka_unit_test(test_resource_sweep__only_what_is_there_is_held),
         cmocka_unit_test(test_resource_sweep__what_its_row_says),
+        cmocka_unit_test(test_resource_sweep__a_type_that_is_told_has_a_price),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
