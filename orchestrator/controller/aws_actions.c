@@ -236,9 +236,17 @@ static void on_place(void *ctx, const struct job_description *job, bool not_foun
     }
     if (leader_place_answer(a, job, not_found, f != NULL, leader_now(io->c), clock_boot_us(),
                             &fact)) {
-        look_at_output(a);
+        io->place_told = io->c->state.act = true;
     } else {
         attempt_fact(a, &fact);
+    }
+}
+
+static void look_where_told(struct live_attempt *a)
+{
+    if (a->io->place_told) {
+        a->io->place_told = false;
+        look_at_output(a);
     }
 }
 
@@ -327,6 +335,7 @@ void aws_actions_tick(struct controller *c)
     c->state.act = false;
     for (size_t i = 0; i < c->state.attempts_n && c->leading; i++) {
         struct live_attempt *a = c->state.attempts[i];
+        look_where_told(a);
         if (!attempt_waits(a) && now_us >= a->wake_us) {
             act(a, now_us);
         }

@@ -10,14 +10,6 @@ void attempt_attach_io(struct controller *c, struct live_attempt *a)
     *a->io = (struct attempt_io){.c = c, .attempt_id = a->row.id};
 }
 
-static void forget_progress(struct live_attempt *a)
-{
-    if (a->io->progress != NULL) {
-        a->io->progress->attempt = NULL;
-        a->io->progress = NULL;
-    }
-}
-
 void attempt_remove(struct controller *c, struct live_attempt *a)
 {
     sagemaker_cancel(a->io->create);
@@ -25,7 +17,6 @@ void attempt_remove(struct controller *c, struct live_attempt *a)
     sagemaker_cancel(a->io->stop);
     output_cancel(a->io->check);
     job_log_cancel(a->io->log);
-    forget_progress(a);
     free(a->io->recast);
     free(a->io);
     a->io = NULL;

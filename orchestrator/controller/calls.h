@@ -16,8 +16,10 @@ struct listed_page *listed_page_new(const struct job_summary *jobs, size_t n, co
                                     const struct aws_failure *f);
 void listed_page_free(struct listed_page *p);
 
-struct progress_look { /* outlives its attempt when that ends while the answer is under way */
-    struct live_attempt *attempt; /* NULL: nobody waits for it any more */
+/* Outlives its attempt when that ends while the answer is under way: nobody waits for it unless the
+ * attempt of this id still has it as its look. */
+struct progress_look {
+    int64_t attempt_id;
     struct controller *c;
 };
 /* An attempt or a pool that has just come into memory has none under way. */

@@ -45,11 +45,12 @@ static void stop_hung(struct live_attempt *a, enum hang_detector_verdict v)
 static void on_progress(void *ctx, const struct s3_result *r)
 {
     struct progress_look *look = ctx;
-    struct live_attempt *a = look->attempt;
+    struct live_attempt *a = leader_state_attempt(&look->c->state, look->attempt_id);
     struct hang_detector_seen seen;
+    bool waits = a != NULL && a->io->progress == look;
     look->c->progress_n--;
     free(look);
-    if (a == NULL) {
+    if (!waits) {
         return;
     }
     int64_t boot_us = clock_boot_us();
@@ -71,7 +72,7 @@ static bool look(struct live_attempt *a)
     }
     (void)snprintf(u.key + strlen(u.key), sizeof u.key - strlen(u.key), "%s", WP_PROGRESS_KEY);
     a->io->progress = xcalloc(1, sizeof *a->io->progress);
-    a->io->progress->attempt = a;
+    a->io->progress->attempt_id = a->row.id;
     a->io->progress->c = a->io->c;
     a->io->c->progress_n++;
     s3_get(a->io->c->aws, &u, 0, -1, PROGRESS_BYTES_MAX, on_progress, a->io->progress);

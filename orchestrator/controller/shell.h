@@ -33,10 +33,11 @@ struct attempt_io {
     struct sagemaker_call *create, *describe, *stop;
     int64_t create_sent_us; /* CLOCK_MONOTONIC */
     struct intent
-        *recast; /* of what the job under its name is; waits for the tick; NULL: nothing */
+        *recast;     /* of what the job under its name is; waits for the tick; NULL: nothing */
+    bool place_told; /* of its output, which is looked at in the tick */
     struct output_check *check;
     struct job_log_call *log;
-    struct progress_look *progress;
+    struct progress_look *progress; /* the one that is waited for */
 };
 struct pool_io { /* the same for a warm pool */
     struct controller *c;
