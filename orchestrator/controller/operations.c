@@ -33,23 +33,15 @@ struct op_step {
     struct operation_writes w; /* as written */
 };
 
-/* Reads on from where the last page of this operation began, since the parts before it have moved.
- * At the end it looks again from the first part: one may have come into this state meanwhile. */
 static bool read_rows(struct controller *c, struct op_step *s, size_t *ret_n, struct err *err)
 {
     enum task_state from = verb_parts_from(s->order.verb);
-    if (c->page_of != s->op->id || from == TASK_FAILED) {
-        c->page_after = 0;
-    }
-    c->page_of = s->op->id;
-    if (!operation_page(c->store, s->op, from, c->page_after, PAGE_TASKS, s->rows, ret_n, err)) {
-        return false;
-    }
-    if (*ret_n == 0 && c->page_after > 0) {
-        c->page_after = 0;
-        return read_rows(c, s, ret_n, err);
-    }
-    c->page_after = *ret_n > 0 ? s->rows[0].id - 1 : 0;
+    do {
+        int64_t after = operation_page_from(&c->page, s->op->id, s->order.verb);
+        if (!operation_page(c->store, s->op, from, after, PAGE_TASKS, s->rows, ret_n, err)) {
+            return false;
+        }
+    } while (operation_page_again(&c->page, s->rows, *ret_n));
     return true;
 }
 
@@ -244,16 +236,6 @@ bool operations_list(struct controller *c, struct operations *ret)
     return c->leading;
 }
 
-/* It waits for another one that is not set aside. */
-static bool waits(const struct controller *c, const struct operations *l, size_t i)
-{
-    int j = operation_waits_for(l->rows, (int)i, 0);
-    while (j >= 0 && !parking_due(c, PARKING_OPERATION(l->rows[j].campaign_id, l->rows[j].id))) {
-        j = operation_waits_for(l->rows, (int)i, j + 1);
-    }
-    return j >= 0;
-}
-
 /* Its campaign could not be read just now, which is done again by itself. */
 static bool unread(struct controller *c, const struct operation_row *op)
 {
@@ -267,7 +249,7 @@ static void turn(struct controller *c, struct operations *l, size_t i, bool *arc
     struct operation_row *op = &l->rows[i];
     if (op->undo) {
         (void)undo_step(c, op);
-    } else if (waits(c, l, i)) {
+    } else if (operation_waits(&c->state, l->rows, (int)i, clock_boot_us())) {
         c->state.look_at_db = true;
     } else if (verb_parse(op->kind) == VERB_ARCHIVE) {
         *archived = *archived || archive_step(c, op);

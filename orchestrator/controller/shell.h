@@ -18,6 +18,7 @@
 #include "core/leader/leader_state.h"
 #include "core/leader/lease_watch.h"
 #include "core/leader/list_round.h"
+#include "core/leader/operations.h"
 #include "core/leader/prices_file.h"
 #include "core/leader/quota_learning.h"
 #include "core/leader/sched_view.h"
@@ -112,7 +113,7 @@ struct controller {
     struct archive_export *archive_exports[ARCHIVE_EXPORTS]; /* NULL: a free place */
     struct metric_log **metric_logs; /* that are read; see metric_collect.h */
     size_t metric_logs_n;
-    int64_t page_of, page_after; /* operation whose parts were read last, from this id on */
-    int64_t operations_after;    /* the last one of a tick that ran out of time; 0: none did */
-    bool metrics_known;          /* of some that were not, so that all are loaded again */
+    struct operation_cursor page; /* of parts of operations */
+    int64_t operations_after;     /* the last one of a tick that ran out of time; 0: none did */
+    bool metrics_known;           /* of some that were not, so that all are loaded again */
 };

@@ -1,6 +1,7 @@
 /* See operations.h. */
 #include "operations.h"
 #include "common/json.h"
+#include "parking.h"
 #include "rows_read.h"
 #include "stage_history.h"
 #include <stdio.h>
@@ -82,16 +83,34 @@ static bool in_turn(enum verb v, enum verb w)
            verb_parts_to(v) == verb_parts_from(w);
 }
 
-int operation_waits_for(const struct operation_row *rows, int at, int from)
+bool operation_waits(const struct leader_state *s, const struct operation_row *rows, int at,
+                     int64_t boot_us)
 {
     enum verb v = verb_parse(rows[at].kind);
-    for (int i = from; i < at; i++) {
+    for (int i = 0; i < at; i++) {
+        struct parking_subject who = PARKING_OPERATION(rows[i].campaign_id, rows[i].id);
         if (rows[i].campaign_id == rows[at].campaign_id && !rows[i].undo &&
-            in_turn(v, verb_parse(rows[i].kind))) {
-            return i;
+            in_turn(v, verb_parse(rows[i].kind)) && parking_may(s, &who, boot_us)) {
+            return true;
         }
     }
-    return -1;
+    return false;
+}
+
+int64_t operation_page_from(struct operation_cursor *at, int64_t operation_id, enum verb verb)
+{
+    if (at->of != operation_id || verb_parts_from(verb) == TASK_FAILED) {
+        at->after = 0;
+    }
+    at->of = operation_id;
+    return at->after;
+}
+
+bool operation_page_again(struct operation_cursor *at, const struct task_row *rows, size_t n)
+{
+    bool again = n == 0 && at->after > 0;
+    at->after = n > 0 ? rows[0].id - 1 : 0;
+    return again;
 }
 
 bool operation_parts_unread(const struct live_campaign *lc, const struct operation_row *op)

@@ -25,13 +25,26 @@ bool operation_read(const struct operation_row *op, struct operation_order *ret,
  * until the earlier one is done wherever they meet in one campaign: a hold and a release, which
  * would move the same parts to and fro without an end; a hold and a retry, since a hold is of what
  * was retried before it, and not of what is retried after it; two that take failed parts, which the
- * earlier one has named. The index of the first one, from `from` on, that rows[at] waits for; -1:
- * none. One that is being undone keeps nobody. */
-int operation_waits_for(const struct operation_row *rows, int at, int from);
+ * earlier one has named. Does rows[at] wait for another one? One that is being undone, or that is
+ * set aside (parking.h), keeps nobody. boot_us: CLOCK_BOOTTIME. */
+bool operation_waits(const struct leader_state *s, const struct operation_row *rows, int at,
+                     int64_t boot_us);
 /* Is a part that was posted before this operation still to be read? Only what has been read can be
  * moved, so the operation waits: else it would end without these parts. Of verbs of waiting parts;
  * what others move has been read long ago. */
 bool operation_parts_unread(const struct live_campaign *lc, const struct operation_row *op);
+/* Where the parts of operations are read on, a page at a time; all zero at first. What an operation
+ * moves leaves its selection, so it reads on from where its last page began. */
+struct operation_cursor {
+    int64_t of; /* the operation whose parts were read last */
+    int64_t after;
+};
+/* Returns behind which part the next page of this operation begins. Failed parts are found at once
+ * from the first on, however many have moved. */
+int64_t operation_page_from(struct operation_cursor *at, int64_t operation_id, enum verb verb);
+/* The page came: rows[n], by id. True: there was nothing behind where it began; it is read once
+ * more from the first part, since one may have come into this state meanwhile. */
+bool operation_page_again(struct operation_cursor *at, const struct task_row *rows, size_t n);
 /* A page of tasks may be of several stages; one stage is done at a time. Moves the rows of the
  * first one's stage to the front, in their order, and writes their ids. Returns how many. Those in
  * busy[busy_n] are left out: an answer about them is under way (skip_done.h), so they do not move

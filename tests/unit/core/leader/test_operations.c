@@ -460,26 +460,6 @@ static void test_operations__one_stage_at_a_time(void **state)
     assert_int_equal(operation_undo_pick(back, 0, back_ids), 0);
 }
 
-static void test_operations__an_operation_waits_for_the_one_before_it(void **state)
-{
-    (void)state;
-    static const enum verb verbs[] = {VERB_RETRY, VERB_SKIP, VERB_HOLD, VERB_RELEASE};
-    static const bool waits[4][4] = {{1, 1, 1, 0}, {1, 1, 0, 0}, {1, 0, 0, 1}, {0, 0, 1, 0}};
-    for (int k = 0; k < 16; k++) {
-        struct operation_row rows[] = {{.campaign_id = 2}, {.campaign_id = 1}, {.campaign_id = 1}};
-        for (int i = 0; i < 3; i++) {
-            (void)snprintf(rows[i].kind, sizeof rows[i].kind, "%s",
-                           verb_name(verbs[i < 2 ? k / 4 : k % 4]));
-        }
-        assert_int_equal(operation_waits_for(rows, 1, 0), -1);
-        assert_int_equal(operation_waits_for(rows, 2, 0), waits[k / 4][k % 4] ? 1 : -1);
-        rows[0].campaign_id = 1; /* set aside: the next one is waited for all the same */
-        assert_int_equal(operation_waits_for(rows, 2, 1), waits[k / 4][k % 4] ? 1 : -1);
-        rows[0].undo = rows[1].undo = true;
-        assert_int_equal(operation_waits_for(rows, 2, 0), -1);
-    }
-}
-
 /* Ten parts of each of two stages are read; more are posted. */
 static void test_operations__a_hold_waits_until_its_parts_are_read(void **state)
 {
@@ -586,7 +566,6 @@ int main(void)
         cmocka_unit_test(test_operations__memory_takes_over_only_what_was_written),
         cmocka_unit_test(test_operations__a_retry_changes_what_it_names_and_keeps_the_rest),
         cmocka_unit_test(test_operations__a_type_that_the_stage_does_not_list_is_refused),
-        cmocka_unit_test(test_operations__an_operation_waits_for_the_one_before_it),
         cmocka_unit_test(test_operations__held_parts_start_when_they_are_released),
         cmocka_unit_test(test_operations__a_released_part_is_asked_about_as_before),
         cmocka_unit_test(test_operations__what_cannot_be_read_is_not_carried_out),
