@@ -96,41 +96,44 @@ static void divide(struct object_listing *l, struct range *r)
     }
 }
 
+/* Keep an object that matches. False: the listing is over. */
+static bool object_take(struct object_listing *l, struct range *r, const struct s3_object *o)
+{
+    struct err err = ERR_INIT;
+    char uri[sizeof l->place.bucket + KEY_SIZE + 8];
+    (void)snprintf(uri, sizeof uri, "s3://%s/%s", l->place.bucket, o->key);
+    bool matches = spec_glob_match(l->q.uri, uri);
+    if (listing_pace_full(++l->keys_n, l->q.max) ||
+        (matches && !bridge_listing_add(&r->found, str_of(uri), o->size))) {
+        (void)err_set(&err, ERR_LIMIT, "more than %lld objects, or names too long in all",
+                      (long long)l->q.max);
+        give_up(l, &err);
+        return false;
+    }
+    l->progress.objects += matches;
+    return true;
+}
+
 /* Keep what matches of a page. False: the listing is over. */
 static bool page_take(struct object_listing *l, struct range *r, const struct s3_result *page)
 {
     struct err err = ERR_INIT;
     const struct s3_listing *p = page->listing;
-    bool beyond = false;
-    for (size_t i = 0; i < p->n && !beyond; i++) {
-        char uri[sizeof l->place.bucket + KEY_SIZE + 8];
-        const char *key = p->objects[i].key;
-        beyond = r->until[0] != '\0' && strcmp(key, r->until) > 0;
-        if (beyond) {
-            break;
-        }
-        l->keys_n++;
-        size_t found = r->found.n;
-        (void)snprintf(uri, sizeof uri, "s3://%s/%s", l->place.bucket, key);
-        bool fits = l->keys_n <= l->q.max &&
-                    (!spec_glob_match(l->q.uri, uri) ||
-                     bridge_listing_add(&r->found, str_of(uri), p->objects[i].size));
-        if (!fits) {
-            (void)err_set(&err, ERR_LIMIT, "more than %lld objects, or names too long in all",
-                          (long long)l->q.max);
-            give_up(l, &err);
+    size_t ours = 0;
+    while (ours < p->n && listing_pace_within(r->until, p->objects[ours].key)) {
+        if (!object_take(l, r, &p->objects[ours++])) {
             return false;
         }
-        l->progress.objects += (int64_t)(r->found.n - found);
     }
-    r->empty_n = p->n == 0 ? r->empty_n + 1 : 0;
-    if (listing_pace_endless(r->empty_n)) {
+    enum listing_page_then then =
+        listing_pace_page(p->n, ours, page->next_token != NULL, &r->empty_n);
+    if (then == LISTING_PAGE_ENDLESS) {
         (void)err_set(&err, ERR_AWS, "it does not come to an end");
         give_up(l, &err);
         return false;
     }
-    if (p->n > 0 && !beyond) {
-        (void)snprintf(r->after, sizeof r->after, "%s", p->objects[p->n - 1].key);
+    if (ours > 0) {
+        (void)snprintf(r->after, sizeof r->after, "%s", p->objects[ours - 1].key);
     }
     free(r->token);
     r->token = page->next_token != NULL ? xstrdup(page->next_token) : NULL;
@@ -139,7 +142,7 @@ static bool page_take(struct object_listing *l, struct range *r, const struct s3
     l->progress.pages++;
     l->progress.problem[0] = '\0';
     listing_pace_came(&l->pace);
-    r->state = page->next_token != NULL && !beyond ? RANGE_READY : RANGE_DONE;
+    r->state = then == LISTING_PAGE_MORE ? RANGE_READY : RANGE_DONE;
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* See listing_pace.h. */
 #include "listing_pace.h"
 #include "common/base.h"
+#include <string.h>
 
 #define WIDTH          16
 #define RANGES_MAX     4096
@@ -45,7 +46,21 @@ int listing_pace_parts(const struct listing_pace *p, int ranges, int asked, int 
     return MAX(MIN(parts, RANGES_MAX - ranges + 1), 1);
 }
 
-bool listing_pace_endless(int empty_pages)
+bool listing_pace_within(const char *until, const char *key)
 {
-    return empty_pages > EMPTY_MAX;
+    return until[0] == '\0' || strcmp(key, until) <= 0;
+}
+
+bool listing_pace_full(int64_t seen, int64_t max)
+{
+    return seen > max;
+}
+
+enum listing_page_then listing_pace_page(size_t keys, size_t ours, bool more, int *empty_n)
+{
+    *empty_n = keys == 0 ? *empty_n + 1 : 0;
+    if (*empty_n > EMPTY_MAX) {
+        return LISTING_PAGE_ENDLESS;
+    }
+    return more && ours == keys ? LISTING_PAGE_MORE : LISTING_PAGE_LAST;
 }

@@ -56,9 +56,43 @@ static void test_listing_pace__into_how_many_parts(void **state)
 static void test_listing_pace__pages_without_keys_end(void **state)
 {
     (void)state;
-    assert_false(listing_pace_endless(0));
-    assert_false(listing_pace_endless(100));
-    assert_true(listing_pace_endless(101));
+    int empty_n = 0;
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(listing_pace_page(0, 0, true, &empty_n), LISTING_PAGE_MORE);
+    }
+    assert_int_equal(listing_pace_page(0, 0, true, &empty_n), LISTING_PAGE_ENDLESS);
+    assert_int_equal(listing_pace_page(1, 1, true, &empty_n), LISTING_PAGE_MORE); /* in a row */
+    assert_int_equal(listing_pace_page(0, 0, true, &empty_n), LISTING_PAGE_MORE);
+}
+
+/* A key of two ranges would become two parts, one of none would be left out. */
+static void test_listing_pace__each_key_is_of_one_range(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"a/1", "a/2", "a/20", "a/3", "b"};
+    static const char *const ends[] = {"a/1", "a/2", "a/2z", "b"}; /* and the rest, to the end */
+    for (size_t cut = 0; cut < ARRAY_LEN(ends); cut++) {
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+            bool before = listing_pace_within(ends[cut], keys[i]);
+            bool behind = strcmp(keys[i], ends[cut]) > 0; /* as S3 takes start-after */
+            assert_int_equal(before, !behind);
+            assert_true(listing_pace_within("", keys[i]));
+        }
+    }
+    static const struct {
+        size_t keys, ours;
+        bool more;
+        enum listing_page_then then;
+    } rows[] = {{9, 9, true, LISTING_PAGE_MORE}, {9, 9, false, LISTING_PAGE_LAST},
+                {9, 8, true, LISTING_PAGE_LAST}, {9, 0, true, LISTING_PAGE_LAST},
+                {0, 0, true, LISTING_PAGE_MORE}, {0, 0, false, LISTING_PAGE_LAST}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int empty_n = 0;
+        assert_int_equal(listing_pace_page(rows[i].keys, rows[i].ours, rows[i].more, &empty_n),
+                         rows[i].then);
+    }
+    assert_false(listing_pace_full(1000, 1000));
+    assert_true(listing_pace_full(1001, 1000));
 }
 
 int main(void)
@@ -67,6 +101,7 @@ int main(void)
         cmocka_unit_test(test_listing_pace__a_place_is_lost_and_regained),
         cmocka_unit_test(test_listing_pace__into_how_many_parts),
         cmocka_unit_test(test_listing_pace__pages_without_keys_end),
+        cmocka_unit_test(test_listing_pace__each_key_is_of_one_range),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
