@@ -9,6 +9,7 @@
 #include "aws/quota_request.h"
 #include "aws/subnets.h"
 #include "common/log.h"
+#include "core/leader/answer_error.h"
 #include "lease.h"
 #include "object_listing.h"
 #include "output_check.h"
@@ -38,11 +39,7 @@ static void on_log(void *ctx, struct str json, const struct aws_failure *f)
         bridge_answer(a->bridge, a->q.id, &reply);
     } else {
         struct err err = ERR_INIT;
-        bool token = a->q.token[0] != '\0' && strcmp(f->code, "InvalidParameterException") == 0;
-        (void)err_set(&err,
-                      token                       ? ERR_MALFORMED /* it has expired */
-                      : f->outcome == AWS_REFUSED ? ERR_AWS
-                                                  : ERR_UNAVAILABLE,
+        (void)err_set(&err, answer_error_log(f, a->q.token[0] != '\0'),
                       "cannot read the log of '%s': %.64s %.500s", a->q.job, f->code, f->message);
         bridge_refuse(a->bridge, a->q.id, &err);
     }
@@ -57,13 +54,12 @@ static void on_model(void *ctx, const struct endpoint_answer *m, const struct aw
     struct err err = ERR_INIT;
     buf_init(&reply.json, MODEL_ANSWER_MAX);
     if (f != NULL) {
-        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
-                      "endpoint '%s' cannot be asked: %.64s %.500s", a->q.endpoint, f->code,
-                      f->message);
+        (void)err_set(&err, answer_error(f), "endpoint '%s' cannot be asked: %.64s %.500s",
+                      a->q.endpoint, f->code, f->message);
         bridge_refuse(a->bridge, a->q.id, &err);
-    } else if (m->status != 200) {
-        (void)err_set(&err, ERR_MODEL, "the model answered with %d: %.*s", m->status,
-                      (int)MIN(m->body.n, (size_t)500), m->body.p);
+    } else if (answer_error_model(m->status) != ERR_NONE) {
+        (void)err_set(&err, answer_error_model(m->status), "the model answered with %d: %.*s",
+                      m->status, (int)MIN(m->body.n, (size_t)500), m->body.p);
         bridge_refuse(a->bridge, a->q.id, &err);
     } else {
         buf_add_str(&reply.json, m->body);
@@ -111,7 +107,7 @@ static void on_delete(void *ctx, const struct s3_result *r)
 {
     struct bridge_call *a = ctx;
     struct bridge_reply reply = {0};
-    if (r->outcome == AWS_OK || r->status == 404) {
+    if (answer_error_deleted(r->outcome, r->status)) {
         bridge_answer(a->bridge, a->q.id, &reply);
     } else {
         struct err err = r->err;
@@ -153,8 +149,8 @@ static void on_identity(void *ctx, const struct aws_identity *who, const struct 
         bridge_answer(a->bridge, a->q.id, &reply);
     } else {
         struct err err = ERR_INIT;
-        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
-                      "GetCallerIdentity: %.64s %.500s", f->code, f->message);
+        (void)err_set(&err, answer_error(f), "GetCallerIdentity: %.64s %.500s", f->code,
+                      f->message);
         bridge_refuse(a->bridge, a->q.id, &err);
     }
     bridge_reply_done(&reply);
@@ -174,8 +170,8 @@ static void on_image(void *ctx, const char *digest, const struct aws_failure *f)
         if (f == NULL) {
             (void)err_set(&err, ERR_NOT_FOUND, "ECR has no such image");
         } else {
-            (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
-                          "BatchGetImage: %.64s %.500s", f->code, f->message);
+            (void)err_set(&err, answer_error(f), "BatchGetImage: %.64s %.500s", f->code,
+                          f->message);
         }
         bridge_refuse(a->bridge, a->q.id, &err);
     }
@@ -190,8 +186,7 @@ static void on_subnets(void *ctx, const struct subnet *list, size_t n, const str
     struct json_out w;
     if (f != NULL) {
         struct err err = ERR_INIT;
-        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
-                      "DescribeSubnets: %.64s %.500s", f->code, f->message);
+        (void)err_set(&err, answer_error(f), "DescribeSubnets: %.64s %.500s", f->code, f->message);
         bridge_refuse(a->bridge, a->q.id, &err);
         free(a);
         return;
@@ -230,8 +225,8 @@ static void on_quota(void *ctx, const char *id, const char *status, const struct
         if (f == NULL) {
             (void)err_set(&err, ERR_NOT_FOUND, "AWS has no quota \"%.160s\"", a->q.uri);
         } else {
-            (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
-                          "Service Quotas: %.64s %.500s", f->code, f->message);
+            (void)err_set(&err, answer_error(f), "Service Quotas: %.64s %.500s", f->code,
+                          f->message);
         }
         bridge_refuse(a->bridge, a->q.id, &err);
     }
@@ -260,8 +255,8 @@ static void on_queue(void *ctx, int64_t waiting, const struct aws_failure *f)
         answer_queue(a, a->q.uri, waiting);
     } else {
         struct err err = ERR_INIT;
-        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
-                      "GetQueueAttributes: %.64s %.500s", f->code, f->message);
+        (void)err_set(&err, answer_error(f), "GetQueueAttributes: %.64s %.500s", f->code,
+                      f->message);
         bridge_refuse(a->bridge, a->q.id, &err);
     }
     free(a);

@@ -158,15 +158,16 @@ static void go_on(struct event_intake *e)
         return;
     }
     int64_t wake_us = delete_spent(e, now_us);
-    bool room = e->spent_n <= SPENT_MAX - EVENT_QUEUE_BATCH;
-    if (e->receive == NULL && room && now_us >= e->next_us) {
+    int64_t due_us;
+    if (e->receive == NULL &&
+        event_watch_asks(e->spent_n, SPENT_MAX, EVENT_QUEUE_BATCH, e->next_us, now_us, &due_us)) {
         e->asked_us = now_us;
         e->most = event_watch_most(&c->events, EVENT_QUEUE_BATCH);
         metric_add(METRIC_AWS_REQUESTS, 1);
         e->receive = event_queue_receive(c->aws, lease_gate(c), c->cfg.events_queue_url, e->most,
                                          on_messages, e);
-    } else if (e->receive == NULL && room) {
-        wake_us = MIN(wake_us, e->next_us);
+    } else if (e->receive == NULL) {
+        wake_us = MIN(wake_us, due_us);
     }
     if (wake_us != INT64_MAX) {
         loop_timer_set(e->timer, MAX(1000, wake_us - now_us));

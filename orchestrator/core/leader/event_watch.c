@@ -106,6 +106,13 @@ size_t event_watch_deletes(size_t n, size_t batch, int64_t spent_us, int64_t boo
     return MIN(n, batch);
 }
 
+bool event_watch_asks(size_t n, size_t room, size_t batch, int64_t next_us, int64_t boot_us,
+                      int64_t *ret_due_us)
+{
+    *ret_due_us = n + batch <= room ? next_us : INT64_MAX;
+    return boot_us >= *ret_due_us;
+}
+
 static void pay(struct event_watch *w, const char *name)
 {
     uint64_t h = name_hash(name);

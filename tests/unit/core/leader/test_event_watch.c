@@ -341,6 +341,23 @@ static void test_event_watch__messages_are_deleted_in_batches_and_in_time(void *
     }
 }
 
+static void test_event_watch__no_more_is_asked_for_than_can_be_deleted(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n;
+        int64_t after_us, due_us;
+    } rows[] = {{0, -1, 0}, {0, 0, 0}, {10, 5, 0}, {10, -5, 0}, {11, 5, INT64_MAX}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int64_t due_us;
+        bool fits = rows[i].due_us == 0;
+        assert_int_equal(
+            event_watch_asks(rows[i].n, 20, 10, BOOT, BOOT + rows[i].after_us, &due_us),
+            fits && rows[i].after_us >= 0);
+        assert_int_equal(due_us, fits ? BOOT : INT64_MAX);
+    }
+}
+
 static void test_event_watch__after_an_answer_of_no_use_one_message_is_asked_for(void **state)
 {
     (void)state;
@@ -371,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_event_watch__200_jobs_cost_a_describe_in_minutes),
         cmocka_unit_test(test_event_watch__messages_are_deleted_in_batches_and_in_time),
         cmocka_unit_test(test_event_watch__after_an_answer_of_no_use_one_message_is_asked_for),
+        cmocka_unit_test(test_event_watch__no_more_is_asked_for_than_can_be_deleted),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
