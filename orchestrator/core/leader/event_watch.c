@@ -261,8 +261,8 @@ static int64_t again_us(const struct event_watch *w, const struct live_attempt *
 static int64_t expected_us(const struct live_attempt *a)
 {
     const struct duration *d = &a->stage->duration;
-    uint32_t size_mb = (uint32_t)MIN(a->row.size >> 20, (int64_t)UINT32_MAX);
-    return duration_known(d) && !d->stale ? duration_quantile_us(d, size_mb, 90) : 0;
+    return duration_known(d) && !d->stale ? duration_quantile_us(d, size_mb_of(a->row.size), 90)
+                                          : 0;
 }
 
 static int64_t running_due_us(const struct event_watch *w, const struct live_attempt *a)

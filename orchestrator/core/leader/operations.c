@@ -221,7 +221,6 @@ static void retry_one(struct leader_state *s, struct live_campaign *lc, struct l
 {
     bool any = to->instance_type_i >= 0 || to->volume_gb > 0 || to->max_runtime_s > 0;
     struct task_change_row *ch = leader_state_change(s, t->id, any);
-    int64_t size_mb = t->size / (1024 * 1024);
     if (ch != NULL) {
         memset(ch->tries, 0, sizeof ch->tries);
         ch->campaign_id = lc->row.id;
@@ -232,7 +231,7 @@ static void retry_one(struct leader_state *s, struct live_campaign *lc, struct l
     }
     rows_part_waits(lc, ls,
                     &(struct ready_queue_task){
-                        .task_id = t->id, .seq = (uint32_t)t->seq, .size_mb = (uint32_t)size_mb});
+                        .task_id = t->id, .seq = (uint32_t)t->seq, .size_mb = size_mb_of(t->size)});
 }
 
 /* Held, or released. A part that was not read yet is read in its new state. */

@@ -402,12 +402,11 @@ static void task_moved(struct leader_state *s, struct live_attempt *a,
 {
     task_counts_move(a->campaign, a->stage, TASK_ACTIVE, p->r.task_to, 1);
     if (p->r.task_to == TASK_WAITING) {
-        int64_t size_mb = a->row.size / (1024 * 1024);
         rows_part_waits(a->campaign, a->stage,
                         &(struct ready_queue_task){.task_id = a->row.task_id,
                                                    .not_before_us = p->r.not_before_us,
                                                    .seq = (uint32_t)a->row.seq,
-                                                   .size_mb = (uint32_t)size_mb});
+                                                   .size_mb = size_mb_of(a->row.size)});
     }
     remember(s, a, p);
 }

@@ -132,14 +132,13 @@ static usec_t not_before(const struct live_stage *ls, const struct task_row *row
 enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row, usec_t now_us,
                           struct ready_queue_task *ret)
 {
-    int64_t size_mb = row->size / (1024 * 1024);
     if (row->state != TASK_WAITING && row->state != TASK_HELD) {
         return ROWS_NO_QUEUE;
     }
     *ret = (struct ready_queue_task){.task_id = row->id,
                                      .not_before_us = MAX(INT64_C(0), not_before(ls, row, now_us)),
                                      .seq = (uint32_t)row->seq,
-                                     .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
+                                     .size_mb = size_mb_of(row->size)};
     return row->state == TASK_HELD            ? ROWS_HELD
            : skip_done_wanted(ls, row->names) ? ROWS_UNCHECKED
                                               : ROWS_READY;

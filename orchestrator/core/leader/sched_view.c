@@ -361,7 +361,7 @@ static void fill_job(const struct live_attempt *a, const struct leader_view *f, 
         .slots_i = slots_index(f, a->row.instance_type, a->row.market),
         .instances = a->row.instances,
         .duration = duration_known(&a->stage->duration) ? &a->stage->duration : NULL,
-        .size_mb = (uint32_t)MIN(a->row.size / (1024 * 1024), UINT32_MAX),
+        .size_mb = size_mb_of(a->row.size),
         .run_from_us = runs ? a->row.started_us : now_us + start_left_us(a, now_us)};
     j->last_us =
         j->run_from_us + (a->row.max_runtime_s + COST_STOP_GRACE_S + COST_UPLOAD_S) * USEC_PER_SEC;

@@ -28,11 +28,6 @@ uint64_t stage_history_signature(enum cause cause, const char *words)
     return hash;
 }
 
-static uint32_t size_mb(int64_t size)
-{
-    return (uint32_t)MIN(size / (1024 * 1024), UINT32_MAX);
-}
-
 static void keep_words(struct live_stage *ls, uint64_t hash, const char *words)
 {
     for (int i = 0; i < ls->breaker.signatures_n; i++) {
@@ -106,7 +101,7 @@ void stage_history_saw_breaker_row(struct live_stage *ls, const struct breaker_r
 
 void stage_history_saw_duration(struct live_stage *ls, int64_t size, int64_t run_us)
 {
-    duration_learn(&ls->duration, size_mb(size), run_us);
+    duration_learn(&ls->duration, size_mb_of(size), run_us);
 }
 
 static void take_promise(struct live_stage *ls, const struct promise_row *p)

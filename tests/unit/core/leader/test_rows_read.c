@@ -146,6 +146,9 @@ static void test_rows_read__where_a_task_waits(void **state)
     row.size = INT64_MAX;
     assert_int_equal(rows_task(&l.st[0], &row, WALL, &t), ROWS_READY);
     assert_int_equal(t.size_mb, UINT32_MAX);
+    row.size = -(INT64_C(2) << 20);
+    assert_int_equal(rows_task(&l.st[0], &row, WALL, &t), ROWS_READY);
+    assert_int_equal(t.size_mb, 0);
     l.spec[0].done_if = "s3://b/{part}";
     assert_int_equal(rows_task(&l.st[0], &row, WALL, &t), ROWS_UNCHECKED);
     row.names = 1;
