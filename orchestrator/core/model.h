@@ -73,7 +73,7 @@ enum cause {
     CAUSE_COUNT
 };
 enum wait_reason {
-#define X(r, name, holds, turn, gang, ends, binds, text, next) WAIT_##r,
+#define X(r, name, holds, turn, gang, ends, binds, told, woken, figures, text, next) WAIT_##r,
 #include "core/sched/wait_reason.def"
 #undef X
     WAIT_REASON_COUNT

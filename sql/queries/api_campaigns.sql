@@ -3,7 +3,7 @@
 -- One campaign by id: from counters only, for any number of parts. Relies on the primary keys,
 -- stage(campaign_id, seq) and stage_run_campaign.
 -- name: api_campaign_get
--- $1 campaign bigint, $2 names of wait reasons text[], $3 their texts text[]
+-- $1 campaign bigint, $2 names of wait reasons text[], $3 their texts text[], $4 those that pass text[]
 WITH blocked AS MATERIALIZED (SELECT * FROM stage_needs_told($1))
 SELECT c.version, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
@@ -39,7 +39,7 @@ CROSS JOIN LATERAL (
         sum(n.active) AS active,
         (array_agg(($3::text[])[array_position($2::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '') ORDER BY g.seq)
             FILTER (WHERE n.state = 'running' AND (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.wait_reason <> 'none'))
-                AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1] AS waits_for,
+                AND n.wait_reason <> ALL ($4::text[])))[1] AS waits_for,
         coalesce(json_agg(json_build_object('name', g.name, 'kind', g.kind, 'state', n.state, 'reason', n.reason,
             'closed', i.closed, 'listing', CASE WHEN l.id IS NOT NULL THEN input_listing_json(l) END,
             'limits', json_build_object('parts', g.parts_limit),
@@ -78,7 +78,8 @@ WHERE n.campaign_id = $1;
 -- A page of campaigns, newest first. Relies on campaign_newest.
 -- name: api_campaign_list
 -- $1 behind this time timestamptz, $2 behind this id bigint, $3 state text or NULL, $4 rows bigint,
--- $5 names of wait reasons text[], $6 their texts text[], $7 projects by commas text, '' for all, $8 newest first? boolean
+-- $5 names of wait reasons text[], $6 their texts text[], $7 projects by commas text, '' for all, $8 newest first? boolean,
+-- $9 wait reasons that pass text[]
 SELECT c.id, c.created_at, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
     'wanted', c.wanted, 'priority', c.priority, 'deadline', c.deadline,
@@ -93,7 +94,7 @@ SELECT c.id, c.created_at, json_build_object(
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id),
     'waits_for', CASE WHEN r.state = 'planned' THEN input_listing_told(c.id) WHEN r.state = 'running' THEN (SELECT (array_agg(($6::text[])[array_position($5::text[], n.wait_reason)] || coalesce(': ' || nullif(n.wait_detail, ''), '')
             ORDER BY n.stage_id) FILTER (WHERE n.state = 'running' AND (i.tasks - n.taken + n.waiting > 0 OR (g.kind <> 'jobs' AND n.wait_reason <> 'none'))
-                AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1]
+                AND n.wait_reason <> ALL ($9::text[])))[1]
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id JOIN stage g ON g.id = n.stage_id WHERE n.campaign_id = c.id
         HAVING sum(n.active) = 0) END,
     'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,

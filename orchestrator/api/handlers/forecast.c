@@ -5,6 +5,7 @@
 #include "api/server/response_cache.h"
 #include "api/server/routes.h"
 #include "common/clock.h"
+#include "core/sched/wait_reason.h"
 #include "forecast_out.h"
 #include "store/api/parts.h"
 
@@ -17,10 +18,9 @@ static const char *blocked_by(const struct apidb_stage_row *st)
         st->counts[TASK_WAITING] == 0) {
         return NULL;
     }
-    bool for_good = st->wait_reason == WAIT_QUOTA_UNREADABLE ||
-                    st->wait_reason == WAIT_QUOTA_TOO_SMALL ||
-                    st->wait_reason == WAIT_PRICE_UNKNOWN;
-    return for_good ? wait_reason_text(st->wait_reason) : NULL;
+    return wait_reason_row(st->wait_reason)->told == WAIT_TOLD_BLOCKS
+               ? wait_reason_text(st->wait_reason)
+               : NULL;
 }
 
 /* Fields of a single stage, kept for clients written before "stages" existed. */

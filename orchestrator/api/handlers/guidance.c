@@ -3,6 +3,7 @@
 #include "common/json.h"
 #include "core/capacity/account_limit.h"
 #include "core/model.h"
+#include "core/sched/wait_reason.h"
 #include "store/rows/words.h"
 #include <stdio.h>
 
@@ -435,16 +436,6 @@ static bool account_text(const json_t *facts, const json_t *stage, char ret[stat
     return account_limit_exceeded(&a, &job, ret, TITLE_MAX);
 }
 
-static bool is_quota(enum wait_reason why)
-{
-    return why == WAIT_SLOTS || why == WAIT_QUOTA_TOO_SMALL || why == WAIT_GANG;
-}
-
-static bool is_own_money(enum wait_reason why)
-{
-    return why == WAIT_STAGE_BUDGET || why == WAIT_PART_BUDGET;
-}
-
 /* Types whose price is missing; all of them when none is, since it came a moment ago. */
 static void price_text(const json_t *types, struct buf *b)
 {
@@ -467,19 +458,20 @@ static void price_text(const json_t *types, struct buf *b)
 static void wait_title(const struct guide *g, const json_t *stage, enum wait_reason why,
                        struct buf *b)
 {
+    const struct wait_reason_row *row = wait_reason_row(why);
     char money[TITLE_MAX];
     int64_t of_stage = int_of(stage, "parts_limit"), of_all = int_of(g->facts, "parts_limit");
     buf_add_cstr(b, "waits: ");
     if (why == WAIT_QUOTA_TOO_SMALL && account_text(g->facts, stage, money)) {
         buf_add_cstr(b, money);
-    } else if (is_quota(why)) {
+    } else if (row->figures == WAIT_FIGURES_QUOTA) {
         quota_text(json_object_get(stage, "types"), b);
     } else if (why == WAIT_PRICE_UNKNOWN && !absent(stage, "types")) {
         price_text(json_object_get(stage, "types"), b);
     } else if (why == WAIT_BUDGET) {
         money_text(g->facts, money);
         buf_addf(b, "%s (%s)", wait_reason_text(why), money);
-    } else if (is_own_money(why)) {
+    } else if (row->figures == WAIT_FIGURES_OWN_CAP) {
         own_money_text(stage, why, money);
         buf_addf(b, "%s (%s)", wait_reason_text(why), money);
     } else if (why == WAIT_CONCURRENCY && !absent(g->facts, "parts_limit")) {
@@ -499,7 +491,7 @@ static void wait_steps(struct guide *g, const char *stage, enum wait_reason why)
         step(g, "quota", "Ask AWS for a higher quota", "drover quotas", "", 0);
     } else if (why == WAIT_BUDGET) {
         step(g, "budget", "Raise budget", "drover budget {c} USD", "", 0);
-    } else if (is_own_money(why)) {
+    } else if (wait_reason_row(why)->figures == WAIT_FIGURES_OWN_CAP) {
         own_money_step(g, stage, why, false);
     } else if (why == WAIT_CONCURRENCY) {
         step(g, "limits", "Change limits", "drover scale {c} N", "", 0);
@@ -518,9 +510,7 @@ static void waits(struct guide *g)
     json_array_foreach(json_object_get(g->facts, "stages"), i, s)
     {
         enum wait_reason why = wait_reason_parse(text_of(s, "wait_reason"));
-        /* up to BACKOFF: of a stage that runs they are of a moment ago */
-        bool passes = why <= WAIT_BACKOFF || why == WAIT_RATE || why == WAIT_ORDER ||
-                      why >= WAIT_REASON_COUNT;
+        bool passes = why == WAIT_REASON_COUNT || wait_reason_row(why)->told == WAIT_TOLD_PASSES;
         if (strcmp(text_of(s, "state"), "running") != 0 || int_of(s, "waiting") == 0 || passes) {
             continue;
         }

@@ -216,8 +216,7 @@ static bool may_rest(const struct leader_state *s, const struct live_campaign *l
         enum wait_reason why = why_not(s, lc, ls, now_us);
         bool told = waits(ls) ? is_told(ls, why) : ls->gang.task_id == 0;
         /* A pause ends by itself, a file system moves: nobody wakes the campaign then. */
-        if (!told || why == WAIT_BACKOFF || why == WAIT_FILESYSTEM ||
-            stage_history_plan(ls, &ignored)) {
+        if (!told || !wait_reason_row(why)->woken || stage_history_plan(ls, &ignored)) {
             return false;
         }
     }

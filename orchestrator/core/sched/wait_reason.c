@@ -3,8 +3,10 @@
 #include "common/base.h"
 
 static const struct wait_reason_row rows[WAIT_REASON_COUNT] = {
-#define X(r, name, holds, turn, gang, ends, binds, text, next)                                     \
-    [WAIT_##r] = {WAIT_HOLDS_##holds, turn, WAIT_GANG_##gang, WAIT_ENDS_##ends, WAIT_BINDS_##binds},
+#define X(r, name, holds, turn, gang, ends, binds, told, woken, figures, text, next)               \
+    [WAIT_##r] = {                                                                                 \
+        WAIT_HOLDS_##holds, turn,  WAIT_GANG_##gang,      WAIT_ENDS_##ends, WAIT_BINDS_##binds,    \
+        WAIT_TOLD_##told,   woken, WAIT_FIGURES_##figures},
 #include "wait_reason.def"
 #undef X
 };

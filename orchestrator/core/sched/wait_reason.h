@@ -12,12 +12,17 @@ enum wait_binds {
     WAIT_BINDS_RATE,
     WAIT_BINDS_MONEY
 };
+enum wait_told { WAIT_TOLD_PASSES, WAIT_TOLD_WAITS, WAIT_TOLD_BLOCKS };
+enum wait_figures { WAIT_FIGURES_NONE, WAIT_FIGURES_QUOTA, WAIT_FIGURES_OWN_CAP };
 struct wait_reason_row {
     enum wait_holds holds;
     bool turn;
     enum wait_gang gang;
     enum wait_ends ends;
     enum wait_binds binds;
+    enum wait_told told;
+    bool woken;
+    enum wait_figures figures;
 };
 /* The row of a reason; static. */
 const struct wait_reason_row *wait_reason_row(enum wait_reason r);

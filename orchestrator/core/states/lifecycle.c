@@ -119,17 +119,17 @@ static const char *const cause_remedies[] = {
 #include "core/failure/cause.def"
 };
 #undef X
-#define X(r, name, holds, turn, gang, ends, binds, text, next) name,
+#define X(r, name, holds, turn, gang, ends, binds, told, woken, figures, text, next) name,
 static const char *const wait_reason_names[] = {
 #include "core/sched/wait_reason.def"
 };
 #undef X
-#define X(r, name, holds, turn, gang, ends, binds, text, next) text,
+#define X(r, name, holds, turn, gang, ends, binds, told, woken, figures, text, next) text,
 static const char *const wait_reason_texts[] = {
 #include "core/sched/wait_reason.def"
 };
 #undef X
-#define X(r, name, holds, turn, gang, ends, binds, text, next) next,
+#define X(r, name, holds, turn, gang, ends, binds, told, woken, figures, text, next) next,
 static const char *const wait_reason_nexts[] = {
 #include "core/sched/wait_reason.def"
 };

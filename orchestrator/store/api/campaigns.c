@@ -178,6 +178,7 @@ bool apidb_campaign_get(struct store *s, int64_t id, apidb_guide guide, int64_t 
     param_i64(&p, id);
     PARAM_NAMES(&p, names_wait_reason);
     PARAM_NAMES(&p, names_wait_text);
+    PARAM_NAMES(&p, names_wait_passing);
     AUTO_RESULT PGresult *res = NULL;
     AUTO_RESULT PGresult *facts = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_GET), &p, &res, err)) {
@@ -210,6 +211,7 @@ bool apidb_campaign_list(struct store *s, const struct apidb_campaign_query *q, 
     PARAM_NAMES(&p, names_wait_text);
     param_text(&p, q->projects);
     param_bool(&p, q->down);
+    PARAM_NAMES(&p, names_wait_passing);
     AUTO_RESULT PGresult *res = NULL;
     AUTO_RESULT PGresult *facts = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_LIST), &p, &res, err)) {

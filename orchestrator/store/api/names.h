@@ -23,18 +23,27 @@ static const char *const names_remedy[] = {
 #undef X
 };
 static const char *const names_wait_reason[] = {
-#define X(r, name, holds, turn, gang, ends, binds, text, next) name,
+#define X(r, name, holds, turn, gang, ends, binds, told, woken, figures, text, next) name,
 #include "core/sched/wait_reason.def"
 #undef X
 };
 static const char *const names_wait_text[] = {
-#define X(r, name, holds, turn, gang, ends, binds, text, next) text,
+#define X(r, name, holds, turn, gang, ends, binds, told, woken, figures, text, next) text,
 #include "core/sched/wait_reason.def"
 #undef X
 };
-/* Reasons that end by themselves. */
-static const char *const names_wait_passing[] = {"none", "new",           "backoff", "order",
-                                                 "rate", "stage_blocked", "paused",  "held"};
+/* Reasons that people are told nothing of: those whose column `told` is PASSES. */
+static const char *const names_wait_passing[] = {
+#define PASSES(name) name,
+#define WAITS(name)
+#define BLOCKS(name)
+#define X(r, name, holds, turn, gang, ends, binds, told, woken, figures, text, next) told(name)
+#include "core/sched/wait_reason.def"
+#undef X
+#undef PASSES
+#undef WAITS
+#undef BLOCKS
+};
 static const char *const names_cost_phase[] = {
 #define X(p, name, works) name,
 #include "core/money/cost_phase.def"

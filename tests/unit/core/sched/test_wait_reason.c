@@ -74,6 +74,26 @@ static void test_wait_reason__what_binds_a_forecast(void **state)
     }
 }
 
+static void test_wait_reason__what_people_are_told(void **state)
+{
+    (void)state;
+    for (int i = 0; i < WAIT_REASON_COUNT; i++) {
+        enum wait_reason r = (enum wait_reason)i;
+        bool passes = IN(r, WAIT_NONE, WAIT_NEW, WAIT_BACKOFF, WAIT_ORDER, WAIT_RATE,
+                         WAIT_STAGE_BLOCKED, WAIT_PAUSED, WAIT_HELD);
+        bool blocks = IN(r, WAIT_QUOTA_UNREADABLE, WAIT_QUOTA_TOO_SMALL, WAIT_PRICE_UNKNOWN);
+        bool quota = IN(r, WAIT_SLOTS, WAIT_QUOTA_TOO_SMALL, WAIT_GANG);
+        bool cap = IN(r, WAIT_STAGE_BUDGET, WAIT_PART_BUDGET);
+        assert_int_equal(wait_reason_row(r)->told, passes   ? WAIT_TOLD_PASSES
+                                                   : blocks ? WAIT_TOLD_BLOCKS
+                                                            : WAIT_TOLD_WAITS);
+        assert_int_equal(wait_reason_row(r)->figures, quota ? WAIT_FIGURES_QUOTA
+                                                      : cap ? WAIT_FIGURES_OWN_CAP
+                                                            : WAIT_FIGURES_NONE);
+        assert_int_equal(wait_reason_row(r)->woken, !IN(r, WAIT_BACKOFF, WAIT_FILESYSTEM));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +101,7 @@ int main(void)
         cmocka_unit_test(test_wait_reason__what_a_gang_does),
         cmocka_unit_test(test_wait_reason__what_a_warm_pool_waits_for),
         cmocka_unit_test(test_wait_reason__what_binds_a_forecast),
+        cmocka_unit_test(test_wait_reason__what_people_are_told),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
