@@ -85,6 +85,8 @@ PLAIN = {
     r"whoever": "who, the caller, the thread that",
     r"till": "until",
     r"lets go of": "releases",
+    r"so many": "the number of",
+    r"(?:gives?|gave|given|giving) back": "returns, releases",
     r"(?:it|that|what|which|read|cost) is none\b(?! of)|is none of (?:ours|us|them|those|these)": "is not one, is not ours",
 }
 PLAIN_PLACES = ("orchestrator/", "worker/", "include/", "sql/queries/", "deploy/", ".github/", "README.md")
@@ -391,7 +393,7 @@ def check_plain(files):
     for path in files:
         if path.startswith(PLAIN_PLACES) and re.search(r"\.(c|h|def|js|css|sql|md|txt|sh)$", path):
             wrong += ["%s:%d: write '%s'" % (path, i, to) for i, to in unplain(read(path))]
-    if len(unplain("It begins anew.\nWhoever leads waits till it lets go of it.\nAn answer that is none, and is none of ours.\n")) != 6:
+    if len(unplain("It begins anew.\nWhoever leads waits till it lets go of it.\nAn answer that is none, and is none of ours.\nSo many are given back; a pool gives back two.\n")) != 9:
         wrong.append("the planted words were not found")
     check("comments, messages and pages have plain words", wrong)
 

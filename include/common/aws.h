@@ -111,8 +111,8 @@ enum aws_checksums {
     AWS_CHECKSUMS_REQUIRED
 };
 enum aws_checksums aws_client_checksums(struct aws_client *c);
-/* Are objects read from S3 compared with their checksums? False: AWS_RESPONSE_CHECKSUM_VALIDATION
- * or the profile says when_required. */
+/* True when objects read from S3 are compared with their checksums. False:
+ * AWS_RESPONSE_CHECKSUM_VALIDATION or the profile says when_required. */
 bool aws_client_compares(const struct aws_client *c);
 /* AWS' clock minus ours, as measured from the Date of its answers; 0 while they agree to 4 minutes
  * or nothing has been answered yet. */

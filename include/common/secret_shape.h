@@ -1,5 +1,6 @@
-/* Does a text look like a key? By the shapes that providers give their keys, so that a plain word,
- * a hash or a path does not. Texts from outside (reasons, errors, lines of logs) lose theirs. */
+/* Whether a text looks like a key, by the shapes that providers give their keys, so that a plain
+ * word, a hash or a path does not. Texts from outside (reasons, errors, lines of logs) lose
+ * theirs. */
 #pragma once
 #include "str.h"
 

@@ -1,4 +1,4 @@
-/* Is an output there and whole? Asks S3 and judges with core/failure/verify.h. */
+/* Whether an output is there and whole: asks S3 and judges with core/failure/verify.h. */
 #pragma once
 #include "core/leader/output_verdict.h"
 #include "shell.h"
@@ -11,7 +11,7 @@ typedef void (*output_cb)(void *ctx, struct output_verdict *v);
 struct output_check *output_verify(struct live_attempt *a, output_cb cb, void *ctx);
 /* No answer comes any more; NULL ignored. */
 void output_cancel(struct output_check *k);
-/* Is what done_if names there? VERIFYING's check, for any task's output. */
+/* Whether what done_if names is there: VERIFYING's check, for any task's output. */
 struct output_check *output_check_done(struct controller *c, const struct live_campaign *lc,
                                        const struct live_stage *ls, const struct task_input *t,
                                        output_cb cb, void *ctx);

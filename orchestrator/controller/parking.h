@@ -4,7 +4,7 @@
 #include "core/leader/parking.h"
 #include "lease.h"
 
-/* May a transaction of the subject be tried now? */
+/* True when a transaction of the subject may be tried now. */
 bool parking_due(const struct controller *c, struct parking_subject who);
 /* One transaction of the subject. False: nothing was written; the subject is locked or parked now,
  * or the leadership is lost (c->leading). */

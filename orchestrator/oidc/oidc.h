@@ -31,5 +31,5 @@ bool oidc_begin(struct oidc *o, const char *state, const char *nonce, const char
  * ERR_UNAVAILABLE. */
 bool oidc_end(struct oidc *o, const char *code, const char *verifier, const char *nonce,
               json_t **ret_claims, struct err *err) MUST_CHECK;
-/* Can this be an issuer? ERR_INVALID with what to write. */
+/* True when this can be an issuer; else ERR_INVALID with what to write. */
 bool oidc_issuer_check(const char *issuer, struct err *err) MUST_CHECK;

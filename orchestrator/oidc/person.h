@@ -20,7 +20,7 @@ struct person {              /* strings are of the claims */
     const char *projects[PERSON_PROJECTS_MAX]; /* n 0: all */
     size_t projects_n;
 };
-/* Can these be rules? ERR_INVALID with what to write. */
+/* True when these can be rules; else ERR_INVALID with what to write. */
 bool person_rules_check(const struct person_rules *rules, struct err *err) MUST_CHECK;
 /* The id of the token that stands for sub, a text that is unique at the issuer. */
 void person_id(const char *issuer, const char *sub, char ret[static PERSON_ID_TEXT]);

@@ -29,7 +29,7 @@ function Idle({ p, from, to, now }) {
 // True when a person may end it.
 export const ends = (p) => p.state === 'available' && !p.reused_by && !p.end_asked && !p.end_reason;
 const question = (p) => ({ title: `End pool #${p.id}`, action: 'End', danger: true, confirm: () => post(`/pools/${p.job_name}:end`, {}),
-  text: html`${count(p.instances)} × ${p.instance_type} of stage ${p.stage} are given back. The next job of this kind starts cold.` });
+  text: html`${count(p.instances)} × ${p.instance_type} of stage ${p.stage} are released. The next job of this kind starts cold.` });
 
 // onAsk: takes the question that ends the pool once it is confirmed.
 export function End({ pool, onAsk }) {

@@ -35,7 +35,7 @@ ON CONFLICT (kind) DO UPDATE SET limit_n = excluded.limit_n, read_at = clock_tim
 
 -- name: slots_correct
 -- A type's row says at least what attempts, strays and idle pools hold: one that is gone or says less is somebody's mistake. It
--- would count as free what is not, and none of it could be given back. Figures that no job has are left out. Indexes attempt_open,
+-- would count as free what is not, and none of it could be returned. Figures that no job has are left out. Indexes attempt_open,
 -- stray_open, pool_open.
 WITH holds (instance_type, market, held, idle) AS (
     SELECT instance_type, market, instances, 0 FROM attempt WHERE state < 8 AND holds

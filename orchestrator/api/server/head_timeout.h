@@ -28,5 +28,5 @@ void head_timeout_notify(void *cls, struct MHD_Connection *conn, void **socket_c
 void head_timeout_head_read(struct head_timeout *c, struct MHD_Connection *conn);
 /* The answer is complete: the deadline of the next head begins. */
 void head_timeout_answered(struct head_timeout *c, struct MHD_Connection *conn);
-/* Was this connection accepted into the reserve? */
+/* True when this connection was accepted into the reserve. */
 bool head_timeout_in_reserve(struct head_timeout *c, struct MHD_Connection *conn);

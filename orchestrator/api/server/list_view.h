@@ -4,7 +4,7 @@
 #include "request.h"
 
 struct route;
-/* Are they members of the rows? ERR_MALFORMED names those there are. */
+/* True when they are members of the rows; else ERR_MALFORMED names those there are. */
 bool list_view_check(const struct api_req *r, struct err *err) MUST_CHECK;
 /* Change the answer of the handler, if it is one of 200. */
 void list_view_apply(struct api_req *r);

@@ -11,8 +11,9 @@ enum scope {
 };
 enum scope scope_of(const struct route *t);
 
-/* May the principal of r use its route for what path and query name? Of what belongs to another
- * project it learns nothing: ERR_NOT_FOUND. What is about every project is ERR_FORBIDDEN. */
+/* True when the principal of r may use its route for what path and query name. Of what belongs
+ * to another project it learns nothing: ERR_NOT_FOUND. What is about every project is
+ * ERR_FORBIDDEN. */
 bool scope_check(struct api_req *r, struct err *err) MUST_CHECK;
 bool scope_allows(const struct api_principal *who, const char *project);
 bool scope_has(const struct api_req *r, const char *project);

@@ -38,5 +38,5 @@ const char *cause_find_word(const char *s, const char *from, const char *word);
 /* A number of at most 5 digits behind blanks and separators; false when there is none. */
 bool cause_number_at(const char *p, int *ret);
 bool cause_is_word(char c);
-/* Is one of these n parts of t, as they are written? */
+/* True when t contains one of these n texts as it is written. */
 bool cause_has_part(struct str t, const char *const *parts, size_t n);

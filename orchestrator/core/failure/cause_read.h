@@ -20,6 +20,6 @@ enum cause cause_by_name(const struct folded *f);
 bool cause_is_refusal(const struct folded *f);
 /* An exception that is no frame, or a traceback. */
 bool cause_has_exception(const struct folded *f);
-/* cause_missing.c: a file of the data that is not there; and does the text name a file of data? */
+/* cause_missing.c: a file of the data that is not there; whether the text names a file of data. */
 enum cause cause_by_missing_file(const struct folded *f);
 bool cause_names_data_file(const struct folded *f);

@@ -35,7 +35,7 @@ bool retry_counts_in(const struct spec_stage *stage, enum cause cause, bool ran)
 /* Seconds from a failed try to the next: the first wait of each cause, by how often it was seen
  * (seen[cause]) and is tried again at all; with none such, the wait after an unknown one. */
 int64_t retry_wait_expected_s(const struct spec_stage *stage, const int64_t seen[CAUSE_COUNT]);
-/* No wait after a failed try is longer than so many seconds. */
+/* The longest wait after a failed try, in seconds. */
 int64_t retry_wait_longest_s(const struct spec_stage *stage);
 /* What the account's quotas ever allow an attempt; -1: no limit. A change beyond would wait for
  * ever. */

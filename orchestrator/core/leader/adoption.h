@@ -1,4 +1,4 @@
-/* Whose job is it? A job at AWS without a row is ours when it has the very name that one of our
+/* Whose a job is. A job at AWS without a row is ours when it has the very name that one of our
  * parts would have had, with a proof in its environment. Such a job is adopted as an attempt of
  * unknown outcome: its slots and its money are held, as if it had just been intended. Pure. */
 #pragma once
@@ -15,7 +15,7 @@
  * 0: none. Wall clock. */
 usec_t adoption_since(usec_t newest_intent_us, usec_t void_intent_us);
 
-/* Does a name begin with our prefix and read like one of ours? Others are nobody's business. */
+/* True when a name begins with our prefix and reads like one of ours. Others are left alone. */
 bool adoption_like_ours(const char *job_prefix, const char *name);
 
 struct adoption_place { /* which part's attempt a name could be; ids, nothing borrowed */
@@ -26,8 +26,8 @@ struct adoption_place { /* which part's attempt a name could be; ids, nothing bo
  * *cursor: 0 at first. False: no more. */
 bool adoption_next_place(const struct leader_state *s, const char *job_prefix, const char *name,
                          int *cursor, struct adoption_place *ret);
-/* Is this the very name that task_id (0: none) has at this place? Then the job is ours, whatever
- * our rows say. */
+/* True when this is the very name that task_id (0: none) has at this place. The job is ours then,
+ * even when our rows say otherwise. */
 bool adoption_is_ours(struct leader_state *s, const char *job_prefix, const char *name,
                       const struct adoption_place *place, int64_t task_id);
 /* True: task_id (0: none) at this place would have had the very name of the job, and the job says

@@ -35,8 +35,9 @@ void leader_attempt_fact(struct leader_state *s, struct live_attempt *a, const s
  * parked and its time has not come. */
 bool leader_attempt_waits(const struct leader_state *s, const struct live_attempt *a,
                           int64_t boot_us);
-/* Does it heed a fact? Not while the database does not take what it was told of it: then the row is
- * read again first, and what is heard meanwhile is heard again after. A List says nothing new. */
+/* True when it heeds a fact: not while the database does not take what it was told of it: then the
+ * row is read again first, and what is heard meanwhile is heard again after. A List says nothing
+ * new. */
 bool leader_attempt_hears(const struct leader_state *s, struct live_attempt *a,
                           const struct fact *f, int64_t boot_us);
 /* No Create is sent of it, as far as is known: it has ATTEMPT_NO_REQUEST, and waits for no rate. */
@@ -64,19 +65,20 @@ enum verify_step {
 enum verify_step leader_verify_step(const struct live_attempt *a);
 /* Its log was not read in time: it is concluded without. */
 bool leader_examined_long_enough(const struct live_attempt *a, int64_t boot_us);
-/* May a stop of it be sent? Only when its row says that nobody wants it: a leader that takes over
+/* True when a stop of it may be sent: its row says that nobody wants it. A leader that takes over
  * after a resume must know whose stop it sees. After a takeover of a stopped campaign the row may
- * not say so yet. True: noted, so that its end counts as stopped by us. */
+ * not say so yet. It is noted, so that its end counts as stopped by us. */
 bool leader_attempt_stop(struct live_attempt *a);
 /* Nobody wants it any more; a parked one is tried at once. True: *ret is the fact to hear. */
 bool leader_attempt_unwant(struct leader_state *s, struct live_attempt *a, int64_t boot_us,
                            struct fact *ret);
-/* Is it wanted, as far as memory knows, before the protocol is asked what is next? One of a
- * campaign that goes on is, unless its row says otherwise. But a job that nobody has seen is not
- * started when the file system that it would mount goes or has gone: its part is given back. */
+/* Decides whether it is wanted, as far as memory knows, before the protocol is asked what is
+ * next. One of a campaign that goes on is, unless its row says otherwise. But a job that nobody
+ * has seen is not started when the file system that it would mount goes or has gone: its part
+ * waits again. */
 void leader_attempt_weigh(struct leader_state *s, struct live_attempt *a);
-/* Is its row read again now? Once no record of it waits, and when its pause is over; that of one
- * whose part is lost, to see whether it is back. */
+/* True when its row is read again now: no record of it waits and its pause is over. That of one
+ * whose part is lost is read to see whether the part is back. */
 bool leader_attempt_reread_due(const struct leader_state *s, const struct live_attempt *a,
                                int64_t boot_us);
 /* An effect that must be recorded: the attempt moved, its task ends, its slots are free, or a

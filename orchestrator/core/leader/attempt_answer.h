@@ -11,7 +11,7 @@
 
 /* SageMaker's words as the protocol's; unknown words are JOB_STATUS_UNKNOWN and PHASE_OTHER. */
 struct job_seen leader_job_seen(const char *status, const char *secondary, usec_t modified);
-/* Does a Describe show its end? */
+/* True when a Describe shows its end. */
 bool leader_job_over(const struct job_description *job);
 /* When that was; 0: it is not over. AWS tells no end of some jobs, of those that never started. */
 usec_t leader_job_ended(const struct job_description *job);
@@ -26,8 +26,8 @@ struct create_notes {
 struct fact leader_create_answer(struct leader_state *s, struct live_attempt *a, const char *arn,
                                  const struct aws_failure *f, usec_t now_us, int64_t boot_us,
                                  struct create_notes *ret);
-/* Will this Describe be believed by the name alone? It does not say whose the job is, as those
- * before it. Nobody else can have made the name: it carries the campaign's random nonce. */
+/* True when this Describe will be believed by the name alone: it does not say whose the job is, as
+ * those before it. Nobody else can have made the name: it carries the campaign's random nonce. */
 bool leader_ours_by_name(const struct live_attempt *a, const struct job_description *job);
 /* job is read unless failed or not_found. What it says of the job is kept only when its request is
  * ours; the fact of a job that ended carries its cause. Not found counts from when it was asked; of

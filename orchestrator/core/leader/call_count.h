@@ -9,7 +9,7 @@ struct call_count {      /* all zero at first */
 };
 /* What lives now has lived since the last look. */
 void call_count_tick(struct call_count *n, const struct leader_state *s, int64_t boot_us);
-/* So many seconds of jobs. */
+/* Seconds that jobs have lived. */
 int64_t call_count_job_s(const struct call_count *n);
 /* For each thousand hours of jobs; 0: no job has lived for a second. */
 int64_t call_count_per_1000_hours(const struct call_count *n, int64_t calls);

@@ -1,9 +1,9 @@
-/* Does anybody ask an endpoint? CloudWatch counts its invocations by the minute, some minutes late.
- * One with `idle` is deleted when a whole answer shows that there was none for so long, counted
- * from the later of its coming into service and the end of the last minute with one. What is not
- * known deletes nothing. Its smoke test does not count. Pure: aws_us is the wall clock as AWS has
- * it, CLOCK_BOOTTIME is boot_us.
- * Source: Amazon SageMaker developer guide, "Monitor Amazon SageMaker with Amazon CloudWatch". */
+/* Whether anybody asks an endpoint. CloudWatch counts its invocations by the minute, some minutes
+ * late. One with `idle` is deleted when a whole answer shows that there was none for so long,
+ * counted from the later of its coming into service and the end of the last minute with one. What
+ * is not known deletes nothing. Its smoke test does not count. Pure: aws_us is the wall clock as
+ * AWS has it, CLOCK_BOOTTIME is boot_us. Source: Amazon SageMaker developer guide, "Monitor Amazon
+ * SageMaker with Amazon CloudWatch". */
 #pragma once
 #include "core/capacity/invocation_report.h"
 #include "endpoint_life.h"

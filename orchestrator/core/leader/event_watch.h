@@ -40,7 +40,7 @@ int64_t event_watch_answered(struct event_watch *w, size_t n, size_t most, int64
                              int64_t boot_us);
 /* The same of a queue that refused, or did not answer. */
 int64_t event_watch_refused(struct event_watch *w, const struct aws_failure *f, int64_t boot_us);
-/* So many messages are asked for at once, `batch` at most: one after an answer that was no use,
+/* The number of messages asked for at once, `batch` at most: one after an answer that was no use,
  * which may have been too large. */
 int event_watch_most(const struct event_watch *w, int batch);
 /* How many of n messages that were taken are deleted from the queue now, `batch` at most in a call;
@@ -62,7 +62,7 @@ void event_watch_moved(struct event_watch *w, struct live_attempt *a,
 /* A Describe of `a` was answered. When it does not show yet what an event told, or was sent before
  * that event came, a->event_due_us says when it is described again. */
 void event_watch_described(const struct event_watch *w, struct live_attempt *a, int64_t boot_us);
-/* Time has passed. Are events relied on? */
+/* Time has passed. True when events are relied on. */
 bool event_watch_tick(struct event_watch *w, int64_t boot_us);
 /* From one round of Lists to the next. */
 int64_t event_watch_list_us(const struct event_watch *w, const struct leader_state *s);

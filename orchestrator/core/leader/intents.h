@@ -69,7 +69,8 @@ bool leader_no_start(const struct live_stage *ls, usec_t now_us);
 /* An intent was taken, or people want something else: what was refused says nothing any more. */
 void leader_propose_again(struct live_stage *ls);
 
-/* Is the reason of a plan to be written for this stage? Not while its campaign is locked. */
+/* True when the reason of a plan is to be written for this stage; not while its campaign is
+ * locked. */
 bool leader_reason_moves(const struct live_campaign *lc, const struct live_stage *ls,
                          enum wait_reason why);
 /* When the scheduler is asked again because of its last plan, which was made at now_us (wall): a
@@ -77,8 +78,8 @@ bool leader_reason_moves(const struct live_campaign *lc, const struct live_stage
 int64_t leader_next_plan_in_us(const struct sched_plan *plan, usec_t now_us,
                                int64_t tick_interval_us);
 
-/* Does money keep campaigns from starting, now or for good? Their at_limit says what follows. The
- * arrays are parallel: n stages of a plan, which gives the reasons of each. */
+/* Notes whether money keeps campaigns from starting, now or for good; at_limit says what follows.
+ * The arrays are parallel: n stages of a plan, which gives the reasons of each. */
 void leader_note_money_short(struct leader_state *s, const struct sched_stage *stages,
                              struct live_campaign *const *campaigns,
                              struct live_stage *const *live_stages, const struct sched_plan *plan,

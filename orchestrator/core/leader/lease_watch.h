@@ -19,7 +19,7 @@ int64_t lease_longest_us(const struct lease_terms *t, int64_t longest_us, int64_
  * setting allows nobody has written: then our own counts. */
 int64_t lease_told_us(const struct lease_terms *t, int64_t row_length_us);
 bool lease_renewal_due(const struct lease_terms *t, int64_t end_us, int64_t boot_us);
-/* A renewal that failed: does the lease stay ours until it lapses? Only when nothing but a lock or
+/* After a renewal that failed: true when the lease stays ours until it lapses, since only a lock or
  * a time-out was in its way. */
 bool lease_outlives_renewal(enum tx_meaning failed);
 /* Nothing may be signed or committed any more; a request that waits to be sent is dropped. */

@@ -7,7 +7,7 @@
 #define RANGES_MAX     4096
 #define REGAIN         4   /* pages until a lost place is used again */
 #define EMPTY_MAX      100 /* pages in a row */
-#define PARTS_AT_FIRST 4   /* into so many a range is cut until there are enough, then into two */
+#define PARTS_AT_FIRST 4   /* ranges that one is cut into until there are enough, then two */
 #define PAGES_OF_LONG  2   /* a range that had as many has shown that it is long */
 
 void listing_pace_begin(struct listing_pace *p)

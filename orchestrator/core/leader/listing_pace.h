@@ -1,6 +1,7 @@
 /* How many pages of one listing of objects are asked for at once, into how many ranges its keys are
- * cut, and which keys of a page belong to a range: each key to one. S3 gives each prefix so many requests a second: a listing that was too fast loses a
- * place, and gets it back after pages that came. Pure. */
+ * cut, and which keys of a page belong to a range: each key to one. S3 limits the requests a second
+ * of each prefix: a listing that was too fast loses a place, and has it again after pages that came.
+ * Pure. */
 #pragma once
 #include "common/aws_outcome.h"
 #include <stdbool.h>
@@ -17,10 +18,11 @@ bool listing_pace_room(const struct listing_pace *p, int asked);
 void listing_pace_came(struct listing_pace *p);
 /* A page was not given. */
 void listing_pace_refused(struct listing_pace *p, enum aws_outcome outcome);
-/* A page of a range came that has more: into so many parts the rest of it is cut, 1: it stays one.
- * ranges: of the whole listing; asked: pages under way; pages: of this range since it was cut. */
+/* A page of a range came that has more: the number of parts into which the rest of it is cut; 1: it
+ * stays one. ranges: of the whole listing; asked: pages under way; pages: of this range since it
+ * was cut. */
 int listing_pace_parts(const struct listing_pace *p, int ranges, int asked, int pages);
-/* Is the key of a range that ends with `until`, a key that is of it too? "": it has no end. */
+/* The key is of the range that ends with `until`, a key that is of it too. "": it has no end. */
 bool listing_pace_within(const char *until, const char *key);
 /* More objects were seen than were asked for, whether they match or not. */
 bool listing_pace_full(int64_t seen, int64_t max);

@@ -9,7 +9,7 @@
  * their order. The campaigns come in the order of their oldest ones; those behind the operation
  * `after` first, which had the last turn when the tick before ran out of time (0: it did not). */
 void operation_turns(const struct operation_row *rows, size_t n, int64_t after, size_t *ret);
-/* Has the tick run out of time behind order[at]? Then *ret_after is where the next one goes on,
- * with another campaign: later ones of this one wait for its next turn; else it is 0. */
+/* True when the tick has run out of time behind order[at]. *ret_after is then where the next one
+ * goes on, with another campaign: later ones of this one wait for its next turn; else it is 0. */
 bool operation_turns_over(const struct operation_row *rows, size_t n, const size_t *order,
                           size_t at, int64_t took_us, int64_t *ret_after);

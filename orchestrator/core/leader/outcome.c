@@ -274,7 +274,7 @@ static musd_t keep_for_pool(const struct live_attempt *a, const struct attempt_r
                : INT64_MAX;
 }
 
-/* The ledger's entries for what the attempt gives back now; the account as it is after them. */
+/* The ledger's entries for what the attempt returns now; the account as it is after them. */
 static void book(const struct live_attempt *a, struct pending_record *p,
                  struct outcome_notes *notes)
 {

@@ -1,8 +1,8 @@
-/* Is a task's output there and whole? What is looked at in S3 for a stage's verify and for its
- * done_if, in which order, what each answer means, and the judgement of what was found. The shell
- * makes the calls: the manifest first (VERIFY_MANIFEST), then the listing, then how many rows the
- * part has by its own footer, then the stats (VERIFY_IMG2DATASET). What S3 refuses for good ends
- * the check; it is never a short output, which would be made and paid once more. Pure. */
+/* Whether a task's output is there and whole: what is looked at in S3 for a stage's verify and for
+ * its done_if, in which order, what each answer means, and the judgement of what was found. The
+ * shell makes the calls: the manifest first (VERIFY_MANIFEST), then the listing, then how many rows
+ * the part has by its own footer, then the stats (VERIFY_IMG2DATASET). What S3 refuses for good
+ * ends the check; it is never a short output, which would be made and paid once more. Pure. */
 #pragma once
 #include "common/aws_outcome.h"
 #include "core/failure/verify.h"
@@ -65,8 +65,8 @@ enum output_step output_first(const struct output_plan *p);
  * then only what the output says of itself is checked. */
 enum output_step output_next(const struct output_plan *p, enum output_step done,
                              enum output_answer answer);
-/* Is `done` asked once more, before that? One of many objects or pages that was not given does not
- * end the check. tries: of it, this one included. True: after *ret_pause_us. */
+/* True when `done` is asked once more before that, after *ret_pause_us: one of many objects or
+ * pages that was not given does not end the check. tries: of it, this one included. */
 bool output_again(enum output_step done, enum output_answer answer, int tries, struct rng *rng,
                   int64_t *ret_pause_us);
 
@@ -79,9 +79,9 @@ struct output_seen { /* borrowed */
     int64_t counted;          /* VERIFY_COUNT: objects on the pages so far */
     bool counted_all;
 };
-/* Is one more page counted? Not when there are enough. */
+/* True while one more page is counted: there are not enough yet. */
 bool output_next_page(const struct output_plan *p, const struct output_seen *seen);
-/* Is this key the _stats.json of a shard? */
+/* True for the key of a shard's _stats.json. */
 bool output_is_stats(const char *key);
 /* The next object from *cursor on whose text is wanted. False: no more, or one cannot be read. */
 bool output_next_stats(const struct output_seen *seen, size_t *cursor, const char **ret_key);

@@ -2,7 +2,7 @@
  * the end of that attempt's job, and has ended when Describe of that job says Reused or Terminated:
  * only then its retained seconds are final, are booked once, and the account of the job is closed.
  * When those are not told, they are asked for again for some minutes, and estimated then.
- * Its instances are in slots all the time: held by the attempt, then idle, then given back or, when
+ * Its instances are in slots all the time: held by the attempt, then idle, then returned or, when
  * an attempt was intended on it, that attempt's. Pure: the wall clock is now_us, CLOCK_BOOTTIME is
  * boot_us. */
 #pragma once

@@ -11,7 +11,7 @@
 
 /* True: its progress object is to be read now; it is read again after interval_us. */
 bool leader_progress_due(struct live_attempt *a, int64_t boot_us, int64_t interval_us);
-/* Does its worker keep a progress object that says something now? */
+/* True when its worker keeps a progress object that says something now. */
 bool leader_progress_watched(const struct live_attempt *a);
 
 enum progress_answer {

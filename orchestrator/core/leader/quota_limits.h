@@ -26,7 +26,7 @@ void leader_kept_account_quotas(struct leader_state *s,
                                 const int64_t kept[static ACCOUNT_QUOTA_COUNT]);
 /* After the commit. */
 void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r);
-/* Is any limit known? Nothing starts before one is, so it is asked for again soon. */
+/* True when any limit is known. Nothing starts before one is, so it is asked for again soon. */
 bool leader_quotas_known(const struct leader_state *s);
 /* They could not be read: how long until they are asked for again; -1: as planned. */
 int64_t leader_quotas_again_us(const struct leader_state *s, int64_t interval_us);

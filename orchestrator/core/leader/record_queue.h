@@ -6,7 +6,7 @@
  * ends. */
 void leader_push_record(struct leader_state *s, struct live_attempt *a,
                         const struct pending_record *p);
-/* May its transaction be tried now? Not while its attempt is parked or its campaign locked. */
+/* True when its transaction may be tried: its attempt is not parked nor its campaign locked. */
 bool leader_record_due(const struct leader_state *s, const struct pending_record *p,
                        int64_t boot_us);
 /* Its own transaction was not taken. When its attempt is parked for it, the record is over, and the

@@ -10,7 +10,8 @@ int64_t resource_pace_poll_us(int64_t interval_us);
 bool resource_pace_due(const struct live_stage *ls, int64_t boot_us);
 /* An intent of the stage is tried now: when it is not taken, the next try waits. */
 void resource_pace_tried(struct live_stage *ls, int64_t boot_us);
-/* No request was made of the stage. Can none ever be, since a value of its file fits in none? */
+/* No request was made of the stage. True when none can ever be: a value of its file fits in
+ * none. */
 bool resource_pace_never(const struct err *why);
 /* Then it fails, and says why; else it is tried again later. */
 void resource_pace_not_built(struct live_stage *ls, const struct err *why, int64_t boot_us);

@@ -12,7 +12,7 @@ bool rows_stage_is_read(const struct live_stage *ls);
 void rows_new_stage(struct live_campaign *lc, struct live_stage *ls, const struct stage_row *row);
 /* A campaign that enters memory, after its stages. */
 void rows_new_campaign(struct live_campaign *lc);
-/* Is each stage that has rows one of the spec, and the other way round? Names are what ties them: a
+/* True when each stage that has rows is one of the spec and the other way round, by name: a
  * stage without its part of the spec would have no needs, no gate and no end. Else *err says why,
  * and the spec counts as unreadable. */
 bool rows_fit_spec(const struct spec *spec, const struct stage_row *rows, size_t n,
@@ -26,10 +26,10 @@ void rows_set_spec(struct live_campaign *lc, struct spec *spec);
 /* Parts enter the counters as `tasks` of the row says now; they are never fewer. */
 bool rows_new_parts(const struct live_stage *ls, int64_t tasks);
 void rows_take_parts(struct live_stage *ls, int64_t tasks);
-/* Are parts counted that no queue has yet? */
+/* True when parts are counted that no queue has yet. */
 bool rows_unloaded(const struct live_stage *ls);
-/* All parts of a stage that wait were read, `n` of them: as many as its counters say? What is
- * missing would be waited for without anybody being told. Else *err says why. */
+/* All parts of a stage that wait were read, `n` of them. True when that is as many as its counters
+ * say; else *err says why, since a missing one would be waited for and nobody told. */
 bool rows_parts_fit(const struct live_stage *ls, size_t n, struct err *err) MUST_CHECK;
 enum rows_queue { ROWS_NO_QUEUE, ROWS_READY, ROWS_UNCHECKED, ROWS_HELD };
 /* Where a task waits; *ret is its entry: it backs off no longer than any failure of its stage may
@@ -44,7 +44,7 @@ void rows_part_waits(struct live_campaign *lc, struct live_stage *ls,
 /* People want something else of it than when it was looked at last; a parked one is tried at once.
  * Notes the version as looked at. */
 bool rows_new_wish(struct live_campaign *lc, const struct campaign_version *v);
-/* Is it to be read? NULL: it is not in memory. */
+/* True when it is to be read. lc NULL: it is not in memory. */
 bool rows_moved(const struct live_campaign *lc, const struct campaign_version *v);
 enum rows_look {
     ROWS_LEAVE,
@@ -58,13 +58,13 @@ enum rows_look rows_look(struct leader_state *s, const struct campaign_version *
 void rows_refreshed(struct live_campaign *lc, const struct campaign_version *v, bool loaded);
 /* Nothing that a look wanted to read of it is missing. */
 bool rows_fresh(const struct live_campaign *lc);
-/* Is the spec that could not be read to be tried again? Not before its parts are read. */
+/* True when the spec that could not be read is to be tried again; not before its parts are read. */
 bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc, int64_t boot_us);
 /* It was tried: with lc->spec (NULL: it cannot be read) the stages' histories were read again, and
  * their breakers count the attempts under way again. taken: its transaction. True: the campaign
  * goes on, and its parts are read again at the next look; else it stays without a spec. */
 bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken);
-/* Is the stage of an attempt one of its campaign? Else *err says why. */
+/* True when the stage of an attempt is one of its campaign; else *err says why. */
 bool rows_attempt_placed(struct live_campaign *lc, const struct attempt_row *row,
                          struct err *err) MUST_CHECK;
 /* Its queues are not what its rows say, or are not known to be: they are read again at the next

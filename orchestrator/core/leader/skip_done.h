@@ -26,7 +26,7 @@ enum skip_done_then {
     SKIP_DONE_ASK_AGAIN,
 };
 
-/* Is it a task of this stage that must be asked about? names: attempts it has had. */
+/* True for a task of this stage that must be asked about. names: attempts it has had. */
 bool skip_done_wanted(const struct live_stage *ls, int names);
 /* Takes at most `max` tasks that are due out of their stages' queues, one of each stage in turn.
  * While a stage's last answer was SKIP_DONE_UNCHECKED one of it is asked about at a time. */
@@ -46,10 +46,10 @@ struct skip_done_wait { /* value */
     usec_t again_us;  /* of WAIT_UNCHECKED, wall: the part asked about last is asked about again */
     const char *said; /* of the same: why no answer came, "" not known; of the stage */
 };
-/* Is that to be written? The scheduler gives such a stage no reason, since nothing of it is ready.
- * Written when the answers stop coming and when they come again, and when what keeps the stage or
- * its campaign from starting anything begins or ends; while they do not, the next time once the one
- * told before has passed. */
+/* True when that is to be written. The scheduler gives such a stage no reason, since nothing of it
+ * is ready. Written when the answers stop coming and when they come again, and when what keeps the
+ * stage or its campaign from starting anything begins or ends; while they do not, the next time
+ * once the one told before has passed. */
 bool skip_done_tells(const struct live_campaign *lc, const struct live_stage *ls, usec_t now_us,
                      struct skip_done_wait *ret);
 /* It was written. */

@@ -43,5 +43,5 @@ struct stage_history_write { /* what the rows are to keep */
 /* True: something differs from the rows. Apply after the commit. */
 bool stage_history_plan(const struct live_stage *ls, struct stage_history_write *ret);
 void stage_history_apply(struct live_stage *ls, const struct stage_history_write *w);
-/* Does any campaign that can be written differ from its rows? */
+/* True when a campaign that can be written differs from its rows. */
 bool stage_history_dirty(const struct leader_state *s);

@@ -111,7 +111,7 @@ enum sweep_end {
 };
 /* When nothing is under way. */
 enum sweep_end sweep_end(struct sweep *w);
-/* May this part not start, since a job under its name lives that is set aside? */
+/* True when this part may not start, since a job under its name lives that is set aside. */
 bool sweep_keeps_part(const struct sweep *w, int64_t campaign_id, int64_t task_id);
-/* May the leader intend now? Not before the sweep of its epoch is complete. */
+/* True when the leader may intend: once the sweep of its epoch is complete. */
 bool sweep_lets_intend(const struct sweep *w, const struct leader_state *s);

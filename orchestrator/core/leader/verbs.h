@@ -45,7 +45,7 @@ enum verb_answer verb_answer_archived(enum verb v);
 bool verb_refused(enum verb_answer a);
 /* Why, for people; "" when it is not refused. */
 const char *verb_refusal(enum verb_answer a);
-/* Does it move parts? From which state, and to which. */
+/* Whether it moves parts; from which state, and to which. */
 bool verb_moves_parts(enum verb v);
 enum task_state verb_parts_from(enum verb v);
 enum task_state verb_parts_to(enum verb v);

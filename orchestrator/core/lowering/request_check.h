@@ -24,7 +24,7 @@ void request_check_done(struct request_checks *c); /* cleanup function */
  * breaks which limit. */
 bool request_check_stage(struct request_checks *c, struct err *err) MUST_CHECK;
 /* One part of a stage of jobs. vars: JSON text of an object of strings; empty: none. What is short
- * and has each variable fits; of the others a request is made, of so many at most: the leader looks
- * at each again. */
+ * and has each variable fits; of the others a request is made, of a limited number: the leader
+ * looks at each again. */
 bool request_check_part(struct request_checks *c, int64_t seq, struct str uri, int64_t size,
                         struct str vars, struct err *err) MUST_CHECK;

@@ -1,5 +1,5 @@
-/* Does a stage's gate let the stages that need it start? By the last value of its metric that each
- * of its runs printed. Pure. */
+/* Whether a stage's gate lets the stages that need it start, by the last value of its metric that
+ * each of its runs printed. Pure. */
 #pragma once
 #include "core/spec/spec.h"
 

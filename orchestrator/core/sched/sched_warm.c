@@ -328,7 +328,7 @@ struct blocked_room {
     int64_t type, total;
 };
 
-/* Idle pools of the type give back both, those of another type of the market only the total. */
+/* Idle pools of the type return both, those of another type of the market only the total. */
 static void room_add(const struct sched_work *w, int slots_i, const struct warm_pool *p,
                      struct blocked_room *room)
 {
@@ -384,7 +384,7 @@ void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
         }
     }
     want = MIN(want, MIN(could.type, could.total));
-    /* Its own type first: that gives back both. */
+    /* Its own type first: that returns both. */
     for (int own = 1; own >= 0 && room_for(&could, n); own--) {
         for (int i = 0; !room_for(&have, want) && i < w->view->pools_n; i++) {
             const struct warm_pool *p = &w->view->pools[i];

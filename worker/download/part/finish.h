@@ -16,8 +16,8 @@ struct finish { /* value, all borrowed */
     const char *attempt;
     usec_t started_us;
 };
-/* Before anything is fetched: may drover check so large an output? `first`: shards of earlier
- * parts. ERR_LIMIT: it has too many objects. */
+/* Before anything is fetched: true when drover may check so large an output. `first`: shards of
+ * earlier parts. ERR_LIMIT: it has too many objects. */
 bool finish_can_be_checked(const struct pipeline *run, const char *attempt, int64_t first,
                            struct err *err) MUST_CHECK;
 /* Check our share of the shards and tell the other hosts that it is finished. Only with hosts;
