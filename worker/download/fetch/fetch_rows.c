@@ -3,8 +3,10 @@
 #include "fetch_rows.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/retry.h"
 
 #define RETRY_BASE_US (250 * USEC_PER_MSEC)
+#define RETRY_CAP_US  (8 * USEC_PER_SEC)
 #define COUNT_US      (1 * USEC_PER_SEC) /* between two log lines about waiting rows */
 #define SAY_US        (60 * USEC_PER_SEC)
 #define SAY_ROWS      1000 /* rows of one host that are worth a log line */
@@ -88,7 +90,7 @@ static void judge_network(struct fetch *f)
 /* Doubled each time, with jitter. */
 static int64_t backoff_us(const struct sample *s)
 {
-    int64_t step_us = RETRY_BASE_US << MIN(s->place.tries, 5);
+    int64_t step_us = retry_step_us(RETRY_BASE_US, RETRY_CAP_US, s->place.tries);
     int64_t jitter = ((int64_t)s->row_i * 7919 + s->place.tries * 104729) % 1000;
     return step_us / 2 + step_us * jitter / 1000;
 }

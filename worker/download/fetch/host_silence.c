@@ -1,5 +1,6 @@
 /* The state of a silent host is three times; anything heard later cancels them. */
 #include "host_silence.h"
+#include "common/retry.h"
 
 bool silence_is_silent(const struct silence *s)
 {
@@ -36,7 +37,7 @@ static void failed(struct silence *s, int64_t since_us, int64_t now_us)
         silence_forgive(s);
         s->since_us = MAX(since_us, (int64_t)1);
     }
-    s->probe_us = now_us + MIN(SILENCE_PROBE_US << MIN(s->failed_n, 8), SILENCE_PROBE_MAX_US);
+    s->probe_us = now_us + retry_step_us(SILENCE_PROBE_US, SILENCE_PROBE_MAX_US, s->failed_n);
     s->failed_n++;
     s->failed_us = now_us;
 }
