@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "client.h"
 #include "common/clock.h"
+#include "core/model.h"
 #include "print.h"
 #include "table.h"
 #include <stdio.h>
@@ -160,8 +161,9 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
     }
     json_array_foreach(json_object_get(r.json, "quotas"), i, q)
     {
-        bool is_warm = strcmp(jstr(q, "market"), "warm") == 0;
-        bool usual = strcmp(jstr(q, "market"), "on_demand") == 0 && !jnull(q, "limit");
+        bool is_warm = strcmp(jstr(q, "market"), quota_market_name(MARKET_ON_DEMAND, true)) == 0;
+        bool usual =
+            strcmp(jstr(q, "market"), market_name(MARKET_ON_DEMAND)) == 0 && !jnull(q, "limit");
         known += usual;
         none += usual && jint(q, "limit") == 0;
         warm += is_warm && jint(q, "limit") > 0;

@@ -1,6 +1,7 @@
 /* drover quotas: the list, and asking AWS for more. */
 #include "cli.h"
 #include "client.h"
+#include "core/model.h"
 #include "list.h"
 #include "print.h"
 #include <stdio.h>
@@ -41,7 +42,7 @@ static int quota_list(struct cli *cli)
 static int quota_request(struct cli *cli, const char *type)
 {
     int status = EXIT_OK;
-    const char *market = cli->opt.market != NULL ? cli->opt.market : "on_demand";
+    const char *market = cli->opt.market != NULL ? cli->opt.market : market_name(MARKET_ON_DEMAND);
     if (cli->opt.value <= 0) {
         AUTO_FREE char *next = xasprintf("drover quotas request %.60s --value 24", type);
         return fail(EXIT_USAGE, next, "how many instances? --value is missing");

@@ -133,6 +133,8 @@ const char *wait_reason_next(enum wait_reason r);
 enum wait_reason wait_reason_parse(const char *s);
 const char *wanted_name(enum wanted w);
 const char *market_name(enum market m);
+/* The market of a quota as it is stored and shown; warm: of the quota of warm pools. */
+const char *quota_market_name(enum market m, bool warm);
 const char *at_limit_name(enum at_limit a);
 enum campaign_state campaign_state_parse(const char *s);
 enum stage_state stage_state_parse(const char *s);

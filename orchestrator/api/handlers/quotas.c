@@ -34,9 +34,10 @@ bool prices_get(struct api_req *r, struct err *err)
 /* What AWS calls the quota of a type; market: a word of the request's schema. */
 static const char *quota_name(struct api_req *r, const char *type, const char *market)
 {
-    const char *what = strcmp(market, "warm") == 0   ? "training warm pool usage"
-                       : strcmp(market, "spot") == 0 ? "spot training job usage"
-                                                     : "training job usage";
+    bool warm = strcmp(market, quota_market_name(MARKET_ON_DEMAND, true)) == 0;
+    const char *what = warm                                  ? "training warm pool usage"
+                       : market_parse(market) == MARKET_SPOT ? "spot training job usage"
+                                                             : "training job usage";
     return arena_printf(&r->arena, "%s for %s", type, what);
 }
 
@@ -57,7 +58,7 @@ bool quota_ask(struct api_req *r, struct err *err)
     const char *market = json_string_value(json_object_get(req_json(r), "market"));
     int64_t value = json_integer_value(json_object_get(req_json(r), "value"));
     AUTO_JSON json_t *asked = NULL;
-    market = market != NULL ? market : "on_demand";
+    market = market != NULL ? market : market_name(MARKET_ON_DEMAND);
     const char *name = quota_name(r, type, market);
     if (!ask(r, name, value, &asked, err) || !req_db(r, err)) {
         return false;

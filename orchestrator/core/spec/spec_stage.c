@@ -274,8 +274,8 @@ static void read_hyperparameters(struct spec_reader *r, const struct spec_node *
     if (s->worker == WORKER_NONE && spec_has_script(p)) {
         spec_json_pairs(r, &at, s, t);
     } else {
-        (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, 2500, s->hyperparameters,
-                         &s->hyperparameters_n);
+        (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, HYPER_VALUE_MAX,
+                         s->hyperparameters, &s->hyperparameters_n);
         spec_pairs_lines(r, &at, s->hyperparameters, s->hyperparameters_n);
     }
     spec_no_secrets(r, &at, s->hyperparameters, s->hyperparameters_n, false); /* eos_token */

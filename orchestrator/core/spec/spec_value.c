@@ -202,7 +202,8 @@ void spec_json_pairs(struct spec_reader *r, const struct spec_node *p, struct sp
                        "entry_point, source_dir, distribution and compiler set "
                        "these",
                        "'%.64s' is set by drover", key);
-        } else if (spec_json_value(r, &at, 2500, &value, &t->quoted[s->hyperparameters_n])) {
+        } else if (spec_json_value(r, &at, HYPER_VALUE_MAX, &value,
+                                   &t->quoted[s->hyperparameters_n])) {
             r->strings_bytes += strlen(key);
             s->hyperparameters[s->hyperparameters_n++] =
                 (struct spec_pair){arena_strndup(r->a, key, strlen(key)), value};

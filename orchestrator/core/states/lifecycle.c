@@ -164,6 +164,12 @@ NAMES(cause, CAUSE_COUNT);
 NAMES(wanted, WANTED_COUNT);
 NAMES(market, MARKET_COUNT);
 NAMES(at_limit, AT_LIMIT_COUNT);
+
+const char *quota_market_name(enum market m, bool warm)
+{
+    return warm ? "warm" : market_name(m);
+}
+
 TERMINAL(campaign_state, CAMPAIGN_STATE_COUNT)
 TERMINAL(stage_state, STAGE_STATE_COUNT)
 TERMINAL(task_state, TASK_STATE_COUNT)

@@ -11,7 +11,7 @@ bool store_quota_put(struct store *s, const char *instance_type, enum market mar
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, instance_type);
-    param_text(&p, warm ? "warm" : market_name(market));
+    param_text(&p, quota_market_name(market, warm));
     param_i64(&p, limit);
     return store_run(s, QUERY(QUOTA_PUT), &p, NULL, err);
 }
