@@ -151,7 +151,6 @@ UNCALLED = {
     " private_cluster_pid queue_bytes sched_view_overslept warm_pool_status_name",
     "tests do one step of what the program does in many": "image_decode image_resize source_open_memory",
     "the vectors of the standard": "sigv4_canonical",
-    "for a change of endpoints, which the leader does not do yet": "hosting_update",
     "simulators draw with them": "duration_draw_us",
 }
 

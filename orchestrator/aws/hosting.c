@@ -120,15 +120,6 @@ static void on_change(void *ctx, const json_t *o UNUSED, const struct aws_failur
     call_free(call);
 }
 
-struct hosting_call *hosting_update(struct aws_client *c, struct aws_gate gate, struct str request,
-                                    hosting_change_cb cb, void *ctx)
-{
-    struct hosting_call *call = call_new(c, gate, HOSTING_ENDPOINT, ctx);
-    call->cb.change = cb;
-    call->json = json_call_send(c, gate, AWS_OP_UpdateEndpoint, request, on_change, call);
-    return call;
-}
-
 static void name_body(enum hosting_kind kind, const char *name, struct buf *body)
 {
     struct json_out w;

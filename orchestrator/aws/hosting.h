@@ -43,9 +43,6 @@ struct hosting_call;
 struct hosting_call *hosting_create(struct aws_client *c, struct aws_gate gate,
                                     enum hosting_kind kind, struct str request,
                                     hosting_create_cb cb, void *ctx);
-/* UpdateEndpoint. An endpoint that has the config already is refused by AWS: compare first. */
-struct hosting_call *hosting_update(struct aws_client *c, struct aws_gate gate, struct str request,
-                                    hosting_change_cb cb, void *ctx);
 /* Endpoints go in the background: gone when Describe says not found. */
 struct hosting_call *hosting_delete(struct aws_client *c, struct aws_gate gate,
                                     enum hosting_kind kind, const char *name, hosting_change_cb cb,

@@ -282,12 +282,6 @@ static void test_names__taken_and_missing_are_answers(void **state)
     g = invoke("none", "x");
     assert_true(g.failed);
     assert_string_equal(g.failure.code, "ValidationError");
-    g = (struct got){.n = 0};
-    (void)hosting_update(c, open_gate,
-                         STR("{\"EndpointName\":\"none\",\"EndpointConfigName\":\"x\"}"), on_change,
-                         &g);
-    run_until_answered(&g);
-    assert_true(g.not_found && !g.failed);
 }
 
 static void test_failures__are_told_apart(void **state)
@@ -351,13 +345,6 @@ static void test_list__of_every_kind(void **state)
     }
     struct got g = wait_status("kinds-e", "InService");
     assert_string_equal(g.e.config, "kinds-c");
-    assert_false(create_config("kinds-d", "kinds-m").failed);
-    g = (struct got){.n = 0};
-    (void)hosting_update(c, open_gate,
-                         STR("{\"EndpointName\":\"kinds-e\",\"EndpointConfigName\":\"kinds-d\"}"),
-                         on_change, &g);
-    run_until_answered(&g);
-    assert_true(!g.failed && !g.not_found && !g.busy);
 }
 
 static void on_never(void *ctx, bool not_found, bool busy, const struct aws_failure *f)
