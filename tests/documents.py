@@ -38,6 +38,12 @@ def names_missing(path, tree):
     return [n for n in names if FILE.match(n) and not WRITTEN.search(n) and not any(t.endswith("/" + n) for t in tree)]
 
 
+def headings_missing(text):
+    """Which of the two headings of a folder's README it has not."""
+    headings = "\n".join(re.findall(r"^##+ .*$", text, re.M)).lower()
+    return [word for word in ("may use", "promises") if word not in headings]
+
+
 def readmes(tap):
     tree = run("git", "ls-files", "-co", "--exclude-standard").stdout.split()
     files = [f for f in tree if f.endswith(".md")]
@@ -46,6 +52,8 @@ def readmes(tap):
     rooms = set(ROOMS + run("make", "--no-print-directory", "-s", "--eval", "rooms: ; @echo $(FOLDERS)", "rooms").stdout.split())
     tap.ok(len(rooms) > 45, "the Makefile names its folders", rooms)
     tap.eq(sorted(r for r in rooms if f"{r}/README.md" not in pages), [], "every room has a README")
+    tap.eq({r: m for r in sorted(rooms - set(ROOMS)) if (m := headings_missing(read(f"{r}/README.md")))}, {}, "a folder's README says what it may use and what it promises")
+    tap.eq(headings_missing("# x\n\n## May use\n\nNo promises.\n"), ["promises"], "the planted README without promises is found")
     lines = {f: read(f).count("\n") for f in files}
     tap.eq({f: n for f, n in lines.items() if f in pages and not 10 <= n <= README_LINES_MAX}, {}, "a README of a folder is one page")
     tap.ok(lines["README.md"] <= 150, "the README has at most 150 lines", lines["README.md"])
