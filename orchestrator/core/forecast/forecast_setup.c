@@ -345,10 +345,10 @@ static void merge(struct forecast_setup *f, enum forecast_engine engine)
 static void take_effort(struct forecast_setup *f, enum forecast_engine engine)
 {
     size_t steps = steps_of(f);
-    f->engine = engine == FORECAST_ENGINE_COARSE ? FORECAST_ENGINE_KERNEL : engine;
+    f->engine = engine == FORECAST_ENGINE_COARSE ? FORECAST_ENGINE_FAST : engine;
     if (engine == FORECAST_ENGINE_BY_SIZE) {
         bool few = steps * (size_t)(f->in.runs > 0 ? f->in.runs : RUNS_WANTED / 2) <= SCHED_STEPS;
-        f->engine = few && !f->coarse ? FORECAST_ENGINE_SCHED : FORECAST_ENGINE_KERNEL;
+        f->engine = few && !f->coarse ? FORECAST_ENGINE_SCHED : FORECAST_ENGINE_FAST;
     }
     size_t can = (f->engine == FORECAST_ENGINE_SCHED ? SCHED_STEPS
                   : f->coarse                        ? FINE_STEPS

@@ -6,7 +6,7 @@
 enum forecast_engine {
     FORECAST_ENGINE_BY_SIZE, /* sched_decide where it is fast enough, else the fast engine */
     FORECAST_ENGINE_SCHED,
-    FORECAST_ENGINE_KERNEL,
+    FORECAST_ENGINE_FAST,
     FORECAST_ENGINE_COARSE /* the fast engine, FORECAST_COARSE parts as one bucket */
 };
 #define FORECAST_COARSE 4

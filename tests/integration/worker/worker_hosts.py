@@ -2,7 +2,7 @@
 """Aim: the worker respects web servers, and not at the cost of other hosts: a limit of transfers per host,
 Retry-After obeyed, a dripping body given up early, a host that has stopped answering left alone; and with
 dead and dripping hosts among the rows, the others finish as fast as without. Method: servers that count
-concurrent requests and their times. Names of tests may be given: worker_hosts.py test_lanes.
+concurrent requests and their times. Names of tests may be given: worker_hosts.py test_fetch_threads.
 """
 import os
 import sys
@@ -72,7 +72,7 @@ def test_limit_per_host(d):
     tap.ok(slow.most > 4, "the limit is the setting's", slow.most)
 
 
-def test_lanes(d):
+def test_fetch_threads(d):
     """Several fetching threads obey the limit like one: twelve hosts of which half redirect to the same other
     host, four threads.
     """
@@ -216,7 +216,7 @@ def test_neighbours(d):
     tap.eq(crowd.most, 8, "dead and dripping hosts take no place from the others")
 
 
-TESTS = (test_limit_per_host, test_lanes, test_retry_after, test_minimum_speed, test_many_drip, test_host_down, test_neighbours)
+TESTS = (test_limit_per_host, test_fetch_threads, test_retry_after, test_minimum_speed, test_many_drip, test_host_down, test_neighbours)
 with Folder() as d:
     for test in TESTS:
         if len(sys.argv) == 1 or test.__name__ in sys.argv[1:]:

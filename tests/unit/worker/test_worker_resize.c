@@ -24,7 +24,7 @@ static void test_worker_resize__weights_add_up_and_stay_inside(void **state UNUS
             struct resize_weights t;
             assert_true(resize_weights_make(filters[f], out <= in, in, out, &t));
             for (int k = 0; k < out; k++) {
-                const struct simd_taps *a = &t.at[k];
+                const struct simd_weights *a = &t.at[k];
                 double sum = 0;
                 for (int n = 0; n < a->n; n++) {
                     sum += a->w[n];

@@ -162,7 +162,7 @@ static void rows_added(struct resizer *r, const uint8_t *const *rows, int n)
 {
     int end = r->row_i + n;
     while (r->line_i < r->h) {
-        const struct simd_taps *t = &r->down.at[r->line_i];
+        const struct simd_weights *t = &r->down.at[r->line_i];
         int from = MAX(r->row_i, t->start);
         int to = MIN(end, t->start + t->n);
         if (from >= to) {
@@ -189,7 +189,7 @@ static void row_kept(struct resizer *r, const uint8_t *row)
 {
     memcpy(r->kept + (size_t)(r->row_i % r->down.n_max) * r->row_n, row, r->row_n);
     while (r->line_i < r->h) {
-        const struct simd_taps *t = &r->down.at[r->line_i];
+        const struct simd_weights *t = &r->down.at[r->line_i];
         if (r->row_i < t->start + t->n - 1) {
             break;
         }

@@ -5,7 +5,7 @@
 #include "simd.h"
 
 struct resize_weights {
-    struct simd_taps *at; /* at[out_n] */
+    struct simd_weights *at; /* at[out_n] */
     float *weights;
     int n_max;     /* of one output pixel */
     size_t blocks; /* of SIMD_PAD weights, of each output pixel */

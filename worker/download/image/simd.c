@@ -194,7 +194,7 @@ ALWAYS_INLINE void pairs(const v8f *a, const v8f *b, v8f *ret)
 
 /* Four output pixels in two partial sums each: four and four lanes. step: from one pixel to the
  * next. */
-ALWAYS_INLINE void weighted_four(const float *line, const struct simd_taps *t, const float *w,
+ALWAYS_INLINE void weighted_four(const float *line, const struct simd_weights *t, const float *w,
                                  int step, size_t blocks, v8f *ret)
 {
     const size_t next = (size_t)step * blocks * SIMD_PAD;
@@ -211,7 +211,7 @@ ALWAYS_INLINE void weighted_four(const float *line, const struct simd_taps *t, c
 }
 
 /* Eight output pixels, 0 to 255. */
-ALWAYS_INLINE void grey_eight(const float *line, const struct simd_taps *t, const float *w,
+ALWAYS_INLINE void grey_eight(const float *line, const struct simd_weights *t, const float *w,
                               int step, size_t blocks, float offset, v8i *ret)
 {
     v8f a;
@@ -230,7 +230,7 @@ ALWAYS_INLINE void grey_eight(const float *line, const struct simd_taps *t, cons
 
 /* Thirty-two output pixels: every fourth one is in the same byte of a lane, so that bytes are in
  * order without being moved. */
-ALWAYS_INLINE void grey_many(const float *line, const struct simd_taps *t, const float *w,
+ALWAYS_INLINE void grey_many(const float *line, const struct simd_weights *t, const float *w,
                              size_t blocks, float offset, uint8_t *out)
 {
     v8i all = {0};
@@ -243,7 +243,7 @@ ALWAYS_INLINE void grey_many(const float *line, const struct simd_taps *t, const
 }
 
 /* In the order of grey_eight. */
-ALWAYS_INLINE uint8_t grey_one(const float *line, const struct simd_taps *t, size_t blocks,
+ALWAYS_INLINE uint8_t grey_one(const float *line, const struct simd_weights *t, size_t blocks,
                                float offset)
 {
     v8f s;
@@ -253,7 +253,7 @@ ALWAYS_INLINE uint8_t grey_one(const float *line, const struct simd_taps *t, siz
 }
 
 /* The last eight overlap those before. */
-ALWAYS_INLINE void grey_blocks(const float *line, const struct simd_taps *taps, int n,
+ALWAYS_INLINE void grey_blocks(const float *line, const struct simd_weights *taps, int n,
                                size_t blocks, float offset, uint8_t *out)
 {
     int x = 0;
@@ -273,7 +273,7 @@ ALWAYS_INLINE void grey_blocks(const float *line, const struct simd_taps *taps, 
     }
 }
 
-ALWAYS_INLINE void grey(const float *line, const struct simd_taps *taps, int n, size_t blocks,
+ALWAYS_INLINE void grey(const float *line, const struct simd_weights *taps, int n, size_t blocks,
                         float offset, uint8_t *out)
 {
     offset += 0.5f;
@@ -285,11 +285,11 @@ ALWAYS_INLINE void grey(const float *line, const struct simd_taps *taps, int n, 
 }
 
 /* Three of the four lanes are a pixel; the last is the next pixel's red and is dropped. */
-ALWAYS_INLINE void rgb(const float *line, const struct simd_taps *taps, int n, uint8_t *out)
+ALWAYS_INLINE void rgb(const float *line, const struct simd_weights *taps, int n, uint8_t *out)
 {
     const v4i most = {255, 255, 255, 255};
     for (int x = 0; x < n; x++, out += 3) {
-        const struct simd_taps *t = &taps[x];
+        const struct simd_weights *t = &taps[x];
         const float *p = line + 3 * (size_t)t->start;
         v4f sum = {0.5f, 0.5f, 0.5f, 0.5f};
         for (int k = 0; k < t->n; k++, p += 3) {
@@ -316,12 +316,12 @@ ALWAYS_INLINE void rgb(const float *line, const struct simd_taps *taps, int n, u
     {                                                                                              \
         lines(line, row, w, n, true);                                                              \
     }                                                                                              \
-    attributes static void grey_##suffix(const float *line, const struct simd_taps *taps, int n,   \
-                                         size_t blocks, float offset, uint8_t *out)                \
+    attributes static void grey_##suffix(const float *line, const struct simd_weights *taps,       \
+                                         int n, size_t blocks, float offset, uint8_t *out)         \
     {                                                                                              \
         grey(line, taps, n, blocks, offset, out);                                                  \
     }                                                                                              \
-    attributes static void rgb_##suffix(const float *line, const struct simd_taps *taps, int n,    \
+    attributes static void rgb_##suffix(const float *line, const struct simd_weights *taps, int n, \
                                         uint8_t *out)                                              \
     {                                                                                              \
         rgb(line, taps, n, out);                                                                   \

@@ -6,7 +6,7 @@
 
 #define SIMD_PAD 8 /* floats of a vector */
 
-struct simd_taps { /* of one output pixel */
+struct simd_weights { /* of one output pixel */
     int start;
     int n;
     /* w[n], zeros up to a multiple of SIMD_PAD that is the same for all of a line; those of the
@@ -26,9 +26,9 @@ struct simd {
     /* n output pixels of a line, rounded and clamped. blocks: vectors of SIMD_PAD weights that each
      * may have, all of which are read, and as many floats of the line from its start on. offset:
      * added to each. */
-    void (*across_grey)(const float *line, const struct simd_taps *taps, int n, size_t blocks,
+    void (*across_grey)(const float *line, const struct simd_weights *taps, int n, size_t blocks,
                         float offset, uint8_t *out);
-    void (*across_rgb)(const float *line, const struct simd_taps *taps, int n, uint8_t *out);
+    void (*across_rgb)(const float *line, const struct simd_weights *taps, int n, uint8_t *out);
 };
 
 /* The best version for this processor; portable: the other one, for tests. */

@@ -64,7 +64,7 @@ static bool engines(struct world *w, struct forecast *ret_sched, struct forecast
 {
     struct err err = ERR_INIT;
     return forecast_forecast(&w->in, FORECAST_ENGINE_SCHED, ret_sched, &err) &&
-           forecast_forecast(&w->in, FORECAST_ENGINE_KERNEL, ret_kernel, &err);
+           forecast_forecast(&w->in, FORECAST_ENGINE_FAST, ret_kernel, &err);
 }
 
 /* First in, first out leaves the tail alone: then both must start the same parts at the same time,

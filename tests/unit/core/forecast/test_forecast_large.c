@@ -60,7 +60,7 @@ static void test_forecast_large__coarser_is_close(void **state)
         struct forecast fine, coarse;
         struct err err = ERR_INIT;
         w->in.why_task_id = 777;
-        assert_true(forecast_forecast(&w->in, FORECAST_ENGINE_KERNEL, &fine, &err));
+        assert_true(forecast_forecast(&w->in, FORECAST_ENGINE_FAST, &fine, &err));
         assert_true(forecast_forecast(&w->in, FORECAST_ENGINE_COARSE, &coarse, &err));
         assert_true(fine.known && coarse.known);
         assert_int_equal(coarse.place, fine.place);
