@@ -388,13 +388,22 @@ def unplain(text):
     return sorted(found)
 
 
+def questions(text):
+    """Lines of a header's comments that ask instead of stating."""
+    return [i for i, line in lines_at(text) if re.match(r"(?:/\*| \*) .*[\w)]\?(?: [A-Z]|$| \*/)", line)]
+
+
 def check_plain(files):
     wrong = []
     for path in files:
+        if path.startswith(PLAIN_PLACES) and path.endswith(".h"):
+            wrong += ["%s:%d: state what the question asks" % (path, i) for i in questions(read(path))]
         if path.startswith(PLAIN_PLACES) and re.search(r"\.(c|h|def|js|css|sql|md|txt|sh)$", path):
             wrong += ["%s:%d: write '%s'" % (path, i, to) for i, to in unplain(read(path))]
     if len(unplain("It begins anew.\nWhoever leads waits till it lets go of it.\nAn answer that is none, and is none of ours.\nSo many are given back; a pool gives back two.\n")) != 9:
         wrong.append("the planted words were not found")
+    if questions("/* Is it due? */\n/* What for?\n * May it? Not now.\n * a * or ? of a name */\n") != [1, 2, 3]:
+        wrong.append("the planted questions were not found")
     check("comments, messages and pages have plain words", wrong)
 
 

@@ -164,6 +164,6 @@ bool attempt_edge(enum attempt_state from, enum attempt_state to);
 bool pool_edge(enum pool_state from, enum pool_state to);
 bool endpoint_edge(enum endpoint_state from, enum endpoint_state to);
 bool filesystem_edge(enum filesystem_state from, enum filesystem_state to);
-/* Does an attempt in this state hold its slots (and its reservation)? INTENDED..STOPPING do;
+/* Whether an attempt in this state holds its slots (and its reservation). INTENDED..STOPPING do;
  * VERIFYING and the end do not. */
 bool attempt_holds_slot(enum attempt_state s);

@@ -25,13 +25,13 @@ bool operation_read(const struct operation_row *op, struct operation_order *ret,
  * until the earlier one is done wherever they meet in one campaign: a hold and a release, which
  * would move the same parts to and fro without an end; a hold and a retry, since a hold is of what
  * was retried before it, and not of what is retried after it; two that take failed parts, which the
- * earlier one has named. Does rows[at] wait for another one? One that is being undone, or that is
+ * earlier one has named. True: rows[at] waits for another one. One that is being undone, or that is
  * set aside (parking.h), keeps nobody. boot_us: CLOCK_BOOTTIME. */
 bool operation_waits(const struct leader_state *s, const struct operation_row *rows, int at,
                      int64_t boot_us);
-/* Is a part that was posted before this operation still to be read? Only what has been read can be
- * moved, so the operation waits: else it would end without these parts. Of verbs of waiting parts;
- * what others move has been read long ago. */
+/* True while a part that was posted before this operation is still to be read. Only what was read
+ * can be moved, so the operation waits: else it would end without these parts. Of verbs of waiting
+ * parts; what others move has been read long ago. */
 bool operation_parts_unread(const struct live_campaign *lc, const struct operation_row *op);
 /* Where the parts of operations are read on, a page at a time; all zero at first. What an operation
  * moves leaves its selection, so it reads on from where its last page began. */

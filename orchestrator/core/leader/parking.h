@@ -21,8 +21,8 @@ struct parking_subject {
 /* Of which only the campaign's lock counts. */
 #define PARKING_LOCK(campaign) ((struct parking_subject){PARKED_ATTEMPT, 0, (campaign)})
 
-/* May its transaction be tried now? Not while the subject or its campaign is locked, nor while the
- * subject itself is parked. A parked campaign says nothing of its attempts: they are observed,
+/* True when its transaction may be tried now: the subject and its campaign are not locked, and the
+ * subject itself is not parked. A parked campaign says nothing of its attempts: they are observed,
  * stopped and settled. */
 bool parking_may(const struct leader_state *s, const struct parking_subject *who, int64_t boot_us);
 /* Notes for every campaign why none of its parts may start (live_campaign.set_aside), and forgets
@@ -52,10 +52,10 @@ enum parking_tell {
 };
 /* Who is told of such a failure. news: what parking_failed returned. */
 enum parking_tell parking_tells(enum tx_meaning why, bool news);
-/* A campaign's wait reasons and statistics could not be written: does it count as its failure? When
- * it is locked. No part needs such a report: one that is refused is only logged. */
+/* A campaign's wait reasons and statistics could not be written. True when that counts as its
+ * failure: it is locked. No part needs such a report: one that is refused is only logged. */
 bool parking_by_report(enum tx_meaning why);
-/* May reports of the campaign be written? Those of a locked one wait with it. */
+/* True when reports of the campaign may be written; those of a locked one wait with it. */
 bool parking_reports(const struct live_campaign *lc);
 /* Its transaction was taken. True: it was parked, so its row has to go; until parking_gone says
  * that it has, its row does not park it again. A campaign whose spec is unreadable stays parked
@@ -74,7 +74,7 @@ void parking_drop(struct leader_state *s, int64_t campaign_id);
 bool parking_take(struct leader_state *s, const struct parked_row *rows, size_t n);
 /* The row of a parked subject is in the table from now on. */
 void parking_kept(struct leader_state *s, const struct parking_subject *who);
-/* Do the waiting parts of a locked campaign's stage say so? Not when its row says it already. */
+/* True when the row of a locked campaign's stage does not say yet that its parts wait for that. */
 bool parking_tells_stage(const struct live_stage *ls);
 /* That they are locked is written: so it is in memory. */
 void parking_told_stages(struct live_campaign *lc);

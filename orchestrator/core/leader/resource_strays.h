@@ -58,7 +58,7 @@ struct resource_writes {
     struct resource_stray_end end; /* OVER; its texts are those of row */
     struct err error;              /* what could not be booked; it is tried again */
 };
-/* Has a row of ours taken it over? Asked before each call. */
+/* Whether a row of ours has taken it over; asked before each call. */
 void leader_plan_resource_stray_owner(const struct leader_state *s,
                                       const struct live_resource_stray *r,
                                       struct resource_writes *ret);

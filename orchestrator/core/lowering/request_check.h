@@ -1,5 +1,5 @@
-/* Can requests be made of a stage's parts? Asked before they are there: of the stage once, of each
- * part cheaply. Nothing is borrowed but the stage and its campaign. Pure. */
+/* Whether requests can be made of a stage's parts, asked before they are there: of the stage once,
+ * of each part cheaply. Nothing is borrowed but the stage and its campaign. Pure. */
 #pragma once
 #include "common/buf.h"
 #include "common/err.h"

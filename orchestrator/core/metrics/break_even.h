@@ -11,5 +11,5 @@ struct pace {          /* of a run, from two of its steps after the warm-up */
 bool pace_of(int64_t from, double from_s, int64_t to, double to_s, struct pace *ret);
 
 enum ahead { AHEAD_NEVER, AHEAD_ALWAYS, AHEAD_FROM };
-/* Is b ahead of a, at last? AHEAD_FROM: from step *ret_step on. */
+/* Whether b is ahead of a in the end. AHEAD_FROM: from step *ret_step on. */
 enum ahead break_even(const struct pace *a, const struct pace *b, int64_t *ret_step);
