@@ -31,7 +31,7 @@ struct fleet {
     struct sched_job jobs[LIVE];
     struct sched_launch launches[LIVE]; /* beside jobs */
     struct warm_pool pools[LIVE];       /* expected and available */
-    struct reservation gangs[STAGES];
+    struct reservation reservations[STAGES];
     struct duration duration;
     struct sched_plan plan;
     int64_t next_id;
@@ -108,7 +108,7 @@ static void fill_stages(struct fleet *f)
             .part_cap_musd = INT64_MAX,
             .duration = &f->duration,
             .warm = {.keep_alive_s = -1, .max_idle_cost_musd = -1},
-            .gang = &f->gangs[s],
+            .reservation = &f->reservations[s],
         };
     }
 }

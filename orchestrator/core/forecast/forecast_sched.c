@@ -7,7 +7,7 @@ struct forecast_view {
     struct sched_plan plan;
     struct sched_view view;
     struct sched_stage *stages;
-    struct reservation *gangs;
+    struct reservation *reservations;
     struct sched_job *jobs;
     bool any_gang;
 };
@@ -18,7 +18,7 @@ void forecast_sched_init(struct forecast_pass *r)
     struct forecast_view *s = xmalloc(sizeof *s);
     memset(s, 0, sizeof *s);
     s->stages = xcalloc((size_t)in->stages_n + 1, sizeof *s->stages);
-    s->gangs = xcalloc((size_t)in->stages_n + 1, sizeof *s->gangs);
+    s->reservations = xcalloc((size_t)in->stages_n + 1, sizeof *s->reservations);
     s->jobs = xcalloc(r->f->parts_n + 1, sizeof *s->jobs);
     for (int i = 0; i < in->stages_n; i++) {
         const struct forecast_stage_setup *st = &r->f->stage[i];
@@ -36,7 +36,7 @@ void forecast_sched_init(struct forecast_pass *r)
             .part_cap_musd = st->in->part_cap_musd,
             /* First in, first out: the order keys are not sizes. */
             .duration = in->fifo ? NULL : st->duration,
-            .gang = &s->gangs[i],
+            .reservation = &s->reservations[i],
             .cold_start_s = st->in->cold_start_s,
         };
     }
@@ -61,7 +61,7 @@ void forecast_sched_free(struct forecast_pass *r)
     if (r->sched != NULL) {
         sched_plan_done(&r->sched->plan);
         free(r->sched->stages);
-        free(r->sched->gangs);
+        free(r->sched->reservations);
         free(r->sched->jobs);
         free(r->sched);
         r->sched = NULL;

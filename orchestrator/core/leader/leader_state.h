@@ -36,7 +36,7 @@ struct live_stage {
     enum wait_reason cap_short;          /* NONE, or STAGE_BUDGET or PART_BUDGET: waits for that */
     bool left_out; /* of the last plan: none of its parts may start, and why is written */
     /* what its attempts have taught (stage_history.c) */
-    struct capacity_ladder place;
+    struct capacity_ladder ladder;
     struct breaker breaker;
     struct breaker_rules rules;
     char *trip_words[BREAKER_OF_MAX]; /* signatures besides breaker.signature; malloc'd */
@@ -46,7 +46,7 @@ struct live_stage {
         int n;
     } cold, warm;
     struct warm_pool_prints prints;
-    struct reservation gang;
+    struct reservation reservation;
     struct promise_row promise; /* as written; task_id 0: none */
     enum stage_gate_verdict { GATE_NOT_JUDGED, GATE_PASSED, GATE_HOLDS } gate; /* stage_gate.h */
     int64_t gate_skipped; /* of its runs were skipped when it was judged */

@@ -182,14 +182,14 @@ static void fill_stage(struct live_campaign *lc, struct live_stage *ls, enum wai
         .stage_left_musd = left_of(ls->row.cap_musd, ls->row.reserved_musd, ls->row.spent_musd),
         .part_cap_musd = left_of(ls->row.per_task_musd, 0, 0),
         .duration = duration_known(&ls->duration) ? &ls->duration : NULL,
-        .place = &ls->place,
+        .ladder = &ls->ladder,
         .breaker = &ls->breaker,
         .breaker_rules = ls->rules,
         .warm = warm_pool_policy_of(&ls->spec->warm),
         .prints = &ls->prints,
         .cold_start_s = ls->cold.n > 0 ? MAX(1, ls->cold.us / USEC_PER_SEC) : 0,
         .warm_start_s = ls->warm.n > 0 ? MAX(1, ls->warm.us / USEC_PER_SEC) : 0,
-        .gang = ls->spec->instance_count > 1 ? &ls->gang : NULL,
+        .reservation = ls->spec->instance_count > 1 ? &ls->reservation : NULL,
     };
 }
 
@@ -201,7 +201,7 @@ static bool waits(const struct live_stage *ls)
 /* No part of it may start, and why is written: a plan adds nothing. */
 static bool is_told(const struct live_stage *ls, enum wait_reason why)
 {
-    return why != WAIT_NONE && why == ls->reason && ls->gang.task_id == 0;
+    return why != WAIT_NONE && why == ls->reason && ls->reservation.task_id == 0;
 }
 
 /* Nothing runs, and of no stage has anything to be said, done or written. */
@@ -214,7 +214,7 @@ static bool may_rest(const struct leader_state *s, const struct live_campaign *l
     for (int k = 0; k < lc->stages_n; k++) {
         const struct live_stage *ls = &lc->stages[k];
         enum wait_reason why = why_not(s, lc, ls, now_us);
-        bool told = waits(ls) ? is_told(ls, why) : ls->gang.task_id == 0;
+        bool told = waits(ls) ? is_told(ls, why) : ls->reservation.task_id == 0;
         /* A pause ends by itself, a file system moves: nobody wakes the campaign then. */
         if (!told || !wait_reason_row(why)->woken || stage_history_plan(ls, &ignored)) {
             return false;
@@ -247,7 +247,7 @@ static void fill_stages_of(struct leader_state *st, struct live_campaign *lc, st
         struct live_stage *ls = &lc->stages[k];
         if (!waits(ls)) { /* nothing is promised any more */
             ls->left_out = false;
-            ls->gang = (struct reservation){.owed = ls->gang.owed};
+            ls->reservation = (struct reservation){.owed = ls->reservation.owed};
             continue;
         }
         enum wait_reason why = why_not(st, lc, ls, f->view.now_us);

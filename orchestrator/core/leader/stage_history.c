@@ -107,12 +107,13 @@ void stage_history_saw_duration(struct live_stage *ls, int64_t size, int64_t run
 static void take_promise(struct live_stage *ls, const struct promise_row *p)
 {
     ls->promise = *p;
-    ls->gang = (struct reservation){.task_id = p->task_id,
-                                    .instances = p->instances,
-                                    .since_us = p->since_us,
-                                    .promised_us = p->promised_us > 0 ? p->promised_us : USEC_NEVER,
-                                    .expected_us = p->expected_us > 0 ? p->expected_us : USEC_NEVER,
-                                    .latest_us = p->latest_us > 0 ? p->latest_us : USEC_NEVER};
+    ls->reservation =
+        (struct reservation){.task_id = p->task_id,
+                             .instances = p->instances,
+                             .since_us = p->since_us,
+                             .promised_us = p->promised_us > 0 ? p->promised_us : USEC_NEVER,
+                             .expected_us = p->expected_us > 0 ? p->expected_us : USEC_NEVER,
+                             .latest_us = p->latest_us > 0 ? p->latest_us : USEC_NEVER};
 }
 
 void stage_history_take_promises(struct live_stage *ls, const struct promise_row *rows, size_t n)
@@ -163,7 +164,7 @@ void stage_history_started(struct live_attempt *a, usec_t now_us)
 {
     breaker_started(&a->stage->breaker, a->row.id);
     if (on_ladder(a)) {
-        capacity_ladder_started(&a->stage->place, a->stage->spec, a->row.instance_type_i,
+        capacity_ladder_started(&a->stage->ladder, a->stage->spec, a->row.instance_type_i,
                                 a->row.subnet_i, now_us);
     }
 }
@@ -193,7 +194,7 @@ void stage_history_moved(struct leader_state *s, struct live_attempt *a, usec_t 
         a->fresh_us = a->suspect_us = 0;
     }
     if (a->row.state == ATTEMPT_RUNNING && on_ladder(a)) {
-        capacity_ladder_worked(&a->stage->place, a->stage->spec, a->row.instance_type_i,
+        capacity_ladder_worked(&a->stage->ladder, a->stage->spec, a->row.instance_type_i,
                                a->row.subnet_i);
         learn_start(a);
     }
@@ -216,7 +217,7 @@ void stage_history_passed(struct leader_state *s, struct live_attempt *a)
 void stage_history_refused_capacity(struct live_attempt *a, usec_t now_us)
 {
     if (on_ladder(a)) {
-        capacity_ladder_refused(&a->stage->place, a->stage->spec, a->row.instance_type_i,
+        capacity_ladder_refused(&a->stage->ladder, a->stage->spec, a->row.instance_type_i,
                                 a->row.subnet_i, now_us);
     }
 }
@@ -265,7 +266,7 @@ static bool moved(usec_t a, usec_t b)
 
 static bool promise_differs(const struct live_stage *ls)
 {
-    const struct reservation *g = &ls->gang;
+    const struct reservation *g = &ls->reservation;
     const struct promise_row *p = &ls->promise;
     return g->task_id != p->task_id ||
            (g->task_id != 0 && (or_zero(g->promised_us) != p->promised_us ||
@@ -275,7 +276,7 @@ static bool promise_differs(const struct live_stage *ls)
 
 bool stage_history_plan(const struct live_stage *ls, struct stage_history_write *ret)
 {
-    const struct reservation *g = &ls->gang;
+    const struct reservation *g = &ls->reservation;
     *ret = (struct stage_history_write){.passed = ls->breaker.passed && !ls->passed_kept,
                                         .promise_moves = promise_differs(ls),
                                         .promise = {.stage_id = ls->row.id,

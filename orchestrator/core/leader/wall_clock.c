@@ -16,10 +16,11 @@ static void move(usec_t *t, int64_t by_us)
 static void move_stage(struct live_stage *ls, int64_t by_us)
 {
     struct ready_queue *const queues[] = {ls->ready, ls->unchecked, ls->held};
-    usec_t *const times[] = {&ls->check_again_us,   &ls->check_told_us,     &ls->refused_since_us,
-                             &ls->refused_until_us, &ls->no_start_until_us, &ls->gang.since_us,
-                             &ls->gang.promised_us, &ls->gang.expected_us,  &ls->gang.latest_us,
-                             &ls->gang.target_us};
+    usec_t *const times[] = {&ls->check_again_us,          &ls->check_told_us,
+                             &ls->refused_since_us,        &ls->refused_until_us,
+                             &ls->no_start_until_us,       &ls->reservation.since_us,
+                             &ls->reservation.promised_us, &ls->reservation.expected_us,
+                             &ls->reservation.latest_us,   &ls->reservation.target_us};
     for (size_t i = 0; i < ARRAY_LEN(queues); i++) {
         if (queues[i] != NULL) {
             ready_queue_move(queues[i], by_us);
@@ -29,8 +30,8 @@ static void move_stage(struct live_stage *ls, int64_t by_us)
         move(times[i], by_us);
     }
     for (int i = 0; i < CAPACITY_LADDER_RUNGS_MAX; i++) {
-        move(&ls->place.rung[i].shut_until_us, by_us);
-        move(&ls->place.rung[i].probe_until_us, by_us);
+        move(&ls->ladder.rung[i].shut_until_us, by_us);
+        move(&ls->ladder.rung[i].probe_until_us, by_us);
     }
 }
 

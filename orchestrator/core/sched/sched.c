@@ -19,9 +19,9 @@ static void launch(struct sched_work *w, const struct sched_try *t)
         .reserve_musd = t->reserve_musd,
     };
     sched_take(w, t);
-    sched_warm_take(w, t);
-    sched_place_launched(w, t);
-    sched_gang_launched(w, t);
+    sched_warm_pool_take(w, t);
+    sched_ladder_launched(w, t);
+    sched_reservation_launched(w, t);
 }
 
 /* `why`: of the tasks in groups that are still open. */
@@ -79,7 +79,7 @@ static bool launch_smaller(struct sched_work *w, const struct sched_try *t, enum
 {
     struct ready_queue_task task;
     struct sched_try smaller;
-    if (!sched_gang_smaller(w, t, why, &task) ||
+    if (!sched_reservation_smaller(w, t, why, &task) ||
         sched_prepare(w, t->stage_i, t->group, &task, &smaller) != WAIT_NONE ||
         sched_check(w, &smaller) != WAIT_NONE) {
         return false;
@@ -93,7 +93,7 @@ static bool launch_smaller(struct sched_work *w, const struct sched_try *t, enum
  * task. The first task of each group is tried. */
 static void step_stage(struct sched_work *w, int stage_i)
 {
-    if (sched_gang_yields(w, stage_i)) {
+    if (sched_reservation_yields(w, stage_i)) {
         close_stage(w, stage_i, WAIT_ORDER);
         return;
     }
@@ -118,9 +118,9 @@ static void step_stage(struct sched_work *w, int stage_i)
             why = WAIT_ORDER; /* the next plan goes on with those behind it */
         }
         if (placed && why == WAIT_SLOTS) {
-            sched_warm_blocked(w, &t);
+            sched_warm_pool_blocked(w, &t);
         }
-        why = placed ? sched_gang_waits(w, &t, why) : why;
+        why = placed ? sched_reservation_waits(w, &t, why) : why;
         if (wait_reason_row(why)->holds == WAIT_HOLDS_STAGE) {
             close_stage(w, stage_i, why);
             return;
@@ -280,15 +280,15 @@ static void work_init(struct sched_work *w, const struct sched_view *v, struct s
         ASSERT(v->campaigns[i].project_i >= 0 && v->campaigns[i].project_i < v->projects_n);
         w->campaigns[i] = v->campaigns[i];
     }
-    sched_warm_init(w);
+    sched_warm_pool_init(w);
     stages_init(w);
 }
 
 static void work_done(struct sched_work *w)
 {
-    sched_warm_done(w);
+    sched_warm_pool_done(w);
     for (int i = 0; i < w->view->stages_n; i++) {
-        free(w->stages[i].place);
+        free(w->stages[i].ladder);
     }
     free(w->slots);
     free(w->projects);
@@ -327,13 +327,13 @@ void sched_decide(const struct sched_view *view, struct sched_plan *ret)
     CLEANUP(work_done)
     struct sched_work w;
     work_init(&w, view, ret);
-    sched_gangs_open(&w);
+    sched_reservations_open(&w);
     w.order = sched_order_new(&w);
     for (int i = sched_order_next(&w, w.order); i >= 0; i = sched_order_next(&w, w.order)) {
         step_stage(&w, i);
     }
-    sched_gangs_close(&w);
-    sched_warm_ends(&w);
+    sched_reservations_close(&w);
+    sched_warm_pool_ends(&w);
     for (int i = 0; i < view->stages_n; i++) {
         if (view->stages[i].may_start) {
             ret->wake_us = MIN(ret->wake_us, ready_queue_next_us(view->stages[i].ready));

@@ -36,14 +36,14 @@ struct sched_stage {
     bool may_start;           /* campaign and stage run */
     enum wait_reason why_not; /* when !may_start */
     int priority;
-    int campaign_i;                      /* into view->campaigns */
-    int64_t live;                        /* active tasks of this stage */
-    int64_t parts_limit;                 /* of the stage; -1: no limit */
-    musd_t stage_left_musd;              /* INT64_MAX: no cap */
-    musd_t part_cap_musd;                /* of each of its parts; INT64_MAX: no cap */
-    const struct duration *duration;     /* fitted; NULL: not known, ordered by size alone */
-    const struct capacity_ladder *place; /* memory of its rungs; NULL: all open */
-    const struct breaker *breaker;       /* NULL: no canary, no breaker */
+    int campaign_i;                       /* into view->campaigns */
+    int64_t live;                         /* active tasks of this stage */
+    int64_t parts_limit;                  /* of the stage; -1: no limit */
+    musd_t stage_left_musd;               /* INT64_MAX: no cap */
+    musd_t part_cap_musd;                 /* of each of its parts; INT64_MAX: no cap */
+    const struct duration *duration;      /* fitted; NULL: not known, ordered by size alone */
+    const struct capacity_ladder *ladder; /* memory of its rungs; NULL: all open */
+    const struct breaker *breaker;        /* NULL: no canary, no breaker */
     struct breaker_rules breaker_rules;
     struct warm_pool_policy warm;
     struct warm_pool_prints *prints;    /* kept between plans; NULL: made for this plan only */
@@ -51,7 +51,7 @@ struct sched_stage {
     struct reservation
         /* reservation of its first waiting task when instance_count > 1. The caller keeps it
          * between plans, sched_decide writes it; NULL: valid for this plan only */
-        *gang;
+        *reservation;
 };
 struct sched_campaign {
     int64_t campaign_id;
@@ -150,6 +150,6 @@ enum wait_reason sched_money_short(const struct sched_money *left, musd_t musd_p
                                    int64_t least_s);
 /* Make the plan. ret: all zero, or of an earlier call; sched_plan_done frees what it holds, not ret
  * itself. Launches of the plan count against slots, limits and caps. The view is not changed
- * except the reservations in stages[].gang. */
+ * except the reservations in stages[].reservation. */
 void sched_decide(const struct sched_view *view, struct sched_plan *ret);
 void sched_plan_done(struct sched_plan *p);

@@ -98,9 +98,9 @@ bool sched_backfill_ahead(const struct backfill_line *a, const struct backfill_l
 
 struct backfill_line *sched_backfill_find(const struct sched_work *w, int stage_i)
 {
-    for (int i = 0; w->gangs != NULL && i < w->gangs->n; i++) {
-        if (w->gangs->at[i].stage_i == stage_i && !w->gangs->at[i].gone) {
-            return &w->gangs->at[i];
+    for (int i = 0; w->reservations != NULL && i < w->reservations->n; i++) {
+        if (w->reservations->at[i].stage_i == stage_i && !w->reservations->at[i].gone) {
+            return &w->reservations->at[i];
         }
     }
     return NULL;
@@ -126,7 +126,7 @@ static void reserved_end(const struct sched_work *w, const struct backfill_line 
 static size_t users_of(const struct sched_work *w, const struct backfill_line *r,
                        enum room_kind kind, int64_t held, struct reservation_end *ret)
 {
-    struct sched_gangs *g = w->gangs;
+    struct sched_reservations *g = w->reservations;
     size_t n = 0;
     for (int i = 0; i < g->users_n; i++) {
         struct user *u = &g->users[i];
@@ -177,11 +177,11 @@ static void expect(const struct sched_work *w, struct backfill_line *r)
         }
         int64_t usable, held;
         measure(w, r, kind, &usable, &held);
-        size_t n = users_of(w, r, kind, held, w->gangs->scratch);
+        size_t n = users_of(w, r, kind, held, w->reservations->scratch);
         for (int i = 0; i < 3; i++) {
             usec_t t;
-            bool ever = reservation_start(usable - r->instances, w->gangs->scratch, n, chances[i],
-                                          w->view->now_us, &t);
+            bool ever = reservation_start(usable - r->instances, w->reservations->scratch, n,
+                                          chances[i], w->view->now_us, &t);
             times[i] = ever ? MAX(times[i], t) : USEC_NEVER;
         }
     }
@@ -223,14 +223,14 @@ void sched_backfill_describe(const struct sched_work *w, const struct sched_try 
                                   .priority = s->priority,
                                   .instances = s->stage->instance_count,
                                   .size_mb = t->task.size_mb,
-                                  .kept = s->gang};
+                                  .kept = s->reservation};
 }
 
 /* Add the reservation: times, probabilities and spare instances. Later reservations take it into
  * account. */
 struct backfill_line *sched_backfill_reserve(struct sched_work *w, const struct backfill_line *like)
 {
-    struct sched_gangs *g = w->gangs;
+    struct sched_reservations *g = w->reservations;
     int at = 0;
     while (at < g->n && g->at[at].stage_i != like->stage_i) {
         at++;

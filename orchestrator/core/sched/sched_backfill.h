@@ -1,4 +1,4 @@
-/* The reservations of one plan and the limits each must fit into. Used by sched_gang.c only.
+/* The reservations of one plan and the limits each must fit into. Used by sched_reservation.c only.
  *
  * Each limit that a multi-instance task must fit into is a room, counted separately: the slots of
  * its type, the quota over all types, the campaign's own limit of that type. */
@@ -32,7 +32,7 @@ struct user { /* a holder of instances and the end of its use */
     const struct sched_job *job; /* whose end was not asked for yet; NULL: `end` is known */
     struct reservation_end end;
 };
-struct sched_gangs {
+struct sched_reservations {
     struct backfill_line *at; /* one per stage with instance_count > 1 */
     int n;
     struct user *users; /* live jobs, then the launches of this plan */

@@ -37,14 +37,14 @@ static enum wait_reason check_slots(const struct sched_work *w, const struct sch
     }
     if (t->pool_i < 0) {
         bool fits = n <= quota_ledger_free(&w->slots[t->slots_i], &w->account, w->view->now_us);
-        if (sched_warm_wait(w, t, fits)) {
+        if (sched_warm_pool_wait(w, t, fits)) {
             return WAIT_HAND_OVER;
         }
         if (!fits) {
             return WAIT_SLOTS;
         }
     }
-    return sched_gang_check(w, t);
+    return sched_reservation_check(w, t);
 }
 
 enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t)

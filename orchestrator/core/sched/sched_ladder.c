@@ -36,11 +36,11 @@ static bool choose(const struct sched_try *t, int from, struct rungs_asked *ret_
     const struct sched_work *w = ret_asked->w;
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct sched_stage_left *left = &w->stages[t->stage_i];
-    return capacity_ladder_choose(left->place != NULL ? left->place : s->place, s->stage, from,
+    return capacity_ladder_choose(left->ladder != NULL ? left->ladder : s->ladder, s->stage, from,
                                   w->view->now_us, fits, ret_asked, ret);
 }
 
-enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t)
+enum wait_reason sched_ladder(const struct sched_work *w, struct sched_try *t)
 {
     const struct sched_stage_left *left = &w->stages[t->stage_i];
     struct rungs_asked asked = {.w = w, .t = t};
@@ -65,16 +65,16 @@ enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t)
     return WAIT_CAPACITY;
 }
 
-void sched_place_launched(struct sched_work *w, const struct sched_try *t)
+void sched_ladder_launched(struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     struct sched_stage_left *left = &w->stages[t->stage_i];
     if (!t->probe) {
         return;
     }
-    if (left->place == NULL) {
-        left->place = xmalloc(sizeof *left->place);
-        *left->place = *s->place;
+    if (left->ladder == NULL) {
+        left->ladder = xmalloc(sizeof *left->ladder);
+        *left->ladder = *s->ladder;
     }
-    capacity_ladder_started(left->place, s->stage, t->rung, t->subnet_i, w->view->now_us);
+    capacity_ladder_started(left->ladder, s->stage, t->rung, t->subnet_i, w->view->now_us);
 }

@@ -1,8 +1,8 @@
-/* Which stage is next: strict priority, then its turn (sched_gang.c), then the project, and within
- * it the campaign, that holds the fewest instances for its weight (fair_share.h), then the earlier
- * stage; ties by id. Stages are sorted once per plan. Within one priority and turn the projects
- * form a heap of shares, and so do the campaigns of each. Only the previous first entry can have
- * grown, so one sift-down per launch is enough. */
+/* Which stage is next: strict priority, then its turn (sched_reservation.c), then the project, and
+ * within it the campaign, that holds the fewest instances for its weight (fair_share.h), then the
+ * earlier stage; ties by id. Stages are sorted once per plan. Within one priority and turn the
+ * projects form a heap of shares, and so do the campaigns of each. Only the previous first entry
+ * can have grown, so one sift-down per launch is enough. */
 #include "common/heap.h"
 #include "fair_share.h"
 #include "sched_work.h"

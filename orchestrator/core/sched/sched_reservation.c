@@ -20,7 +20,7 @@
 
 static bool owes(const struct sched_stage *s)
 {
-    return s->stage->instance_count > 1 && s->gang != NULL && s->gang->owed > 0;
+    return s->stage->instance_count > 1 && s->reservation != NULL && s->reservation->owed > 0;
 }
 
 static int by_line(const void *a, const void *b)
@@ -39,7 +39,8 @@ static void reopen(struct sched_work *w, struct backfill_line *kept, int max)
         struct ready_queue_task first;
         struct sched_try t;
         int group = 0;
-        if (s->stage->instance_count <= 1 || s->gang == NULL || s->gang->task_id == 0) {
+        if (s->stage->instance_count <= 1 || s->reservation == NULL ||
+            s->reservation->task_id == 0) {
             continue;
         }
         ASSERT(n < max);
@@ -49,7 +50,7 @@ static void reopen(struct sched_work *w, struct backfill_line *kept, int max)
             n += sched_backfill_could(w, &kept[n]);
         }
         if (n == 0 || kept[n - 1].stage_i != i) {
-            s->gang->task_id = 0;
+            s->reservation->task_id = 0;
         }
     }
     qsort(kept, (size_t)n, sizeof *kept, by_line);
@@ -58,7 +59,7 @@ static void reopen(struct sched_work *w, struct backfill_line *kept, int max)
     }
 }
 
-void sched_gangs_open(struct sched_work *w)
+void sched_reservations_open(struct sched_work *w)
 {
     const struct sched_view *v = w->view;
     int n = 0;
@@ -69,7 +70,7 @@ void sched_gangs_open(struct sched_work *w)
         return;
     }
     size_t users = (size_t)v->jobs_n + SCHED_LAUNCHES_MAX;
-    struct sched_gangs *g = w->gangs = xcalloc(1, sizeof *g);
+    struct sched_reservations *g = w->reservations = xcalloc(1, sizeof *g);
     g->at = xcalloc((size_t)n, sizeof *g->at);
     g->users = xmalloc(users * sizeof *g->users);
     g->scratch = xmalloc((users + (size_t)n + 1) * sizeof *g->scratch);
@@ -89,22 +90,22 @@ void sched_gangs_open(struct sched_work *w)
     }
 }
 
-void sched_gangs_close(struct sched_work *w)
+void sched_reservations_close(struct sched_work *w)
 {
-    if (w->gangs == NULL) {
+    if (w->reservations == NULL) {
         return;
     }
-    for (int i = 0; i < w->gangs->n; i++) {
-        struct backfill_line *r = &w->gangs->at[i];
+    for (int i = 0; i < w->reservations->n; i++) {
+        struct backfill_line *r = &w->reservations->at[i];
         if (!r->gone && !r->confirmed) {
             sched_backfill_drop(r);
         }
     }
-    free(w->gangs->at);
-    free(w->gangs->users);
-    free(w->gangs->scratch);
-    free(w->gangs);
-    w->gangs = NULL;
+    free(w->reservations->at);
+    free(w->reservations->users);
+    free(w->reservations->scratch);
+    free(w->reservations);
+    w->reservations = NULL;
 }
 
 static bool share_slots(const struct sched_work *w, int a, int b)
@@ -119,11 +120,11 @@ static bool share_slots(const struct sched_work *w, int a, int b)
     return false;
 }
 
-bool sched_gang_yields(const struct sched_work *w, int stage_i)
+bool sched_reservation_yields(const struct sched_work *w, int stage_i)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
-    for (int i = 0; w->gangs != NULL && i < w->gangs->n; i++) {
-        if (w->gangs->at[i].stage_i == stage_i && w->gangs->at[i].started &&
+    for (int i = 0; w->reservations != NULL && i < w->reservations->n; i++) {
+        if (w->reservations->at[i].stage_i == stage_i && w->reservations->at[i].started &&
             ready_queue_n(s->ready) > 0) {
             w->plan->wake_us = MIN(w->plan->wake_us, w->view->now_us + TURN_AGAIN_US);
             return true; /* the next plan handles the following tasks */
@@ -140,21 +141,21 @@ bool sched_gang_yields(const struct sched_work *w, int stage_i)
             return true;
         }
     }
-    s->gang->owed = 0;
+    s->reservation->owed = 0;
     return false;
 }
 
-enum wait_reason sched_gang_check(const struct sched_work *w, const struct sched_try *t)
+enum wait_reason sched_reservation_check(const struct sched_work *w, const struct sched_try *t)
 {
-    if (w->gangs == NULL || w->gangs->n == 0) {
+    if (w->reservations == NULL || w->reservations->n == 0) {
         return WAIT_NONE;
     }
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct backfill_line *own = sched_backfill_find(w, t->stage_i);
     struct reservation_end end;
     sched_backfill_task_end(w, t, w->view->now_us, &end);
-    for (int i = 0; i < w->gangs->n; i++) {
-        const struct backfill_line *r = &w->gangs->at[i];
+    for (int i = 0; i < w->reservations->n; i++) {
+        const struct backfill_line *r = &w->reservations->at[i];
         if (r->gone || r == own || s->priority > r->priority ||
             (own != NULL && sched_backfill_ahead(own, r))) {
             continue;
@@ -171,9 +172,10 @@ enum wait_reason sched_gang_check(const struct sched_work *w, const struct sched
     return WAIT_NONE;
 }
 
-enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enum wait_reason why)
+enum wait_reason sched_reservation_waits(struct sched_work *w, struct sched_try *t,
+                                         enum wait_reason why)
 {
-    if (w->gangs == NULL || w->view->stages[t->stage_i].stage->instance_count <= 1) {
+    if (w->reservations == NULL || w->view->stages[t->stage_i].stage->instance_count <= 1) {
         return why;
     }
     struct backfill_line *r = sched_backfill_find(w, t->stage_i);
@@ -208,8 +210,8 @@ static usec_t held_against(const struct sched_work *w, const struct sched_try *t
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     usec_t target_us = USEC_NEVER;
-    for (int i = 0; i < w->gangs->n; i++) {
-        const struct backfill_line *r = &w->gangs->at[i];
+    for (int i = 0; i < w->reservations->n; i++) {
+        const struct backfill_line *r = &w->reservations->at[i];
         bool touches = false;
         for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
             touches = touches || (r->room[kind].on &&
@@ -255,14 +257,14 @@ static uint32_t largest(const struct sched_work *w, const struct sched_try *t, u
 static bool passes(const struct sched_work *w, const struct sched_try *t, usec_t target_us)
 {
     (void)target_us;
-    return sched_gang_check(w, t) == WAIT_NONE;
+    return sched_reservation_check(w, t) == WAIT_NONE;
 }
 
-bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why,
-                        struct ready_queue_task *ret)
+bool sched_reservation_smaller(struct sched_work *w, const struct sched_try *t,
+                               enum wait_reason why, struct ready_queue_task *ret)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
-    if (w->gangs == NULL || s->stage->instance_count > 1 || s->duration == NULL ||
+    if (w->reservations == NULL || s->stage->instance_count > 1 || s->duration == NULL ||
         !duration_known(s->duration) || t->task.size_mb == 0 || t->task.size_mb == UINT32_MAX ||
         (why != WAIT_NONE && why != WAIT_RESERVED)) {
         return false;
@@ -270,7 +272,7 @@ bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wa
     usec_t target_us = held_against(w, t);
     struct reservation_end end;
     sched_backfill_task_end(w, t, w->view->now_us, &end);
-    if (target_us == USEC_NEVER || w->gangs->searches++ >= SEARCHES_MAX ||
+    if (target_us == USEC_NEVER || w->reservations->searches++ >= SEARCHES_MAX ||
         (why == WAIT_NONE && reservation_end_p90(&end) > target_us)) {
         return false; /* there is no target, or nothing waits for its slots */
     }
@@ -293,18 +295,18 @@ static void pay_back(const struct sched_work *w, const struct sched_try *t)
         const struct sched_stage *o = &w->view->stages[i];
         if (i != t->stage_i && owes(o) && o->priority == s->priority &&
             share_slots(w, i, t->stage_i)) {
-            o->gang->owed -= MIN(o->gang->owed, s->stage->instance_count);
+            o->reservation->owed -= MIN(o->reservation->owed, s->stage->instance_count);
         }
     }
 }
 
-void sched_gang_launched(struct sched_work *w, const struct sched_try *t)
+void sched_reservation_launched(struct sched_work *w, const struct sched_try *t)
 {
-    if (w->gangs == NULL) {
+    if (w->reservations == NULL) {
         return;
     }
     const struct sched_stage *s = &w->view->stages[t->stage_i];
-    struct sched_gangs *g = w->gangs;
+    struct sched_reservations *g = w->reservations;
     struct backfill_line *own = sched_backfill_find(w, t->stage_i);
     struct user *u = &g->users[g->users_n++];
     *u = (struct user){.slots_i = t->slots_i, .campaign_i = s->campaign_i};

@@ -52,7 +52,7 @@ enum wait_reason sched_prepare(const struct sched_work *w, int stage_i, int grou
     }
     t.max_runtime_s = quota_ledger_job_run_s(&w->account, t.max_runtime_s, spec_goes_on(s->stage));
     t.min_runtime_s = MIN(t.min_runtime_s, t.max_runtime_s);
-    enum wait_reason why = sched_warm_match(w, &t) ? WAIT_NONE : sched_place(w, &t);
+    enum wait_reason why = sched_warm_pool_match(w, &t) ? WAIT_NONE : sched_ladder(w, &t);
     if (why == WAIT_NONE) {
         t.limit_i = limit_find(s->spec, s->stage->instance_type[t.rung]);
     }
@@ -112,7 +112,7 @@ enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try 
         .part = own_left(w, t)};
     musd_t left = MIN(of.shared, MIN(of.stage, of.part));
     int64_t n = s->stage->instance_count;
-    sched_warm_keep(w, t);
+    sched_warm_pool_keep(w, t);
     int64_t fits_s = cost_runtime_that_fits(price, n, t->keep_alive_s, left);
     /* give up the keep-alive to start now */
     if (fits_s < t->max_runtime_s && t->keep_alive_s > 0) {

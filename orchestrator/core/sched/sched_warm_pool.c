@@ -13,7 +13,7 @@
 #define FEW_TASKS 64
 enum pool_use { USE_NONE, USE_TAKEN, USE_AWAITED, USE_CLAIMED };
 
-struct sched_warm {
+struct sched_warm_pool {
     enum pool_use *use; /* [pools_n] */
     int *available;     /* [available_n], into pools: those that may take a job */
     int available_n;
@@ -23,11 +23,11 @@ struct sched_warm {
     uint64_t kept[SCHED_LAUNCHES_MAX]; /* [launches_n] fingerprints; 0: no keep-alive */
 };
 
-void sched_warm_init(struct sched_work *w)
+void sched_warm_pool_init(struct sched_work *w)
 {
     const struct sched_view *v = w->view;
-    struct sched_warm *warm = xmalloc(sizeof *warm);
-    memset(warm, 0, offsetof(struct sched_warm, kept));
+    struct sched_warm_pool *warm = xmalloc(sizeof *warm);
+    memset(warm, 0, offsetof(struct sched_warm_pool, kept));
     warm->use = xcalloc((size_t)v->pools_n + 1, sizeof *warm->use);
     warm->available = xcalloc((size_t)v->pools_n + 1, sizeof *warm->available);
     warm->prints = xcalloc((size_t)v->stages_n + 1, sizeof(struct warm_pool_prints *));
@@ -45,7 +45,7 @@ void sched_warm_init(struct sched_work *w)
     w->warm = warm;
 }
 
-void sched_warm_done(struct sched_work *w)
+void sched_warm_pool_done(struct sched_work *w)
 {
     for (int i = 0; i < w->view->stages_n; i++) {
         free(w->warm->prints[i]);
@@ -149,7 +149,7 @@ static bool draining(const struct sched_work *w, int slots_i)
     return limit >= 0 && s->held + s->warm_idle > limit;
 }
 
-bool sched_warm_match(const struct sched_work *w, struct sched_try *t)
+bool sched_warm_pool_match(const struct sched_work *w, struct sched_try *t)
 {
     const struct spec_stage *stage = w->view->stages[t->stage_i].stage;
     if (w->warm->available_n == 0 || stage->spot) {
@@ -193,7 +193,8 @@ static int64_t or_default(int64_t learned_s, int64_t default_s)
     return learned_s > 0 ? learned_s : default_s;
 }
 
-bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool quota_ledger_free)
+bool sched_warm_pool_wait(const struct sched_work *w, const struct sched_try *t,
+                          bool quota_ledger_free)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     if (w->view->pools_n == 0 || s->stage->spot) {
@@ -267,7 +268,7 @@ static musd_t idle_of(const struct sched_work *w, int campaign_i)
     return sum;
 }
 
-void sched_warm_keep(const struct sched_work *w, struct sched_try *t)
+void sched_warm_pool_keep(const struct sched_work *w, struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct quota_ledger *slots = &w->slots[t->slots_i];
@@ -298,7 +299,7 @@ void sched_warm_keep(const struct sched_work *w, struct sched_try *t)
     t->print = t->keep_alive_s > 0 ? print : 0;
 }
 
-void sched_warm_take(struct sched_work *w, const struct sched_try *t)
+void sched_warm_pool_take(struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     struct quota_ledger *slots = &w->slots[t->slots_i];
@@ -362,7 +363,7 @@ static bool idle_unused(const struct sched_work *w, int pool_i)
     return p->state == POOL_AVAILABLE && !p->ending && w->warm->use[pool_i] == USE_NONE;
 }
 
-void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
+void sched_warm_pool_blocked(const struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     int64_t n = s->stage->instance_count;
@@ -491,7 +492,7 @@ static int alike_then_longest(const void *a, const void *b)
     return (x->attempt_id > y->attempt_id) - (x->attempt_id < y->attempt_id);
 }
 
-void sched_warm_ends(struct sched_work *w)
+void sched_warm_pool_ends(struct sched_work *w)
 {
     const struct sched_view *v = w->view;
     struct sched_plan *plan = w->plan;

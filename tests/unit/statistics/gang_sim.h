@@ -45,7 +45,7 @@ struct gs {
     struct quota_ledger slots;
     struct quota_ledger_account account;
     struct duration duration;
-    struct reservation gang[GS_STAGES];
+    struct reservation reservation[GS_STAGES];
     struct sched_plan plan;
     struct sched_job jobs[GS_SLOTS];
     struct gs_task task[GS_TASKS + 1]; /* by id, from 1, by arrival */
@@ -122,7 +122,7 @@ UNUSED static int gs_stage(struct gs *s, int instances)
                                         .part_cap_musd = INT64_MAX,
                                         .duration = i == 0 ? &s->duration : NULL,
                                         .cold_start_s = GS_COLD_S,
-                                        .gang = &s->gang[i]};
+                                        .reservation = &s->reservation[i]};
     s->campaigns[i] = (struct sched_campaign){
         .campaign_id = i + 1, .weight = 100, .parts_limit = -1, .left_musd = INT64_MAX};
     return i;
@@ -236,7 +236,7 @@ static usec_t gs_p90(const struct gs *s, const struct gs_task *t)
 /* The oracle of backfill, by its own sums: for a single run that waits. */
 static void gs_check_backfill(struct gs *s, const struct gs_task *t, int run_stage_i)
 {
-    const struct reservation *g = &s->gang[run_stage_i];
+    const struct reservation *g = &s->reservation[run_stage_i];
     int64_t spare = s->limit - s->spec_stage[run_stage_i].instance_count;
     if (g->task_id == 0 || t->stage_i != 0 || s->drain) {
         return;
@@ -300,7 +300,7 @@ static void gs_decide(struct gs *s)
     s->stages[0].why_not = WAIT_RESERVED;
     sched_decide(&s->view, &s->plan);
     for (int i = 1; i < s->view.stages_n; i++) {
-        const struct reservation *g = &s->gang[i];
+        const struct reservation *g = &s->reservation[i];
         if (g->task_id != 0 && s->task[g->task_id].promised_us == 0 &&
             g->promised_us != USEC_NEVER) {
             s->task[g->task_id].promised_us = g->promised_us;

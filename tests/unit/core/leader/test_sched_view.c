@@ -111,11 +111,11 @@ static void test_sched_view__an_empty_stage_is_not_seen_and_promises_nothing(voi
     (void)state;
     struct leader_world w;
     leader_world_init(&w);
-    w.ls->gang = (struct reservation){.task_id = 5, .owed = 3};
+    w.ls->reservation = (struct reservation){.task_id = 5, .owed = 3};
     struct leader_view v = make(&w);
     assert_int_equal(v.view.stages_n, 0);
-    assert_int_equal(w.ls->gang.task_id, 0);
-    assert_int_equal(w.ls->gang.owed, 3);
+    assert_int_equal(w.ls->reservation.task_id, 0);
+    assert_int_equal(w.ls->reservation.owed, 3);
     sched_view_done(&v);
     leader_world_done(&w);
 }
@@ -392,12 +392,12 @@ static void test_sched_view__a_stage_whose_reason_is_written_is_left_out(void **
     leader_world_init(&w);
     one_waits(&w);
     w.ls->row.state = STAGE_HELD;
-    w.ls->gang.task_id = 1;
+    w.ls->reservation.task_id = 1;
     w.ls->reason = WAIT_HELD;
     struct leader_view v = make(&w);
     assert_int_equal(v.view.stages_n, 1); /* its promise is not taken back yet */
     sched_view_done(&v);
-    w.ls->gang.task_id = 0;
+    w.ls->reservation.task_id = 0;
     w.ls->promise.task_id = 1; /* nor is that written */
     v = make(&w);
     assert_int_equal(v.view.stages_n, 0);

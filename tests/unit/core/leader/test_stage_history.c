@@ -134,14 +134,14 @@ static void test_stage_history__capacity_errors_shut_the_rung(void **state)
     struct live_attempt *a = leader_world_attempt(&w, 1, 1);
     stage_history_started(a, WALL);
     (void)stage_history_ended(a, ATTEMPT_FAILED, CAUSE_CAPACITY, true, "", WALL);
-    assert_true(capacity_ladder_choose(&w.ls->place, &w.spec, 0, WALL, NULL, NULL, &c));
+    assert_true(capacity_ladder_choose(&w.ls->ladder, &w.spec, 0, WALL, NULL, NULL, &c));
     assert_int_equal(c.instance_type_i, 1); /* down the ladder */
     struct live_attempt *b = leader_world_attempt(&w, 2, 1);
     b->row.state = ATTEMPT_RUNNING;
     b->row.created_us = WALL - 100 * SEC;
     b->row.started_us = WALL - 40 * SEC;
     stage_history_moved(&w.s, b, WALL);
-    assert_true(capacity_ladder_choose(&w.ls->place, &w.spec, 0, WALL, NULL, NULL, &c));
+    assert_true(capacity_ladder_choose(&w.ls->ladder, &w.spec, 0, WALL, NULL, NULL, &c));
     assert_int_equal(c.instance_type_i, 0); /* it runs there: open again */
     assert_int_equal(w.ls->cold.us, 60 * SEC);
     assert_int_equal(w.ls->warm.n, 0);
@@ -165,7 +165,7 @@ static void test_stage_history__rungs_that_the_ladder_does_not_have(void **state
         stage_history_refused_capacity(a, WALL);
         a->row.state = ATTEMPT_RUNNING;
         stage_history_moved(&w.s, a, WALL);
-        assert_true(capacity_ladder_choose(&w.ls->place, &w.spec, 0, WALL, NULL, NULL, &c));
+        assert_true(capacity_ladder_choose(&w.ls->ladder, &w.spec, 0, WALL, NULL, NULL, &c));
         assert_int_equal(c.instance_type_i, 0);
         leader_world_done(&w);
     }
@@ -269,26 +269,26 @@ static void test_stage_history__promises_are_written_when_they_move(void **state
     struct stage_history_write h;
     leader_world_init(&w);
     assert_false(stage_history_dirty(&w.s));
-    w.ls->gang = (struct reservation){.task_id = 5,
-                                      .instances = 8,
-                                      .since_us = WALL,
-                                      .promised_us = WALL + 1000 * SEC,
-                                      .expected_us = WALL + 900 * SEC,
-                                      .latest_us = USEC_NEVER};
+    w.ls->reservation = (struct reservation){.task_id = 5,
+                                             .instances = 8,
+                                             .since_us = WALL,
+                                             .promised_us = WALL + 1000 * SEC,
+                                             .expected_us = WALL + 900 * SEC,
+                                             .latest_us = USEC_NEVER};
     assert_true(stage_history_plan(w.ls, &h));
     assert_true(h.promise_moves && !h.passed);
     assert_int_equal(h.promise.task_id, 5);
     assert_int_equal(h.promise.latest_us, 0); /* not known */
     stage_history_apply(w.ls, &h);
     assert_false(stage_history_dirty(&w.s));
-    w.ls->gang.expected_us += 30 * SEC; /* half a minute is not told */
+    w.ls->reservation.expected_us += 30 * SEC; /* half a minute is not told */
     assert_false(stage_history_dirty(&w.s));
-    w.ls->gang.expected_us += 1;
+    w.ls->reservation.expected_us += 1;
     assert_true(stage_history_dirty(&w.s));
-    w.ls->gang.expected_us -= 1;
-    w.ls->gang.promised_us += 1; /* a promise is, always */
+    w.ls->reservation.expected_us -= 1;
+    w.ls->reservation.promised_us += 1; /* a promise is, always */
     assert_true(stage_history_dirty(&w.s));
-    w.ls->gang = (struct reservation){0};
+    w.ls->reservation = (struct reservation){0};
     assert_true(stage_history_plan(w.ls, &h));
     assert_int_equal(h.promise.task_id, 0);
     stage_history_apply(w.ls, &h);
@@ -299,9 +299,9 @@ static void test_stage_history__promises_are_written_when_they_move(void **state
         {.stage_id = 72, .task_id = 6, .promised_us = 2},
     };
     stage_history_take_promises(w.ls, rows, ARRAY_LEN(rows));
-    assert_int_equal(w.ls->gang.task_id, 5);
-    assert_int_equal(w.ls->gang.promised_us, before.promised_us);
-    assert_int_equal(w.ls->gang.latest_us, USEC_NEVER);
+    assert_int_equal(w.ls->reservation.task_id, 5);
+    assert_int_equal(w.ls->reservation.promised_us, before.promised_us);
+    assert_int_equal(w.ls->reservation.latest_us, USEC_NEVER);
     leader_world_done(&w);
 }
 

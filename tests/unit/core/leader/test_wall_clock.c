@@ -38,13 +38,13 @@ static void test_wall_clock__back_offs_last_as_long(void **state)
         ready_queue_push(ls->ready, &(struct ready_queue_task){5, WALL + 300 * SEC, 0, 1});
         ready_queue_push(ls->unchecked, &(struct ready_queue_task){6, WALL + 30 * SEC, 1, 1});
         ls->no_start_until_us = WALL + 100 * SEC;
-        ls->place.rung[1].shut_until_us = WALL + 200 * SEC;
+        ls->ladder.rung[1].shut_until_us = WALL + 200 * SEC;
         ls->check_again_us = WALL + 30 * SEC;
         usec_t now_us = at(&w, 20, steps[i]);
         assert_int_equal(ls->check_again_us, now_us + 10 * SEC);
         assert_int_equal(ls->no_start_until_us, now_us + 80 * SEC);
-        assert_int_equal(ls->place.rung[1].shut_until_us, now_us + 180 * SEC);
-        assert_int_equal(ls->place.rung[0].shut_until_us, 0);
+        assert_int_equal(ls->ladder.rung[1].shut_until_us, now_us + 180 * SEC);
+        assert_int_equal(ls->ladder.rung[0].shut_until_us, 0);
         assert_false(due(ls->unchecked, now_us));
         assert_true(due(ls->unchecked, at(&w, 30, steps[i])));
         assert_false(due(ls->ready, at(&w, 299, steps[i])));
@@ -97,16 +97,17 @@ static void test_wall_clock__what_is_no_wait_stays(void **state)
     struct live_attempt *a = leader_world_attempt(&w, 1, 1);
     leader_world_ran(a, ATTEMPT_RUNNING);
     struct live_pool *p = leader_world_pool(&w, 1, POOL_AVAILABLE, NULL); /* not looked at yet */
-    w.ls->gang = (struct reservation){.task_id = 9, .since_us = WALL, .promised_us = USEC_NEVER};
+    w.ls->reservation =
+        (struct reservation){.task_id = 9, .since_us = WALL, .promised_us = USEC_NEVER};
     leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND)->s.foreign_us = WALL;
     ready_queue_push(w.ls->ready, &(struct ready_queue_task){5, 0, 0, 1});
     usec_t now_us = at(&w, 0, -2 * HOUR);
     assert_int_equal(a->row.started_us, WALL - 3700 * SEC); /* as AWS told */
     assert_int_equal(a->row.intended_us, now_us - 1000 * SEC);
     assert_int_equal(p->row.expires_us, WALL + 600 * SEC);
-    assert_int_equal(w.ls->gang.since_us, now_us);
-    assert_int_equal(w.ls->gang.promised_us, USEC_NEVER);
-    assert_int_equal(w.ls->gang.expected_us, 0);
+    assert_int_equal(w.ls->reservation.since_us, now_us);
+    assert_int_equal(w.ls->reservation.promised_us, USEC_NEVER);
+    assert_int_equal(w.ls->reservation.expected_us, 0);
     assert_int_equal(leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND)->s.foreign_us,
                      now_us);
     assert_true(due(w.ls->ready, WALL - 24 * HOUR)); /* it waits for no time */

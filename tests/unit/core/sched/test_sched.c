@@ -360,7 +360,7 @@ static void test_sched__a_cap_raised_while_the_ladder_is_shut(void **state)
     struct world *w = world_new();
     int s = add_stage(w, add_campaign(w), 0, 1);
     struct capacity_ladder place = {.rung = {{0}}};
-    w->stages[s].place = &place;
+    w->stages[s].ladder = &place;
     w->stages[s].part_cap_musd = 20000000;
     w->view.spent_of = spent_19_usd;
     struct sched_plan *p = decide(w);

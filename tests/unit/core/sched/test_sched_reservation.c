@@ -10,8 +10,8 @@ struct gang_world {
     struct world *w;
     struct sched_job jobs[16];
     struct duration duration;
-    struct reservation gang[STAGES];
-    struct capacity_ladder place;
+    struct reservation reservation[STAGES];
+    struct capacity_ladder ladder;
     struct sched_plan plan;
     int small, large;
 };
@@ -40,7 +40,7 @@ static struct gang_world *gang_world_new(int small_n, int large_n)
     duration_fit(&g->duration);
     w->stages[g->small].duration = &g->duration;
     for (int i = 0; i < STAGES; i++) {
-        w->stages[i].gang = &g->gang[i];
+        w->stages[i].reservation = &g->reservation[i];
     }
     w->view.jobs = g->jobs;
     return g;
@@ -84,7 +84,7 @@ static void assert_about(double got, double want, double by)
     }
 }
 
-static void test_sched_gang__is_promised_a_start_that_never_moves_later(void **state)
+static void test_sched_reservation__is_promised_a_start_that_never_moves_later(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(0, 1);
@@ -93,7 +93,7 @@ static void test_sched_gang__is_promised_a_start_that_never_moves_later(void **s
     const struct sched_plan *p = plan(g);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, g->large, GANG);
-    struct reservation *k = &g->gang[g->large];
+    struct reservation *k = &g->reservation[g->large];
     assert_int_equal(k->task_id, 1);
     assert_int_equal(k->instances, 8);
     assert_int_equal(k->since_us, NOW);
@@ -118,7 +118,7 @@ static void test_sched_gang__is_promised_a_start_that_never_moves_later(void **s
     gang_world_free(g);
 }
 
-static void test_sched_gang__what_ends_before_the_promise_runs_meanwhile(void **state)
+static void test_sched_reservation__what_ends_before_the_promise_runs_meanwhile(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(60, 1); /* 1 .. 60 minutes */
@@ -137,12 +137,13 @@ static void test_sched_gang__what_ends_before_the_promise_runs_meanwhile(void **
     g->w->view.jobs_n = 0;
     add_jobs(g, 0, 0);
     for (int i = 0; i < 8; i++) {
-        g->jobs[i] = (struct sched_job){.instances = 1,
-                                        .end_p50_us = g->gang[g->large].promised_us - MIN_US,
-                                        .end_p90_us = g->gang[g->large].promised_us - MIN_US};
+        g->jobs[i] =
+            (struct sched_job){.instances = 1,
+                               .end_p50_us = g->reservation[g->large].promised_us - MIN_US,
+                               .end_p90_us = g->reservation[g->large].promised_us - MIN_US};
     }
     g->w->view.jobs_n = 8;
-    g->w->view.now_us = g->gang[g->large].promised_us - 4 * MIN_US; /* nothing is so short */
+    g->w->view.now_us = g->reservation[g->large].promised_us - 4 * MIN_US; /* nothing is so short */
     g->duration.per_mb_s = 600;
     p = plan(g);
     assert_int_equal(p->launches_n, 2); /* two are spare: they may take as long as they like */
@@ -150,7 +151,7 @@ static void test_sched_gang__what_ends_before_the_promise_runs_meanwhile(void **
     gang_world_free(g);
 }
 
-static void test_sched_gang__nothing_passes_what_nothing_could_be_promised_for(void **state)
+static void test_sched_reservation__nothing_passes_what_nothing_could_be_promised_for(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(20, 1);
@@ -159,7 +160,7 @@ static void test_sched_gang__nothing_passes_what_nothing_could_be_promised_for(v
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, g->large, GANG);
     assert_reason(p, g->small, RESERVED);
-    assert_int_equal(g->gang[g->large].promised_us, USEC_NEVER);
+    assert_int_equal(g->reservation[g->large].promised_us, USEC_NEVER);
     assert_int_equal(p->wake_us, USEC_NEVER);
     g->w->stages[g->small].duration = NULL; /* nor of the small ones: they take 1 h at most */
     add_jobs(g, 0, 0);
@@ -171,7 +172,7 @@ static void test_sched_gang__nothing_passes_what_nothing_could_be_promised_for(v
     }
     g->w->view.jobs_n = 6;
     p = plan(g);
-    assert_about(minutes_to(g, g->gang[g->large].promised_us), 90, 0.1);
+    assert_about(minutes_to(g, g->reservation[g->large].promised_us), 90, 0.1);
     assert_int_equal(p->launches_n, 4); /* 3 + 60 + 2 min */
     g->w->view.now_us += 30 * MIN_US;
     g->w->slots[0].held = 6;
@@ -181,7 +182,7 @@ static void test_sched_gang__nothing_passes_what_nothing_could_be_promised_for(v
     gang_world_free(g);
 }
 
-static void test_sched_gang__higher_priority_passes_and_other_types_do_not_care(void **state)
+static void test_sched_reservation__higher_priority_passes_and_other_types_do_not_care(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(20, 1);
@@ -214,13 +215,13 @@ static void test_sched_gang__higher_priority_passes_and_other_types_do_not_care(
 }
 
 /* A campaign that holds less would go first, and take the one request there is. */
-static void test_sched_gang__what_has_a_promise_goes_first(void **state)
+static void test_sched_reservation__what_has_a_promise_goes_first(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(20, 1);
     g->w->slots[0].held = 6;
     (void)plan(g);
-    assert_int_equal(g->gang[g->large].task_id, 1);
+    assert_int_equal(g->reservation[g->large].task_id, 1);
     g->w->campaigns[0].held = 1;
     g->w->slots[0].held = 1;
     g->w->view.tokens = 1;
@@ -230,22 +231,22 @@ static void test_sched_gang__what_has_a_promise_goes_first(void **state)
     gang_world_free(g);
 }
 
-static void test_sched_gang__reservations_stand_in_line_and_add_up(void **state)
+static void test_sched_reservation__reservations_stand_in_line_and_add_up(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(0, 1);
     g->w->stage[g->large].max_runtime_s = 3600;
     int second = add_stage(g->w, add_campaign(g->w), 0, 1);
     g->w->stage[second].instance_count = 4;
-    g->w->stages[second].gang = &g->gang[second];
+    g->w->stages[second].reservation = &g->reservation[second];
     add_jobs(g, 9, 20);
     const struct sched_plan *p = plan(g);
     assert_reason(p, g->large, GANG);
     assert_reason(p, second, GANG);
-    double first = minutes_to(g, g->gang[g->large].promised_us);
+    double first = minutes_to(g, g->reservation[g->large].promised_us);
     assert_about(first, 20, 0.5);
     /* 8 + 4 > 10: only when the first has had its hour, 3 min to start, 2 to stop */
-    assert_about(minutes_to(g, g->gang[second].promised_us), first + 65, 0.1);
+    assert_about(minutes_to(g, g->reservation[second].promised_us), first + 65, 0.1);
     g->w->view.now_us += MIN_US;
     g->w->slots[0].held = 3; /* the second would fit, the first not yet */
     g->w->view.jobs_n = 3;
@@ -260,7 +261,7 @@ static void test_sched_gang__reservations_stand_in_line_and_add_up(void **state)
     gang_world_free(g);
 }
 
-static void test_sched_gang__only_what_could_start_is_waited_for(void **state)
+static void test_sched_reservation__only_what_could_start_is_waited_for(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(20, 1);
@@ -273,7 +274,7 @@ static void test_sched_gang__only_what_could_start_is_waited_for(void **state)
     p = plan(g);
     assert_int_equal(launches_of(p, g->small), 4);
     assert_reason(p, g->large, BUDGET);
-    assert_int_equal(g->gang[g->large].task_id, 0);
+    assert_int_equal(g->reservation[g->large].task_id, 0);
     gang_world_free(g);
 
     g = gang_world_new(20, 1);
@@ -293,11 +294,11 @@ static void test_sched_gang__only_what_could_start_is_waited_for(void **state)
     w->stages[g->large].why_not = WAIT_PAUSED;
     p = plan(g);
     assert_int_equal(launches_of(p, g->small), 4);
-    assert_int_equal(g->gang[g->large].task_id, 0);
+    assert_int_equal(g->reservation[g->large].task_id, 0);
     gang_world_free(g);
 }
 
-static void test_sched_gang__its_campaigns_own_limit_is_gathered_too(void **state)
+static void test_sched_reservation__its_campaigns_own_limit_is_gathered_too(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(40, 1);
@@ -316,14 +317,14 @@ static void test_sched_gang__its_campaigns_own_limit_is_gathered_too(void **stat
     w->view.jobs_n = 4;
     const struct sched_plan *p = plan(g);
     assert_reason(p, g->large, GANG);
-    assert_about(minutes_to(g, g->gang[g->large].promised_us), 5, 0.1);
+    assert_about(minutes_to(g, g->reservation[g->large].promised_us), 5, 0.1);
     assert_int_equal(launches_of(p, own), 0);
     assert_reason(p, own, RESERVED);
     assert_int_equal(launches_of(p, g->small), 22); /* 30 less the 8 it will need */
     gang_world_free(g);
 }
 
-static void test_sched_gang__a_quota_over_all_types_is_gathered_too(void **state)
+static void test_sched_reservation__a_quota_over_all_types_is_gathered_too(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(0, 1);
@@ -346,7 +347,7 @@ static void test_sched_gang__a_quota_over_all_types_is_gathered_too(void **state
     gang_world_free(g);
 }
 
-static void test_sched_gang__after_its_turn_smaller_ones_have_theirs(void **state)
+static void test_sched_reservation__after_its_turn_smaller_ones_have_theirs(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(30, 3);
@@ -357,7 +358,7 @@ static void test_sched_gang__after_its_turn_smaller_ones_have_theirs(void **stat
     g->w->slots[0].held = 0;
     p = plan(g);
     assert_int_equal(launches_of(p, g->large), 1);
-    assert_int_equal(g->gang[g->large].owed, 8 - launches_of(p, g->small));
+    assert_int_equal(g->reservation[g->large].owed, 8 - launches_of(p, g->small));
     assert_reason(p, g->large, ORDER);
     assert_true(p->wake_us <= NOW + USEC_PER_SEC);
     /* its run has ended; all small ones have: they go first, the stage reserves again after 8 */
@@ -365,7 +366,7 @@ static void test_sched_gang__after_its_turn_smaller_ones_have_theirs(void **stat
     assert_int_equal(launches_of(p, g->large), 0);
     assert_int_equal(launches_of(p, g->small), 10);
     assert_reason(p, g->large, GANG);
-    assert_int_equal(g->gang[g->large].owed, 0);
+    assert_int_equal(g->reservation[g->large].owed, 0);
     p = plan(g);
     assert_int_equal(launches_of(p, g->large), 1); /* and has its turn again */
     ready_queue_clear(g->w->stages[g->small].ready);
@@ -375,7 +376,7 @@ static void test_sched_gang__after_its_turn_smaller_ones_have_theirs(void **stat
 }
 
 static void
-test_sched_place__capacity_moves_down_the_ladder_and_says_when_to_look_again(void **state)
+test_sched_ladder__capacity_moves_down_the_ladder_and_says_when_to_look_again(void **state)
 {
     (void)state;
     struct gang_world *g = gang_world_new(0, 0);
@@ -383,13 +384,13 @@ test_sched_place__capacity_moves_down_the_ladder_and_says_when_to_look_again(voi
     int s = add_stage(w, add_campaign(w), 0, 9);
     w->stage[s].instance_type[1] = type_names[1];
     w->stage[s].instance_type_n = 2;
-    w->stages[s].place = &g->place;
+    w->stages[s].ladder = &g->ladder;
     w->slots[0].quota = 3;
     const struct sched_plan *p = plan(g);
     assert_int_equal(p->launches_n, 3); /* a full rung is waited for */
     assert_int_equal(p->launches[0].slots_i, 0);
     assert_reason(p, s, SLOTS);
-    capacity_ladder_refused(&g->place, &w->stage[s], 0, -1, NOW);
+    capacity_ladder_refused(&g->ladder, &w->stage[s], 0, -1, NOW);
     p = plan(g);
     assert_int_equal(p->launches_n, 6);
     assert_int_equal(p->launches[0].slots_i, 1);
@@ -397,7 +398,7 @@ test_sched_place__capacity_moves_down_the_ladder_and_says_when_to_look_again(voi
     for (int i = 0; i < 4; i++) {
         ready_queue_push(w->stages[s].ready, &p->launches[i].task);
     }
-    capacity_ladder_refused(&g->place, &w->stage[s], 1, -1, NOW + USEC_PER_SEC);
+    capacity_ladder_refused(&g->ladder, &w->stage[s], 1, -1, NOW + USEC_PER_SEC);
     p = plan(g);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, s, CAPACITY);
@@ -413,7 +414,7 @@ test_sched_place__capacity_moves_down_the_ladder_and_says_when_to_look_again(voi
 
 /* Counts, prices, times and a kept promise near the end of what fits: no sum overflows (UBSan), and
  * nothing starts that does not fit. */
-static void test_sched_gang__absurd_sizes_and_times(void **state)
+static void test_sched_reservation__absurd_sizes_and_times(void **state)
 {
     (void)state;
     static const int64_t most[] = {10, INT32_MAX, INT64_MAX / 2, INT64_MAX - 1, INT64_MAX};
@@ -434,14 +435,14 @@ static void test_sched_gang__absurd_sizes_and_times(void **state)
         }
         g->w->slots[0].held = kind == 2 ? n : 3;
         if (kind == 3) {
-            g->gang[g->large] = (struct reservation){.task_id = 1,
-                                                     .instances = INT32_MAX,
-                                                     .since_us = NOW,
-                                                     .promised_us = end_us,
-                                                     .expected_us = end_us,
-                                                     .latest_us = end_us,
-                                                     .target_us = end_us,
-                                                     .owed = INT64_MAX};
+            g->reservation[g->large] = (struct reservation){.task_id = 1,
+                                                            .instances = INT32_MAX,
+                                                            .since_us = NOW,
+                                                            .promised_us = end_us,
+                                                            .expected_us = end_us,
+                                                            .latest_us = end_us,
+                                                            .target_us = end_us,
+                                                            .owed = INT64_MAX};
         }
         for (int turn = 0; turn < 2; turn++) {
             const struct sched_plan *p = plan(g);
@@ -456,19 +457,20 @@ static void test_sched_gang__absurd_sizes_and_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sched_gang__absurd_sizes_and_times),
-        cmocka_unit_test(test_sched_gang__is_promised_a_start_that_never_moves_later),
-        cmocka_unit_test(test_sched_gang__what_ends_before_the_promise_runs_meanwhile),
-        cmocka_unit_test(test_sched_gang__nothing_passes_what_nothing_could_be_promised_for),
-        cmocka_unit_test(test_sched_gang__higher_priority_passes_and_other_types_do_not_care),
-        cmocka_unit_test(test_sched_gang__what_has_a_promise_goes_first),
-        cmocka_unit_test(test_sched_gang__reservations_stand_in_line_and_add_up),
-        cmocka_unit_test(test_sched_gang__only_what_could_start_is_waited_for),
-        cmocka_unit_test(test_sched_gang__its_campaigns_own_limit_is_gathered_too),
-        cmocka_unit_test(test_sched_gang__a_quota_over_all_types_is_gathered_too),
-        cmocka_unit_test(test_sched_gang__after_its_turn_smaller_ones_have_theirs),
+        cmocka_unit_test(test_sched_reservation__absurd_sizes_and_times),
+        cmocka_unit_test(test_sched_reservation__is_promised_a_start_that_never_moves_later),
+        cmocka_unit_test(test_sched_reservation__what_ends_before_the_promise_runs_meanwhile),
+        cmocka_unit_test(test_sched_reservation__nothing_passes_what_nothing_could_be_promised_for),
         cmocka_unit_test(
-            test_sched_place__capacity_moves_down_the_ladder_and_says_when_to_look_again),
+            test_sched_reservation__higher_priority_passes_and_other_types_do_not_care),
+        cmocka_unit_test(test_sched_reservation__what_has_a_promise_goes_first),
+        cmocka_unit_test(test_sched_reservation__reservations_stand_in_line_and_add_up),
+        cmocka_unit_test(test_sched_reservation__only_what_could_start_is_waited_for),
+        cmocka_unit_test(test_sched_reservation__its_campaigns_own_limit_is_gathered_too),
+        cmocka_unit_test(test_sched_reservation__a_quota_over_all_types_is_gathered_too),
+        cmocka_unit_test(test_sched_reservation__after_its_turn_smaller_ones_have_theirs),
+        cmocka_unit_test(
+            test_sched_ladder__capacity_moves_down_the_ladder_and_says_when_to_look_again),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* Aim: a plan takes, awaits, leaves and ends warm pools as it should, and never uses a slot or a
  * pool twice. Method: small views with one pool or a few, at a full quota and beside its
- * bounds. Random views: test_sched_warm_random.c. */
+ * bounds. Random views: test_sched_warm_pool_random.c. */
 #include "core/money/cost.h"
-#include "sched_warm_world.h"
+#include "sched_warm_pool_world.h"
 
-static void test_sched_warm__at_a_full_quota_each_pool_takes_one_job(void **state)
+static void test_sched_warm_pool__at_a_full_quota_each_pool_takes_one_job(void **state)
 {
     (void)state;
     struct world *w = full_world(5, 3);
@@ -25,7 +25,7 @@ static void test_sched_warm__at_a_full_quota_each_pool_takes_one_job(void **stat
     world_free(w);
 }
 
-static void test_sched_warm__a_pool_that_is_not_there_takes_nothing(void **state)
+static void test_sched_warm_pool__a_pool_that_is_not_there_takes_nothing(void **state)
 {
     (void)state;
     struct world *w = full_world(2, 1);
@@ -44,7 +44,7 @@ static void test_sched_warm__a_pool_that_is_not_there_takes_nothing(void **state
     world_free(w);
 }
 
-static void test_sched_warm__what_differs_does_not_match(void **state)
+static void test_sched_warm_pool__what_differs_does_not_match(void **state)
 {
     (void)state;
     struct world *w = full_world(1, 1);
@@ -66,7 +66,7 @@ static void test_sched_warm__what_differs_does_not_match(void **state)
     world_free(w);
 }
 
-static void test_sched_warm__another_campaign_takes_it_when_all_is_the_same(void **state)
+static void test_sched_warm_pool__another_campaign_takes_it_when_all_is_the_same(void **state)
 {
     (void)state;
     struct world *w = full_world(0, 1);
@@ -83,7 +83,7 @@ static void test_sched_warm__another_campaign_takes_it_when_all_is_the_same(void
     world_free(w);
 }
 
-static void test_sched_warm__a_lower_rung_that_is_warm_comes_first(void **state)
+static void test_sched_warm_pool__a_lower_rung_that_is_warm_comes_first(void **state)
 {
     (void)state;
     struct world *w = full_world(1, 0);
@@ -109,7 +109,7 @@ static void test_sched_warm__a_lower_rung_that_is_warm_comes_first(void **state)
     world_free(w);
 }
 
-static void test_sched_warm__the_pools_subnet_is_the_launchs(void **state)
+static void test_sched_warm_pool__the_pools_subnet_is_the_launchs(void **state)
 {
     (void)state;
     struct world *w = full_world(1, 0);
@@ -130,7 +130,7 @@ static void test_sched_warm__the_pools_subnet_is_the_launchs(void **state)
     world_free(w);
 }
 
-static void test_sched_warm__several_instances_match_as_many(void **state)
+static void test_sched_warm_pool__several_instances_match_as_many(void **state)
 {
     (void)state;
     struct world *w = full_world(1, 0);
@@ -146,7 +146,7 @@ static void test_sched_warm__several_instances_match_as_many(void **state)
     world_free(w);
 }
 
-static void test_sched_warm__a_lowered_limit_drains_pools_first(void **state)
+static void test_sched_warm_pool__a_lowered_limit_drains_pools_first(void **state)
 {
     (void)state;
     struct world *w = full_world(5, 3);
@@ -173,7 +173,7 @@ static struct world *ending_world(int tasks)
     return w;
 }
 
-static void test_sched_warm__the_last_task_waits_for_a_job_that_ends(void **state)
+static void test_sched_warm_pool__the_last_task_waits_for_a_job_that_ends(void **state)
 {
     (void)state;
     struct world *w = ending_world(1);
@@ -195,7 +195,7 @@ static void test_sched_warm__the_last_task_waits_for_a_job_that_ends(void **stat
     world_free(w);
 }
 
-static void test_sched_warm__free_slots_are_not_left_empty_for_pools(void **state)
+static void test_sched_warm_pool__free_slots_are_not_left_empty_for_pools(void **state)
 {
     (void)state;
     struct world *w = ending_world(3);
@@ -210,7 +210,7 @@ static void test_sched_warm__free_slots_are_not_left_empty_for_pools(void **stat
     world_free(w);
 }
 
-static void test_sched_warm__a_pool_that_comes_is_awaited_once(void **state)
+static void test_sched_warm_pool__a_pool_that_comes_is_awaited_once(void **state)
 {
     (void)state;
     struct world *w = ending_world(1);
@@ -247,7 +247,7 @@ static int kept(const struct sched_plan *p)
     return n;
 }
 
-static void test_sched_warm__as_many_are_kept_as_the_warm_quota_takes(void **state)
+static void test_sched_warm_pool__as_many_are_kept_as_the_warm_quota_takes(void **state)
 {
     (void)state;
     static const int64_t rows[][3] = {{-1, 10, 10}, {-1, 4, 4},  {-1, 0, 0},
@@ -272,7 +272,7 @@ static void test_sched_warm__as_many_are_kept_as_the_warm_quota_takes(void **sta
     }
 }
 
-static void test_sched_warm__a_spot_job_leaves_none(void **state)
+static void test_sched_warm_pool__a_spot_job_leaves_none(void **state)
 {
     (void)state;
     struct world *w = keeping_world(40, -1, 10);
@@ -285,7 +285,7 @@ static void test_sched_warm__a_spot_job_leaves_none(void **state)
     world_free(w);
 }
 
-static void test_sched_warm__the_last_ones_leave_nothing(void **state)
+static void test_sched_warm_pool__the_last_ones_leave_nothing(void **state)
 {
     (void)state;
     struct world *w = keeping_world(10, -1, 10); /* all start at once */
@@ -311,7 +311,7 @@ static void test_sched_warm__the_last_ones_leave_nothing(void **state)
     world_free(w);
 }
 
-static void test_sched_warm__a_reused_pool_is_kept_on_its_own_quota(void **state)
+static void test_sched_warm_pool__a_reused_pool_is_kept_on_its_own_quota(void **state)
 {
     (void)state;
     struct world *w = full_world(30, 3);
@@ -332,7 +332,7 @@ static void test_sched_warm__a_reused_pool_is_kept_on_its_own_quota(void **state
     world_free(w);
 }
 
-static void test_sched_warm__money_goes_to_run_time_before_keep_alive(void **state)
+static void test_sched_warm_pool__money_goes_to_run_time_before_keep_alive(void **state)
 {
     (void)state;
     struct world *w = keeping_world(20, 900, 10); /* 3600 + 1020 s run, 900 s kept: 5.52 USD */
@@ -360,7 +360,7 @@ static void test_sched_warm__money_goes_to_run_time_before_keep_alive(void **sta
     world_free(w);
 }
 
-static void test_sched_warm__what_nothing_can_take_soon_is_given_back(void **state)
+static void test_sched_warm_pool__what_nothing_can_take_soon_is_given_back(void **state)
 {
     (void)state;
     struct world *w = full_world(0, 3);
@@ -384,7 +384,7 @@ static void test_sched_warm__what_nothing_can_take_soon_is_given_back(void **sta
     world_free(w);
 }
 
-static void test_sched_warm__a_retry_is_awaited_as_long_as_it_pays(void **state)
+static void test_sched_warm_pool__a_retry_is_awaited_as_long_as_it_pays(void **state)
 {
     (void)state;
     struct world *w = full_world(0, 2);
@@ -399,7 +399,7 @@ static void test_sched_warm__a_retry_is_awaited_as_long_as_it_pays(void **state)
     world_free(w);
 }
 
-static void test_sched_warm__the_last_task_with_another_volume_holds_no_pool(void **state)
+static void test_sched_warm_pool__the_last_task_with_another_volume_holds_no_pool(void **state)
 {
     (void)state;
     struct world *w = full_world(1, 1);
@@ -413,7 +413,7 @@ static void test_sched_warm__the_last_task_with_another_volume_holds_no_pool(voi
     world_free(w);
 }
 
-static void test_sched_warm__a_task_of_higher_rank_gets_the_slots(void **state)
+static void test_sched_warm_pool__a_task_of_higher_rank_gets_the_slots(void **state)
 {
     (void)state;
     struct world *w = full_world(5, 3);
@@ -434,7 +434,7 @@ static void test_sched_warm__a_task_of_higher_rank_gets_the_slots(void **state)
 }
 
 /* The quota over all types is full, the type of the task that waits has room of its own. */
-static void test_sched_warm__a_pool_of_another_type_gives_its_place(void **state)
+static void test_sched_warm_pool__a_pool_of_another_type_gives_its_place(void **state)
 {
     (void)state;
     struct world *w = full_world(5, 3);
@@ -462,7 +462,7 @@ static void test_sched_warm__a_pool_of_another_type_gives_its_place(void **state
     world_free(w);
 }
 
-static void test_sched_warm__no_more_is_given_back_than_helps(void **state)
+static void test_sched_warm_pool__no_more_is_given_back_than_helps(void **state)
 {
     (void)state;
     struct world *w = full_world(5, 3);
@@ -487,7 +487,7 @@ static void test_sched_warm__no_more_is_given_back_than_helps(void **state)
     world_free(w);
 }
 
-static void test_sched_warm__the_cap_of_idle_cost_ends_pools(void **state)
+static void test_sched_warm_pool__the_cap_of_idle_cost_ends_pools(void **state)
 {
     (void)state;
     struct world *w = full_world(5, 2); /* idle for 10 s: 0.01 USD each */
@@ -510,29 +510,29 @@ int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sched_warm__at_a_full_quota_each_pool_takes_one_job),
-        cmocka_unit_test(test_sched_warm__a_pool_that_is_not_there_takes_nothing),
-        cmocka_unit_test(test_sched_warm__what_differs_does_not_match),
-        cmocka_unit_test(test_sched_warm__another_campaign_takes_it_when_all_is_the_same),
-        cmocka_unit_test(test_sched_warm__a_lower_rung_that_is_warm_comes_first),
-        cmocka_unit_test(test_sched_warm__the_pools_subnet_is_the_launchs),
-        cmocka_unit_test(test_sched_warm__several_instances_match_as_many),
-        cmocka_unit_test(test_sched_warm__a_lowered_limit_drains_pools_first),
-        cmocka_unit_test(test_sched_warm__the_last_task_waits_for_a_job_that_ends),
-        cmocka_unit_test(test_sched_warm__free_slots_are_not_left_empty_for_pools),
-        cmocka_unit_test(test_sched_warm__a_pool_that_comes_is_awaited_once),
-        cmocka_unit_test(test_sched_warm__as_many_are_kept_as_the_warm_quota_takes),
-        cmocka_unit_test(test_sched_warm__a_spot_job_leaves_none),
-        cmocka_unit_test(test_sched_warm__the_last_ones_leave_nothing),
-        cmocka_unit_test(test_sched_warm__a_reused_pool_is_kept_on_its_own_quota),
-        cmocka_unit_test(test_sched_warm__money_goes_to_run_time_before_keep_alive),
-        cmocka_unit_test(test_sched_warm__what_nothing_can_take_soon_is_given_back),
-        cmocka_unit_test(test_sched_warm__a_retry_is_awaited_as_long_as_it_pays),
-        cmocka_unit_test(test_sched_warm__the_last_task_with_another_volume_holds_no_pool),
-        cmocka_unit_test(test_sched_warm__a_task_of_higher_rank_gets_the_slots),
-        cmocka_unit_test(test_sched_warm__a_pool_of_another_type_gives_its_place),
-        cmocka_unit_test(test_sched_warm__no_more_is_given_back_than_helps),
-        cmocka_unit_test(test_sched_warm__the_cap_of_idle_cost_ends_pools),
+        cmocka_unit_test(test_sched_warm_pool__at_a_full_quota_each_pool_takes_one_job),
+        cmocka_unit_test(test_sched_warm_pool__a_pool_that_is_not_there_takes_nothing),
+        cmocka_unit_test(test_sched_warm_pool__what_differs_does_not_match),
+        cmocka_unit_test(test_sched_warm_pool__another_campaign_takes_it_when_all_is_the_same),
+        cmocka_unit_test(test_sched_warm_pool__a_lower_rung_that_is_warm_comes_first),
+        cmocka_unit_test(test_sched_warm_pool__the_pools_subnet_is_the_launchs),
+        cmocka_unit_test(test_sched_warm_pool__several_instances_match_as_many),
+        cmocka_unit_test(test_sched_warm_pool__a_lowered_limit_drains_pools_first),
+        cmocka_unit_test(test_sched_warm_pool__the_last_task_waits_for_a_job_that_ends),
+        cmocka_unit_test(test_sched_warm_pool__free_slots_are_not_left_empty_for_pools),
+        cmocka_unit_test(test_sched_warm_pool__a_pool_that_comes_is_awaited_once),
+        cmocka_unit_test(test_sched_warm_pool__as_many_are_kept_as_the_warm_quota_takes),
+        cmocka_unit_test(test_sched_warm_pool__a_spot_job_leaves_none),
+        cmocka_unit_test(test_sched_warm_pool__the_last_ones_leave_nothing),
+        cmocka_unit_test(test_sched_warm_pool__a_reused_pool_is_kept_on_its_own_quota),
+        cmocka_unit_test(test_sched_warm_pool__money_goes_to_run_time_before_keep_alive),
+        cmocka_unit_test(test_sched_warm_pool__what_nothing_can_take_soon_is_given_back),
+        cmocka_unit_test(test_sched_warm_pool__a_retry_is_awaited_as_long_as_it_pays),
+        cmocka_unit_test(test_sched_warm_pool__the_last_task_with_another_volume_holds_no_pool),
+        cmocka_unit_test(test_sched_warm_pool__a_task_of_higher_rank_gets_the_slots),
+        cmocka_unit_test(test_sched_warm_pool__a_pool_of_another_type_gives_its_place),
+        cmocka_unit_test(test_sched_warm_pool__no_more_is_given_back_than_helps),
+        cmocka_unit_test(test_sched_warm_pool__the_cap_of_idle_cost_ends_pools),
     };
-    return cmocka_run_group_tests_name("sched_warm", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("sched_warm_pool", tests, NULL, NULL);
 }

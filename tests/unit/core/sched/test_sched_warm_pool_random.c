@@ -2,7 +2,7 @@
  * more than the warm quota takes, or differs for equal views. Method: 4,000 random views, each plan
  * checked field by field, without the fingerprint. */
 #include "common/rng.h"
-#include "sched_warm_world.h"
+#include "sched_warm_pool_world.h"
 
 static struct world *world_random(struct rng *rng)
 {
@@ -103,7 +103,7 @@ static void check(const struct world *w, const struct sched_plan *p, int *reused
     assert_true(p->launches_n <= w->view.tokens);
 }
 
-static void test_sched_warm_random__no_pool_or_slot_is_used_twice(void **state)
+static void test_sched_warm_pool_random__no_pool_or_slot_is_used_twice(void **state)
 {
     (void)state;
     int reused = 0;
@@ -141,7 +141,7 @@ int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sched_warm_random__no_pool_or_slot_is_used_twice),
+        cmocka_unit_test(test_sched_warm_pool_random__no_pool_or_slot_is_used_twice),
     };
-    return cmocka_run_group_tests_name("sched_warm_random", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("sched_warm_pool_random", tests, NULL, NULL);
 }
