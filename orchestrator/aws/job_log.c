@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/secret_shape.h"
+#include "json_call.h"
 #include "logs.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,15 +50,10 @@ static void finish(struct job_log_call *call, const struct aws_reply *failed)
     call_free(call);
 }
 
-static void send_logs(struct job_log_call *call, const char *target, const struct buf *body,
+static void send_logs(struct job_log_call *call, enum aws_operation op, const struct buf *body,
                       aws_cb cb)
 {
-    const struct aws_call aws = {.service = "logs",
-                                 .target = target,
-                                 .content_type = "application/x-amz-json-1.1",
-                                 .body = buf_str(body),
-                                 .may_send = call->gate.may_send,
-                                 .may_send_ctx = call->gate.ctx};
+    const struct aws_call aws = aws_operation_call(op, call->gate, buf_str(body));
     call->req = aws_send(call->client, &aws, cb, call);
 }
 
@@ -122,7 +118,7 @@ static void ask_next(struct job_log_call *call)
     json_out_i64(&w, "limit", JOB_LOG_LINES);
     json_out_bool(&w, "startFromHead", false);
     json_out_end_object(&w);
-    send_logs(call, "Logs_20140328.GetLogEvents", &body, on_events);
+    send_logs(call, AWS_OP_GetLogEvents, &body, on_events);
 }
 
 /* The newest stream of each host: names come in order, so a host's last one replaces the others. */
@@ -177,6 +173,6 @@ struct job_log_call *job_log_read(struct aws_client *c, struct aws_gate gate, co
     json_out_str(&w, "logGroupName", LOGS_GROUP);
     json_out_str(&w, "logStreamNamePrefix", prefix);
     json_out_end_object(&w);
-    send_logs(call, "Logs_20140328.DescribeLogStreams", &body, on_streams);
+    send_logs(call, AWS_OP_DescribeLogStreams, &body, on_streams);
     return call;
 }

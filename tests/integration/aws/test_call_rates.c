@@ -2,6 +2,7 @@
  * Method: the clients against drover-local, which throttles on order and counts what reaches it. */
 #include "aws/call_rates.h"
 #include "aws/hosting.h"
+#include "aws/job_log.h"
 #include "aws/sagemaker.h"
 #include "common/clock.h"
 #include "common/s3.h"
@@ -59,6 +60,13 @@ static void on_create(void *ctx, const char *arn, bool exists, const struct aws_
 {
     (void)arn;
     (void)exists;
+    take(ctx, f);
+}
+
+static void on_log(void *ctx, const struct log_line *lines, size_t n, const struct aws_failure *f)
+{
+    (void)lines;
+    (void)n;
     take(ctx, f);
 }
 
@@ -191,9 +199,25 @@ static void test_rates__a_create_is_not_kept_for_later(void **state)
     assert_int_equal(aws_client_signed_n(c), signed_n);
 }
 
+/* The tail of a failed job's log: many jobs fail at once. */
+static void test_rates__a_throttled_log_is_read_more_rarely(void **state)
+{
+    (void)state;
+    static struct got g[2];
+    (void)job_log_read(c, open_gate, "nobody", on_log, &g[0]);
+    run_until(&g[0]);
+    assert_int_equal(g[0].failure.outcome, AWS_THROTTLED);
+    (void)job_log_read(c, open_gate, "nobody", on_log, &g[1]);
+    assert_int_equal(call_rates_held_n(rates), 1);
+    assert_int_equal(aws_client_signed_n(c), 1);
+    run_until(&g[1]);
+    assert_int_equal(g[1].failure.outcome, AWS_OK); /* it has no log */
+}
+
 static const char config[] = "{\"images\":{\"sh\":[\"/bin/sh\",\"-c\"]},\"faults\":["
                              "{\"operation\":\"ListTrainingJobs\",\"kind\":\"throttle\"},"
                              "{\"operation\":\"DescribeTrainingJob\",\"kind\":\"throttle\"},"
+                             "{\"operation\":\"DescribeLogStreams\",\"kind\":\"throttle\"},"
                              "{\"operation\":\"CreateModel\",\"kind\":\"throttle\"}]}";
 
 int main(void)
@@ -209,6 +233,7 @@ int main(void)
         TEST(test_rates__hold_nothing_before_a_throttle),
         TEST(test_rates__lists_that_wait_hold_up_nothing_else),
         TEST(test_rates__a_create_is_not_kept_for_later),
+        TEST(test_rates__a_throttled_log_is_read_more_rarely),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     loop_free(l);
