@@ -8,13 +8,15 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#define START_S 60 /* what droverd reads when it starts may lack for so long */
+
 struct doctor_check {
     const struct cli *cli;
     json_t *list;
-    bool bad;
+    bool bad, starting;
 };
 
-/* next: also of what is good, as advice; "": none. */
+/* next: also of what is good, as advice or as a warning; "": none. */
 static void tell(struct doctor_check *c, bool good, const char *what, const char *detail,
                  const char *next)
 {
@@ -58,8 +60,10 @@ static bool check_server(struct doctor_check *c, struct cli *cli)
     AUTO_FREE char *text =
         xasprintf("%s answers, version %s", client_url(cli->client), jstr(r.json, "version"));
     note(c, r.status == 200, "server", text, "another program may listen there: check DROVER_URL");
-    usec_t now;
+    usec_t now, start;
     if (clock_parse_rfc3339(jstr(r.json, "now"), &now, &err)) {
+        c->starting = clock_parse_rfc3339(jstr(r.json, "started_at"), &start, &err) &&
+                      now - start < START_S * USEC_PER_SEC;
         int64_t skew_s = (clock_wall_us() - now) / USEC_PER_SEC;
         AUTO_FREE char *skew =
             xasprintf("%lld s apart from the server's", (long long)llabs(skew_s));
@@ -137,6 +141,20 @@ static void check_account(struct doctor_check *c, struct cli *cli)
     }
 }
 
+/* What droverd reads when it starts, and nothing starts without. */
+static void tell_read(struct doctor_check *c, const char *what, const char *detail,
+                      const char *next)
+{
+    if (detail != NULL) {
+        tell(c, true, what, detail, "");
+    } else if (c->starting) {
+        tell(c, true, what, "none is known yet: they are read since droverd started",
+             "drover doctor, in a minute");
+    } else {
+        tell(c, false, what, "none is known: nothing can start", next);
+    }
+}
+
 static void check_warm(struct doctor_check *c, size_t types, size_t warm)
 {
     AUTO_FREE char *text = xasprintf("%zu of %zu instance types may be kept warm", warm, types);
@@ -171,10 +189,7 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
     AUTO_FREE char *text =
         none > 0 ? xasprintf("%zu instance types known, %zu of them with quota 0", known, none)
                  : xasprintf("%zu instance types known", known);
-    tell(c, true, "quotas", known > 0 ? text : "none is read yet",
-         known > 0 ? ""
-                   : "they are read when a campaign needs them; if none comes, allow "
-                     "servicequotas:ListServiceQuotas");
+    tell_read(c, "quotas", known > 0 ? text : NULL, "allow servicequotas:ListServiceQuotas");
     check_warm(c, known, warm);
 }
 
@@ -233,10 +248,8 @@ static void check_prices(struct doctor_check *c, struct cli *cli)
     AUTO_FREE char *text = listed > 0 ? xasprintf("%zu of AWS Pricing, read %.10s; %zu of the file",
                                                   listed, newest, file)
                                       : xasprintf("%zu of the file", file);
-    tell(c, true, "prices", listed + file > 0 ? text : "none is known yet: nothing can start",
-         listed + file > 0 ? ""
-                           : "they are read of AWS Pricing when droverd starts; if none comes, "
-                             "allow pricing:GetProducts, or set DROVER_PRICES_FILE");
+    tell_read(c, "prices", listed + file > 0 ? text : NULL,
+              "allow pricing:GetProducts, or set DROVER_PRICES_FILE");
 }
 
 static void check_parked(struct doctor_check *c, struct cli *cli)

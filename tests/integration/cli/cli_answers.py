@@ -8,7 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from urllib.parse import parse_qs, urlsplit
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
@@ -23,6 +25,7 @@ class Server:
 
     def __init__(self):
         self.answer, self.seen = None, []
+        self.token = tempfile.NamedTemporaryFile()  # nobody else may read it
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -50,7 +53,7 @@ class Server:
                 pass
 
         self.s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.s.server_address[1]}", "DROVER_TOKEN_FILE": "/dev/null", "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "80"}
+        self.env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.s.server_address[1]}", "DROVER_TOKEN_FILE": self.token.name, "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "80"}
         threading.Thread(target=self.s.serve_forever, daemon=True).start()
 
     def drover(self, *args, answer=None, stdin=""):
@@ -477,6 +480,11 @@ def check_doctor(t, s):
 
         r = s.drover("doctor", answer=answer)
         t.ok(r.returncode == 1 and f"account     account and leader are not known: no such luck (HTTP {status})\n  next: " in r.stdout and word in r.stdout, f"doctor when the checks answer {status}: bad, with the reason", r)
+    for age_s, status, told in ((30, 0, "none is known yet: they are read since droverd started\n  next: drover doctor, in a minute\n"), (90, 1, "none is known: nothing can start\n  next: allow ")):
+        now, started = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ago)) for ago in (0, age_s))
+        there = {"version": "1", "now": now, "started_at": started, "role": "viewer", "database": True, "aws": True, "checks": [], "quotas": [], "prices": [], "parked": [], "campaigns": []}
+        r = s.drover("doctor", answer=lambda *args, there=there: (200, there))
+        t.ok(r.returncode == status and all(f"{'✗' if status else '✓'} {what:<11} {told}" in r.stdout for what in ("quotas", "prices")), f"doctor of a droverd that started {age_s} s ago and knows no quota and no price", r)
 
 
 def check_once(t, s):
