@@ -4,11 +4,12 @@ the leader, each one broken by itself. Method: the real drover, droverd and drov
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, measure, patience, smtp, wait_for
+from kit import TOP, VARIANT, Tap, measure, patience, smtp, wait_for
 from kit.stack import KEY, SECRET, Stack
 
 ACCOUNT = "123456789012"
@@ -87,6 +88,10 @@ def check_bad(s, tap):
     s.again(DROVER_WORKER_IMAGE="drover/worker:test", DROVER_ROLE_ARN="")
     found, ok, _ = s.checks()
     tap.ok(ok and "not in ECR" in found["image"][2] and "each campaign file" in found["role"][1], "no role and an image elsewhere are advice", (found["image"], found["role"]))
+    shift = {"LD_PRELOAD": os.path.join(TOP, "build", VARIANT, "tests/kit/clock_shift.so"), "CLOCK_SHIFT_S": "-400", "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+    s.again(**shift)
+    found, ok, status = wait_for(lambda: (lambda it: it if it[0]["aws clock"][1] != "0 s apart from AWS" else None)(s.checks()), 60, "what AWS says of the clock", step=0.2)
+    tap.ok(not ok and status == 1 and {k for k, c in found.items() if not c[0]} == {"clock", "aws clock"} and re.fullmatch(r"(399|40[0-5]) s apart from AWS", found["aws clock"][1]) and "droverd's machine" in found["aws clock"][2], "a clock of droverd's machine that is 400 s late", found)
     s.again(AWS_SECRET_ACCESS_KEY="wrong")
     found, ok, status = s.checks()
     tap.ok(status == 1 and not found["credentials"][0] and "SignatureDoesNotMatch" in found["credentials"][1] and "role of its machine" in found["credentials"][2] and "bucket" not in found,
