@@ -176,6 +176,7 @@ static struct controller_config controller_config_of(const struct daemon_setting
     return (struct controller_config){.conninfo = conninfo,
                                       .holder = holder,
                                       .job_prefix = s->job_prefix,
+                                      .bucket_kms_key = s->bucket_kms_key,
                                       .prices_file = s->prices_file,
                                       .price_interval_us = s->price_interval_us,
                                       .paid_ppm = settings_paid_ppm(s),

@@ -7,6 +7,7 @@
 #include "common/version.h"
 #include "core/protocol/protocol.h"
 #include "notices/mail.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -74,6 +75,9 @@ const struct config_row settings_rows[] = {
     {"bucket", "DROVER_BUCKET", CONFIG_STR, "", 0, 0, AT(bucket),
      "what {bucket} means when a campaign file does not say, and where sources go; empty: "
      "sagemaker-REGION-ACCOUNT"},
+    {"bucket_kms_key", "DROVER_BUCKET_KMS_KEY", CONFIG_STR, "", 0, 0, AT(bucket_kms_key),
+     "key of KMS, its id, ARN or alias/NAME, of what droverd puts into S3: sources, archives; "
+     "empty: as the bucket encrypts"},
     {"prices_file", "DROVER_PRICES_FILE", CONFIG_STR, "", 0, 0, AT(prices_file),
      "JSON {\"ml.m5.large\":\"0.115\"}: prices in USD per hour that come before AWS Pricing's"},
     {"price_interval_us", "DROVER_PRICE_INTERVAL_US", CONFIG_I64, "86400000000", 0, 2592000000000,
@@ -326,6 +330,17 @@ static bool check_role(const struct daemon_settings *s, struct err *err)
                    s->role_arn, region, partition);
 }
 
+static bool check_kms_key(const char *key, struct err *err)
+{
+    for (const char *c = key; *c != '\0'; c++) {
+        if (!isalnum((unsigned char)*c) && strchr(":/_-", *c) == NULL) {
+            return err_set(err, ERR_INVALID,
+                           "bucket_kms_key '%.80s': write alias/NAME, a key's id or its ARN", key);
+        }
+    }
+    return true;
+}
+
 bool settings_check(const struct daemon_settings *s, struct err *err)
 {
     enum log_level level;
@@ -361,7 +376,8 @@ bool settings_check(const struct daemon_settings *s, struct err *err)
     struct addr_rules rules;
     bool ok = proxies_new(s->trusted_proxies, &proxies, err);
     proxies_free(proxies);
-    return ok && check_role(s, err) && check_logins(s, err) && check_mail(s, err) &&
+    return ok && check_role(s, err) && check_kms_key(s->bucket_kms_key, err) &&
+           check_logins(s, err) && check_mail(s, err) &&
            (addr_parse_rules(str_of(s->webhook_allow_net), &rules, err) ||
             err_wrap(err, "webhook_allow_net"));
 }

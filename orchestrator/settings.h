@@ -9,7 +9,7 @@
 struct daemon_settings {
     char *database_url, *listen, *token_file, *job_prefix, *role_arn, *worker_image, *bucket;
     char *prices_file, *discount, *log_level, *spool_dir, *trusted_proxies, *webhook_allow_net;
-    char *events_queue_url;
+    char *events_queue_url, *bucket_kms_key;
     char *smtp_url, *smtp_from, *smtp_credentials_file, *smtp_ca_file;
     char *public_url, *oidc_issuer, *oidc_client_id, *oidc_client_secret_file, *oidc_name;
     char *sso_socket, *sso_user_header, *sso_groups_header;

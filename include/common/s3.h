@@ -68,12 +68,13 @@ void s3_sums_add(struct s3_sums *s, struct str data);
 bool s3_sums_fit(const struct s3_sums *s, const struct s3_result *r);
 /* False: it tells another SHA-256 of the whole. */
 bool s3_sha256_fits(const uint8_t sha256[static 32], const struct s3_result *r);
-/* if_none_match: "*" to create only, else NULL. */
+/* if_none_match: "*" to create only, else NULL. kms_key: id, ARN or alias/NAME of the key of KMS
+ * that S3 encrypts it with; NULL or "": as the bucket does. */
 void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const char *content_type,
-            const char *if_none_match, s3_cb cb, void *ctx);
+            const char *if_none_match, const char *kms_key, s3_cb cb, void *ctx);
 /* The same; the body is not copied and must stay valid until the callback. */
 void s3_put_lent(struct aws_client *c, const struct s3_uri *u, struct str body,
-                 const char *content_type, s3_cb cb, void *ctx);
+                 const char *content_type, const char *kms_key, s3_cb cb, void *ctx);
 void s3_delete(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
 /* All keys that begin with u->key, every page, at most max_keys (more is ERR_LIMIT). A repeated
  * continuation token is ERR_AWS. */

@@ -4,7 +4,7 @@
 #include "common/hash.h"
 #include "common/s3.h"
 
-#define S3_HEADERS_MAX      4
+#define S3_HEADERS_MAX      6
 #define S3_WRITER_HEADER    "x-amz-meta-drover-writer"
 #define S3_TIMEOUT_US       (INT64_C(900) * USEC_PER_SEC) /* a whole transfer of up to 5 GiB */
 #define S3_STALL_TIMEOUT_US (INT64_C(60) * USEC_PER_SEC)

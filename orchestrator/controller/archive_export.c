@@ -108,7 +108,8 @@ static void put_object(struct controller *c, struct archive_export *e)
     e->put = xcalloc(1, sizeof *e->put);
     e->put->e = e;
     metric_add(METRIC_AWS_REQUESTS, 1);
-    s3_put(c->aws, &uri, buf_str(&e->object.text), "application/x-ndjson", NULL, on_put, e->put);
+    s3_put(c->aws, &uri, buf_str(&e->object.text), "application/x-ndjson", NULL,
+           c->cfg.bucket_kms_key, on_put, e->put);
 }
 
 /* ARCHIVE_EXPORTS: all are busy with others. */

@@ -100,7 +100,8 @@ static void ask_put(struct controller *c, struct bridge_call *a)
         return;
     }
     s3_put_lent(c->aws_plain, &u, (struct str){a->mapped, (size_t)a->q.size},
-                a->q.content_type[0] != '\0' ? a->q.content_type : "application/gzip", on_put, a);
+                a->q.content_type[0] != '\0' ? a->q.content_type : "application/gzip",
+                c->cfg.bucket_kms_key, on_put, a);
 }
 
 static void on_delete(void *ctx, const struct s3_result *r)

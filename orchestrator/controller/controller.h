@@ -11,6 +11,7 @@ struct controller_config {
     const char *holder;           /* host and pid, for people */
     const char *events_queue_url; /* of state changes of jobs; "": none */
     const char *job_prefix;       /* first part of every job name */
+    const char *bucket_kms_key;   /* of what is put into S3; "": as the bucket does */
     const char *prices_file;      /* JSON {"ml.m5.large":"0.115"} in USD per hour; NULL none */
     int64_t price_interval_us;    /* AWS Pricing is read this often; 0: never */
     int64_t paid_ppm;             /* of its list prices */

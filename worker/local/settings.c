@@ -28,6 +28,7 @@ static const char *const known_keys[] = {"quotas",
                                          "denied_buckets",
                                          "public_buckets",
                                          "kms_buckets",
+                                         "kms_only_buckets",
                                          "queues",
                                          "policies",
                                          "secrets",
@@ -208,6 +209,7 @@ static bool maps_load(struct local_settings *s, struct err *err)
            part_get(a, "denied_buckets", NULL, true, &s->denied_buckets, err) &&
            part_get(a, "public_buckets", NULL, true, &s->public_buckets, err) &&
            part_get(a, "kms_buckets", NULL, true, &s->kms_buckets, err) &&
+           part_get(a, "kms_only_buckets", NULL, true, &s->kms_only_buckets, err) &&
            part_get(a, "queues", "{}", false, &s->queues, err) &&
            values_check(s->queues, "queues", true, err) &&
            part_get(a, "secrets", "{}", false, &s->secrets, err) &&

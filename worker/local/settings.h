@@ -25,6 +25,7 @@ struct local_settings {
     json_t *denied_buckets;    /* array of bucket names that answer AccessDenied */
     json_t *public_buckets;    /* array of bucket names that anybody may read without a signature */
     json_t *kms_buckets;       /* array of bucket names encrypted with a key of KMS */
+    json_t *kms_only_buckets;  /* array of bucket names whose policy refuses what names no key */
     json_t *queues;            /* name of a queue -> source of the events it takes, "" none */
     json_t *policies;          /* key id or role ARN -> policies of IAM, which bind it then */
     json_t *secrets;           /* ARN of a secret or parameter -> its text */

@@ -80,6 +80,7 @@ def start_settings(t, pg):
              ({"DROVER_LISTEN": "127.0.0.1"}, "write ADDRESS:PORT"), ({"DROVER_LISTEN": "127.0.0.1:99999"}, "write ADDRESS:PORT"), ({"DROVER_LISTEN": "127.evil:80"}, "'127.evil' is not an IP address"),
              ({"DROVER_LISTEN": "nowhere:80"}, "'nowhere' is not an IP address"), ({"DROVER_LISTEN": ":80"}, "'' is not an IP address"), ({"DROVER_LISTEN": "0.0.0.0:80"}, "not a loopback address"),
              ({"DROVER_LISTEN": "::1:80"}, "'::1' is not an IP address"), ({"DROVER_LISTEN": "[::]:80"}, "not a loopback address"),
+             ({"DROVER_BUCKET_KMS_KEY": "alias/a b"}, "bucket_kms_key 'alias/a b': write alias/NAME, a key's id or its ARN"),
              ({"DROVER_ROLE_ARN": "arn:aws:iam::111122223333:role/r", "AWS_REGION": "cn-north-1"}, "is of another partition than the region cn-north-1: write arn:aws-cn:iam::ACCOUNT:role/NAME"),
              *(({"DROVER_JOB_PREFIX": given}, f"job_prefix '{given}': jobs would be named {clean}-...; write job_prefix '{clean}'") for given, clean in PREFIXES))
     for env, reason in wrong:

@@ -29,11 +29,13 @@ stages:
 """
 USUAL = "instance_type: ml.c5.xlarge, max_runtime: 1h"
 ACCOUNT = "123456789012"
+SEALED = "drover-sealed"
 
 
 class Sources(Stack):
     def __init__(self):
-        super().__init__("sources", parts=1, rows=1, images={"team/train:1": ["/bin/sh", "-c", PROGRAM]})
+        super().__init__("sources", parts=1, rows=1, images={"team/train:1": ["/bin/sh", "-c", PROGRAM]}, local={"kms_only_buckets": [SEALED]})
+        self.buckets = [SEALED]
         self.work = self.dir + "/work"
 
     def drover(self, *args, cwd=None, env=None, stdin=None):
@@ -228,6 +230,20 @@ def check_default_bucket(s, tap):
     tap.eq(len(asked), 1, "the account is asked once")
 
 
+def check_sealed(s, tap):
+    """The bucket's policy refuses what is not encrypted with a key of KMS."""
+    path = s.file("default/sealed", USUAL + ", output: s3://drover-test/sealed/")
+    os.makedirs(f"{s.dir}/aws/s3/{SEALED}")
+    for key in ("", "alias/team"):
+        s.kill("droverd0")
+        s.start_droverd(0, env={"DROVER_BUCKET": f"s3://{SEALED}", "DROVER_BUCKET_KMS_KEY": key})
+        if not key:
+            r = s.drover("submit", path, "-y")
+            tap.ok(r.returncode == 1 and "AccessDenied" in r.stderr and not s.objects(SEALED), "a bucket that wants a key of KMS refuses a source without one", r.stderr)
+    submit(s, tap, path, "with one it is taken")
+    tap.eq(len(s.objects(SEALED)), 1, "and is there")
+
+
 def main():
     tap = Tap()
     with Sources() as s:
@@ -240,6 +256,7 @@ def main():
         check_refused(s, tap)
         check_api(s, tap, digest)
         check_default_bucket(s, tap)
+        check_sealed(s, tap)
         s.check_requests(tap)
         s.check_invoice(tap)
     return tap.done()

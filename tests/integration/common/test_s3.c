@@ -218,12 +218,12 @@ static void test_async__put_head_get_delete(void **state)
     (void)state;
     struct s3_uri u = uri("async object");
     struct got g = {.n = 0};
-    s3_put(c, &u, STR("abc"), "text/plain", "*", on_result, &g);
+    s3_put(c, &u, STR("abc"), "text/plain", "*", NULL, on_result, &g);
     finish(&g);
     assert_int_equal(g.r.outcome, AWS_OK);
     assert_string_equal(g.r.etag, "\"900150983cd24fb0d6963f7d28e17f72\"");
     g = (struct got){.n = 0};
-    s3_put(c, &u, STR("abc"), "text/plain", "*", on_result, &g);
+    s3_put(c, &u, STR("abc"), "text/plain", "*", NULL, on_result, &g);
     finish(&g);
     assert_int_equal(g.r.outcome, AWS_REFUSED);
     assert_int_equal(g.r.status, 412);

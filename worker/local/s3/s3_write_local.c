@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#define ENCRYPTION "x-amz-server-side-encryption"
+
 void s3_reply_err(struct request *r, const struct err *err)
 {
     if (err->code == ERR_NOT_FOUND) {
@@ -87,15 +89,32 @@ void s3_etag_of_body(const struct request *r, const char *bucket, const char *md
     }
 }
 
+bool s3_encryption_ok(const struct request *r, const char *bucket)
+{
+    return !s3_is_named(r->app->set.kms_only_buckets, bucket) ||
+           str_eq_cstr(request_header(r, ENCRYPTION), "aws:kms");
+}
+
 void s3_encryption_headers(struct request *r, const char *bucket)
 {
+    struct str asked = request_header(r, ENCRYPTION);
+    struct str asked_key = request_header(r, ENCRYPTION "-aws-kms-key-id");
+    if (asked.n > 0) {
+        AUTO_FREE char *how = xstrndup(asked.p, asked.n);
+        AUTO_FREE char *with = xstrndup(asked_key.p, asked_key.n);
+        reply_header(r, ENCRYPTION, how);
+        if (asked_key.n > 0) {
+            reply_header(r, ENCRYPTION "-aws-kms-key-id", with);
+        }
+        return;
+    }
     if (!s3_is_named(r->app->set.kms_buckets, bucket)) {
         return;
     }
     AUTO_FREE char *key = xasprintf("arn:aws:kms:%s:%s:key/11111111-2222-3333-4444-555555555555",
                                     r->app->set.region, r->app->set.account);
-    reply_header(r, "x-amz-server-side-encryption", "aws:kms");
-    reply_header(r, "x-amz-server-side-encryption-aws-kms-key-id", key);
+    reply_header(r, ENCRYPTION, "aws:kms");
+    reply_header(r, ENCRYPTION "-aws-kms-key-id", key);
 }
 
 void s3_meta_of_request(const struct request *r, struct s3_meta *m)
