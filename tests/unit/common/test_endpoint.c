@@ -72,6 +72,8 @@ static void test_endpoint__hosts_follow_service_and_partition(void **state)
     expect_endpoint("sts", "us-gov-west-1", "https://sts.us-gov-west-1.amazonaws.com", false);
     expect_endpoint("logs", "us-iso-east-1", "https://logs.us-iso-east-1.c2s.ic.gov", false);
     expect_endpoint("logs", "us-isob-east-1", "https://logs.us-isob-east-1.sc2s.sgov.gov", false);
+    expect_endpoint("s3", "eu-isoe-west-1", "https://s3.eu-isoe-west-1.cloud.adc-e.uk", false);
+    expect_endpoint("sts", "us-isof-south-1", "https://sts.us-isof-south-1.csp.hci.ic.gov", false);
     expect_endpoint("fsx", "eusc-de-east-1", "https://fsx.eusc-de-east-1.amazonaws.eu", false);
     expect_endpoint("servicequotas", "us-west-2", "https://servicequotas.us-west-2.amazonaws.com",
                     false);
