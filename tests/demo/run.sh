@@ -74,7 +74,7 @@ cat >"$run/local.json" <<CONFIG
  "cold_start_seconds": 0.5, "stop_seconds": 0.5, "signature_window_seconds": 5,
  "rates": {"CreateTrainingJob": 10},
  "images": {"drover/worker:demo": ["$bin/drover-worker"]},
- "credentials": {"$AWS_ACCESS_KEY_ID": "$AWS_SECRET_ACCESS_KEY"},
+ "credentials": {"$AWS_ACCESS_KEY_ID": "$AWS_SECRET_ACCESS_KEY"}, "log_bodies": true,
  "faults": [
   {"operation": "CreateTrainingJob", "name_contains": "-download-5-a1-", "kind": "internal_error", "times": 1},
   {"operation": "CreateTrainingJob", "name_contains": "-download-7-a1-", "kind": "capacity", "times": 1},

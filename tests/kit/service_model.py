@@ -1,19 +1,23 @@
 #!/usr/bin/python3
 """What the services' models have against requests of AWS: fields, types, required ones, lengths, ranges, enums and patterns. The
 models are Debian's botocore's; members that are newer than it are held against the pinned AWS SDK for JavaScript (service_shapes.py).
-`service_model.py LOG...` judges logs of requests of drover-local (setting log_bodies) and prints what it found as JSON.
+`service_model.py LOG...` holds logs of requests of drover-local (setting log_bodies) against them, `service_model.py -- COMMAND...`
+what the C programs of a command send (kit/local.h); it prints one TAP line.
 """
 import collections
 import functools
+import glob
 import json
+import os
 import re
+import subprocess
 import sys
+import tempfile
 import time
 import urllib.parse
 import xml.etree.ElementTree
 
 if __name__ == "__main__":
-    import os
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from kit import service_shapes
 
@@ -261,16 +265,35 @@ def judge(logs):
     return found
 
 
-def hold(log):
-    """Judges the log of a drover-local that has ended: says in a line what it found, and raises when that is not right."""
+def hold(*logs, refused=()):
+    """Judges the logs of drover-locals that have ended: says in a line what it found, and raises when that is not right. refused: the
+    operations that a test sends wrong on purpose; of every other a wrong request is a deviation, also where drover-local refused it.
+    """
     begun = time.process_time()
-    found = judge([log])
-    refused = sum(found["refused"].values())
-    print(f"# {found['requests']} requests of {len(found['operations'])} operations, {refused} refused, {len(found['deviations'])} deviations "
-          f"from the services' models, judged in {time.process_time() - begun:.2f} s of CPU", flush=True)
-    if found["deviations"]:
-        raise AssertionError("not as the services' models have it: " + json.dumps(found["deviations"][:5], indent=1))
+    found = judge(logs)
+    wrong = {k: n for k, n in found["refused"].items() if k not in refused}
+    said = (f"{found['requests']} requests of {len(found['operations'])} operations, {sum(found['refused'].values())} refused, "
+            f"{len(found['deviations'])} deviations from the services' models, judged in {time.process_time() - begun:.2f} s of CPU")
+    print("# " + said, flush=True)
+    if found["deviations"] or wrong:
+        raise AssertionError("not as the services' models have it: " + json.dumps([wrong, *found["deviations"][:5]], indent=1))
+    return said
+
+
+def main(args):
+    status, logs = 0, args
+    with tempfile.TemporaryDirectory(prefix="requests-", dir=service_shapes.TOP + "/build") as folder:
+        if args[:1] == ["--"]:
+            status = subprocess.run(args[1:], env={**os.environ, "DROVER_REQUESTS": folder}, check=False).returncode
+            logs = glob.glob(folder + "/*.log")
+        try:
+            assert logs, "there is no log of requests"
+            print("ok - " + hold(*logs))
+        except (AssertionError, OSError) as e:
+            print(*("# " + line for line in str(e).splitlines()), "not ok - the requests are those of the services' models", sep="\n")
+            status = 1
+    return status
 
 
 if __name__ == "__main__":
-    print(json.dumps(judge(sys.argv[1:])))
+    sys.exit(main(sys.argv[1:]))

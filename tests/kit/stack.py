@@ -205,7 +205,7 @@ class Stack:
             self.judge_requests()
 
     def judge_requests(self):
-        """Every request that was sent to drover-local is one of the services' models, unless it was refused, too."""
+        """Every request that was sent to drover-local is one of the services' models."""
         log = self.dir + "/aws/requests.log"
         if os.path.exists(log):
             service_model.hold(log)

@@ -80,6 +80,19 @@ def test_lines(t):
     t.eq(accepted, [], f"and refuses {sum(len(c) for _, c in LINES)} with one fault each")
 
 
+def test_hold(t):
+    """A wrong request is one whatever it was answered, unless the test names it."""
+    good, (wrong, *_) = LINES[0]
+    with tempfile.NamedTemporaryFile("w", dir=TOP + "/build", suffix=".log") as log:
+        log.write(json.dumps({**good, **wrong, "status": 400, "error": "InvalidRequest"}) + "\n")
+        log.flush()
+        t.ok("1 refused, 0 deviations" in service_model.hold(log.name, refused=(good["operation"],)), "a wrong request that was refused is held when the test names it")
+        try:
+            t.ok(False, "and else is not", service_model.hold(log.name))
+        except AssertionError as e:
+            t.ok(f'"{good["operation"]}": 1' in str(e), "and else is not", e)
+
+
 def test_judge(t):
     """The judge refuses a request with one fault, and only that."""
     n = 0
@@ -112,6 +125,7 @@ def main():
     tap = Tap()
     test_judge(tap)
     test_lines(tap)
+    test_hold(tap)
     test_clients(tap)
     return tap.done()
 

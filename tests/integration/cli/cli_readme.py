@@ -13,7 +13,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import BIN, TOP, Tap, free_port, patience, wait_for
+from kit import BIN, TOP, Tap, free_port, patience, service_model, wait_for
 from kit.terminal import on_terminal
 
 KEY, SECRET = "AKIAREADME", "of-the-readme"
@@ -61,7 +61,7 @@ class Reader:
             else:
                 shutil.copy(made, path)
         config = {"quotas": {"ml.c5.18xlarge": 18}, "prices": {"ml.c5.18xlarge": "3.672", "ml.c5n.18xlarge": "4.666", "ml.m5.24xlarge": "5.53"}, "cold_start_seconds": 0.1, "stop_seconds": 0.1,
-                  "images": {IMAGE: [BIN + "/drover-worker"]}, "credentials": {KEY: SECRET}, "account": "111122223333"}
+                  "images": {IMAGE: [BIN + "/drover-worker"]}, "credentials": {KEY: SECRET}, "account": "111122223333", "log_bodies": True}
         with open(folder + "/local.json", "w", encoding="utf-8") as f:
             json.dump(config, f)
         self.log = open(folder + "/log", "wb")
@@ -83,6 +83,8 @@ class Reader:
         self.running.append(subprocess.Popen(["/bin/bash", "-c", f"exec {line.rstrip('& ')}"], cwd=self.home, env=self.env(), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log))
 
     def close(self):
+        if self.log.closed:
+            return
         for p in reversed(self.running):
             p.terminate()
         for p in reversed(self.running):
@@ -123,6 +125,8 @@ def main():
             thread.join()
             out, status = seen["all"]
             tap.ok(re.search(SAYS["drover watch"], out) and status == 11, "drover watch: it follows the campaign to its end", (status, out[-2000:]))
+        r.close()
+        service_model.hold(folder + "/aws/requests.log")
     finally:
         r.close()
         shutil.rmtree(folder, ignore_errors=True)

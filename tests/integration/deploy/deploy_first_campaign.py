@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import BIN, TOP, Tap, free_port, patience, wait_for
+from kit import BIN, TOP, Tap, free_port, patience, service_model, wait_for
 from kit.account import ACCOUNT, REGION, REGISTRY, Account
 
 KEY, SECRET = "AKIAFIRSTCAMPAIGN", "of-the-first-campaign"
@@ -71,7 +71,7 @@ class Road:
         os.makedirs(self.home)
         os.makedirs(self.s3)
         os.makedirs(folder + "/bin")
-        config = {"quotas": {"ml.m5.large": 2}, "prices": {"ml.m5.large": "0.115"}, "cold_start_seconds": 0.2, "stop_seconds": 0.2, "images": self.images, "credentials": {KEY: SECRET}, "account": ACCOUNT, "queues": {"drover-events": "aws.sagemaker"}}
+        config = {"quotas": {"ml.m5.large": 2}, "prices": {"ml.m5.large": "0.115"}, "cold_start_seconds": 0.2, "stop_seconds": 0.2, "images": self.images, "credentials": {KEY: SECRET}, "account": ACCOUNT, "queues": {"drover-events": "aws.sagemaker"}, "log_bodies": True}
         write(folder + "/local.json", json.dumps(config))
         self.log = open(folder + "/local.log", "wb")
         self.local = subprocess.Popen([BIN + "/drover-local", "--listen", f"127.0.0.1:{self.port}", "--root", folder + "/aws", "--config", folder + "/local.json"], stdout=self.log, stderr=self.log)
@@ -91,6 +91,8 @@ class Road:
         return subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=TOP, env=self.env(), capture_output=True, text=True, timeout=patience(300), check=False, stdin=subprocess.DEVNULL)
 
     def close(self):
+        if self.log.closed:
+            return
         self.local.terminate()
         self.local.wait()
         self.account.close()
@@ -155,6 +157,8 @@ def main():
         wait_for(lambda: b"drover-local" in open(folder + "/local.log", "rb").read() or road.local.poll() is not None, 30)
         check_road(road, commands)
         check_push(road)
+        road.close()
+        service_model.hold(folder + "/aws/requests.log")
     finally:
         road.close()
         shutil.rmtree(folder, ignore_errors=True)
