@@ -9,7 +9,7 @@ import botocore.session
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVICES = {"sagemaker": "sagemaker", "fsx": "fsx", "servicequotas": "service-quotas", "logs": "logs", "ecr": "ecr", "secretsmanager": "secretsmanager",
-            "ssm": "ssm", "pricing": "pricing"}  # ours: botocore's
+            "ssm": "ssm", "pricing": "pricing", "sqs": "sqs", "monitoring": "cloudwatch"}  # ours: botocore's
 WIDE, INT32, INT64 = 150, 2 ** 31 - 1, 2 ** 63 - 1
 KINDS = {"integer": ("INTEGER", -INT32 - 1, INT32), "long": ("INTEGER", -INT64, INT64), "float": ("NUMBER", -INT64, INT64), "double": ("NUMBER", -INT64, INT64),
          "timestamp": ("NUMBER", -INT64, INT64)}

@@ -269,7 +269,9 @@ QUEUES = {"queues": {"events": "aws.sagemaker", "plain": ""}}
 
 
 def sqs(l, operation, queue="events", **body):
-    status, answer = call(l, operation, {"QueueUrl": f"{l.url}/123456789012/{queue}", **body}, "sqs", "AmazonSQS.")
+    if operation != "GetQueueUrl":
+        body["QueueUrl"] = f"{l.url}/123456789012/{queue}"
+    status, answer = call(l, operation, body, "sqs", "AmazonSQS.")
     return answer if status == 200 else (status, answer["__type"].split("#")[1])
 
 

@@ -139,7 +139,7 @@ def judge(l, service, operation, shape):
 
     def ask(request):
         COUNTS["requests"] += 1
-        status, answer = call(l, operation, request, SERVICES[service] if service != "servicequotas" else service, target)
+        status, answer = call(l, operation, request, service, target)
         text = answer.get("Message") or answer.get("message") or ""
         return status, text if "validation error" in text else ""
 

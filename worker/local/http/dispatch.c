@@ -351,6 +351,7 @@ static bool model_ok(struct request *r)
         {"pricing", "InvalidParameterException"},
         {"secretsmanager", "InvalidParameterException"},
         {"servicequotas", "IllegalArgumentException"},
+        {"sqs", "com.amazonaws.sqs#InvalidParameterValueException"},
     };
     struct request_check c = {.text = BUF_INIT(REQUEST_FAULTS_BYTES_MAX)};
     const char *code = "ValidationException";

@@ -4,7 +4,6 @@
 #include "common/time_text.h"
 #include "common/xml.h"
 #include "local/app.h"
-#include "local/sagemaker/shape.h"
 #include "services.h"
 #include <stdio.h>
 
@@ -13,6 +12,7 @@
 #define NAME_MAX_N     200
 #define FIELD_MAX      256
 #define LIST_MAX       30 /* members of a list of the form */
+#define TIME_MAX_S     1e12
 
 static void count_name(char out[static NAME_MAX_N], const char *endpoint, const char *variant,
                        int64_t minute)
@@ -80,6 +80,7 @@ json_t *metrics_form(const struct request *r)
     int64_t n;
     form_text(r, "Namespace", "Namespace", o);
     form_text(r, "MetricName", "MetricName", o);
+    form_text(r, "Unit", "Unit", o);
     form_time(r, "StartTime", o);
     form_time(r, "EndTime", o);
     if (request_form(r, "Period", &period)) {
@@ -111,23 +112,6 @@ json_t *metrics_form(const struct request *r)
     return o;
 }
 
-static const struct shape_field dimension_fields[] = {
-    {"Name", SHAPE_TEXT, true, 1, 255, NULL, NULL, NULL},
-    {"Value", SHAPE_TEXT, true, 1, 1024, NULL, NULL, NULL},
-};
-static const struct request_shape dimension_shape = SHAPE(dimension_fields);
-static const struct shape_field fields[] = {
-    {"Namespace", SHAPE_TEXT, true, 1, 255, NULL, "[^:].*", NULL},
-    {"MetricName", SHAPE_TEXT, true, 1, 255, NULL, NULL, NULL},
-    {"Dimensions", SHAPE_LIST, false, 0, 30, NULL, NULL, &dimension_shape},
-    {"StartTime", SHAPE_NUMBER, true, 0, INT64_C(1) << 40, NULL, NULL, NULL},
-    {"EndTime", SHAPE_NUMBER, true, 0, INT64_C(1) << 40, NULL, NULL, NULL},
-    {"Period", SHAPE_INT, true, 1, INT32_MAX, NULL, NULL, NULL},
-    {"Statistics", SHAPE_TEXTS, true, 1, 5, NULL, "(SampleCount|Average|Sum|Minimum|Maximum)",
-     NULL},
-};
-static const struct request_shape shape = SHAPE(fields);
-
 /* What is asked for, in minutes since the epoch. */
 struct span {
     int64_t from, to, step; /* [from, to) */
@@ -142,6 +126,16 @@ static bool span_read(struct request *r, struct span *ret)
     if (period % 60 != 0) {
         reply_error(r, 400, "InvalidParameterValue",
                     "The parameter Period must be a multiple of 60.");
+        return false;
+    }
+    if (json_object_get(r->input, "Statistics") == NULL ||
+        json_object_get(r->input, "ExtendedStatistics") != NULL) {
+        reply_error(r, 400, "InvalidParameterCombination",
+                    "Statistics must be given; ExtendedStatistics are not played here.");
+        return false;
+    }
+    if (!(from >= 0 && to < TIME_MAX_S)) {
+        reply_error(r, 400, "InvalidParameterValue", "StartTime and EndTime must be dates.");
         return false;
     }
     if (!(from < to)) {
@@ -178,8 +172,9 @@ static bool variant_of(const json_t *input, const char **ret_endpoint, const cha
             return false;
         }
     }
-    return i == 2 && *ret_endpoint != NULL && *ret_variant != NULL &&
-           strcmp(record_text(input, "Namespace"), "AWS/SageMaker") == 0 &&
+    const char *unit = record_text(input, "Unit");
+    return (unit[0] == '\0' || strcmp(unit, "None") == 0) && i == 2 && *ret_endpoint != NULL &&
+           *ret_variant != NULL && strcmp(record_text(input, "Namespace"), "AWS/SageMaker") == 0 &&
            strcmp(record_text(input, "MetricName"), "Invocations") == 0;
 }
 
@@ -261,7 +256,7 @@ static void reply_points_xml(struct request *r, const json_t *list)
 void metrics_get_statistics(struct request *r)
 {
     struct span s;
-    if (!shape_check(r, &shape) || !span_read(r, &s)) {
+    if (!span_read(r, &s)) {
         return;
     }
     json_t *list = points(r, &s);

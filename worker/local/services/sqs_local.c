@@ -142,14 +142,8 @@ static struct sqs_queue *queue_named(struct request *r, const char *name)
 /* The queue of QueueUrl, http://HOST/ACCOUNT/NAME; NULL: answered. */
 static struct sqs_queue *queue_of(struct request *r)
 {
-    const char *url = json_string_value(json_object_get(r->input, "QueueUrl"));
     AUTO_FREE char *tail = xasprintf("/%s/", r->app->set.account);
-    const char *at = url == NULL ? NULL : strstr(url, tail);
-    if (url == NULL) {
-        reply_error(r, 400, "com.amazonaws.sqs#MissingRequiredParameterException",
-                    "The request must contain the parameter QueueUrl.");
-        return NULL;
-    }
+    const char *at = strstr(record_text(r->input, "QueueUrl"), tail);
     return queue_named(r, at == NULL ? NULL : at + strlen(tail));
 }
 
