@@ -59,6 +59,9 @@ async function identity() {
   same('the account', /^\d{12}$/.test(who.Account), true);
   const assumed = await sts.ask('AssumeRole', { RoleArn: role, RoleSessionName: 'life', DurationSeconds: 900 });
   same('keys of a role end later', assumed.Credentials.Expiration > new Date(), true);
+  const web = await sts.ask('AssumeRoleWithWebIdentity', { RoleArn: role, RoleSessionName: 'life', WebIdentityToken: 'web-token' });
+  same('so do those of a token', [web.Credentials.Expiration > new Date(), web.AssumedRoleUser.Arn.endsWith('/life')], [true, true]);
+  await sts.refused('AssumeRoleWithWebIdentity', { RoleArn: role, RoleSessionName: 'life', WebIdentityToken: 'another' }, 'InvalidIdentityTokenException');
 }
 
 async function text(output) {

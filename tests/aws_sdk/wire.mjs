@@ -138,6 +138,7 @@ export function losses(answer, output) {
 }
 
 // Of an error: its code and its text.
+// STS' model gives its errors codes without the last word of their names.
 export function errorLosses(answer, error) {
   if (answer.body.length === 0) {
     return error.$metadata?.httpStatusCode === answer.status ? [] : ['the status'];
@@ -146,5 +147,5 @@ export function errorLosses(answer, error) {
   const raw = isJson ? JSON.parse(answer.body) : Object.fromEntries(xmlLeaves(answer.body.toString()));
   const code = isJson ? raw.__type.replace(/^.*#/, '') : raw.Code;
   const text = raw.message ?? raw.Message;
-  return [...(error.name === code ? [] : [`the code ${code} became ${error.name}`]), ...(error.message === text ? [] : [`"${text}" became "${error.message}"`])];
+  return [...(error.name.replace(/(?<=Token)Exception$/, '') === code ? [] : [`the code ${code} became ${error.name}`]), ...(error.message === text ? [] : [`"${text}" became "${error.message}"`])];
 }
