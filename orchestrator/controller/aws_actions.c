@@ -137,11 +137,28 @@ static void recast(struct controller *c, struct live_attempt *a)
     }
 }
 
+static bool write_price(struct controller *c, void *arg, struct err *err)
+{
+    return store_attempt_priced(c->store, arg, err);
+}
+
+static void price(struct controller *c, struct live_attempt *a)
+{
+    struct late_price p;
+    struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
+    if (adoption_plan_price(&c->state, a, &p) && parking_due(c, who) &&
+        parking_tx(c, who, write_price, &p)) {
+        adoption_apply_price(&c->state, a, &p);
+    }
+}
+
 void aws_actions_record(struct controller *c)
 {
     for (size_t i = 0; i < c->state.attempts_n && c->leading; i++) {
         if (c->state.attempts[i]->io->recast != NULL) {
             recast(c, c->state.attempts[i]);
+        } else if (c->state.attempts[i]->row.price_musd_per_hour == 0) {
+            price(c, c->state.attempts[i]);
         }
     }
 }

@@ -78,8 +78,9 @@ static void take_description(struct controller *c, struct live_stray *st,
                              const struct job_description *job)
 {
     struct stray_end e;
-    if (leader_stray_priced(&c->state, st)) {
-        (void)leader_tx(c, write_seen, &st->row);
+    struct stray_row priced;
+    if (leader_plan_stray_price(&c->state, st, job, &priced) && leader_tx(c, write_seen, &priced)) {
+        leader_apply_stray_price(&c->state, st, &priced);
     }
     switch (leader_plan_stray_seen(st, job, clock_boot_us(), &e)) {
     case STRAY_AS_BEFORE:

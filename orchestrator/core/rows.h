@@ -453,6 +453,11 @@ struct unknown_name { /* of a job that is no attempt of ours, or that of a void 
     bool is_void;
 };
 
+/* Of an attempt that was made of its job before the price of its type was known. */
+struct late_price {
+    int64_t attempt_id;
+    musd_t price_musd_per_hour, more_musd; /* more_musd: is reserved as well */
+};
 struct adoption {         /* a job of ours at AWS that has no row */
     struct intent intent; /* task_id and project_id are not used; keep_alive_s, market are */
     usec_t created_us;

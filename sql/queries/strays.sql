@@ -74,11 +74,23 @@ new_entries AS (
 SELECT count(*) FROM over
 
 -- name: stray_seen
--- For people: what a Describe says while it lives; and the price, once it is known. $1 name text, $2 status text,
--- $3 started timestamptz, $4 price bigint
-UPDATE stray SET status = $2::text, started_at = $3::timestamptz, price_musd_per_hour = $4::bigint
-WHERE name = $1::text AND holds AND (status <> $2::text OR started_at IS DISTINCT FROM $3::timestamptz
-    OR price_musd_per_hour <> $4::bigint)
+-- For people: what a Describe says while it lives; and the price, once it is known, with what is reserved by it, once.
+-- $1 name text, $2 status text, $3 started timestamptz, $4 price bigint, $5 reserved bigint
+WITH old AS MATERIALIZED (
+    SELECT name, CASE WHEN price_musd_per_hour = 0 AND $4::bigint > 0 THEN greatest(0, $5::bigint - reserved_musd)
+        ELSE 0 END AS more
+    FROM stray
+    WHERE name = $1::text AND holds AND (status <> $2::text OR started_at IS DISTINCT FROM $3::timestamptz
+        OR price_musd_per_hour <> $4::bigint) FOR UPDATE),
+new_money AS (
+    UPDATE money m SET reserved_musd = m.reserved_musd + o.more
+    FROM old o WHERE o.more > 0 AND m.level = 'global' AND m.ref_id = 0),
+new_entry AS (
+    INSERT INTO ledger (campaign_id, stage_id, task_id, stray, entry, from_account, to_account, amount_musd)
+    SELECT 0, 0, 0, o.name, 'extend', 'budget', 'reserved', o.more FROM old o WHERE o.more > 0)
+UPDATE stray s SET status = $2::text, started_at = $3::timestamptz, price_musd_per_hour = $4::bigint,
+    reserved_musd = s.reserved_musd + o.more
+FROM old o WHERE s.name = o.name
 
 -- name: attempt_revive
 -- The job of a void attempt is alive and nothing has replaced it: the attempt goes on, of unknown outcome, with slots
@@ -168,6 +180,27 @@ new_attempt AS (
         volume_gb = $6::int, max_runtime_s = $7::bigint, keep_alive_s = $8::bigint, price_musd_per_hour = $9::bigint,
         pool_id = NULL, reason = 'found at AWS under its name, from a row that was lost'
     FROM old WHERE a.id = old.id RETURNING a.id)
+SELECT count(*) FROM new_attempt
+
+-- name: attempt_priced
+-- The price of an attempt that was made of its job before one was known, and what is reserved by it, on every level.
+-- Returns how many: none when it has a price or has ended. $1 attempt bigint, $2 price bigint, $3 more reserved bigint
+WITH old AS MATERIALIZED (
+    SELECT a.id, a.campaign_id, a.stage_id, a.task_id, c.project_id FROM attempt a JOIN campaign c ON c.id = a.campaign_id
+    WHERE a.id = $1::bigint AND a.holds AND NOT a.settled AND a.price_musd_per_hour = 0 FOR UPDATE OF a),
+new_money AS (
+    UPDATE money m SET reserved_musd = m.reserved_musd + $3::bigint
+    FROM old o CROSS JOIN LATERAL (VALUES ('global', 0::bigint), ('project', o.project_id),
+        ('campaign', o.campaign_id), ('stage', o.stage_id)) AS v (level, ref_id)
+    WHERE $3::bigint > 0 AND m.level = v.level AND m.ref_id = v.ref_id),
+new_entry AS (
+    INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account, to_account, amount_musd)
+    SELECT o.campaign_id, o.stage_id, o.task_id, o.id, 'extend', 'budget', 'reserved', $3::bigint FROM old o
+    WHERE $3::bigint > 0),
+new_attempt AS (
+    UPDATE attempt a SET price_musd_per_hour = $2::bigint, reserved_musd = a.reserved_musd + $3::bigint,
+        open_musd = a.open_musd + $3::bigint
+    FROM old o WHERE a.id = o.id RETURNING a.id)
 SELECT count(*) FROM new_attempt
 
 -- name: slots_row

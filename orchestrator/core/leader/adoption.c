@@ -2,6 +2,7 @@
 #include "adoption.h"
 #include "attempt.h"
 #include "attempt_answer.h"
+#include "budget_state.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "core/money/cost.h"
@@ -201,4 +202,33 @@ bool adoption_of(struct leader_state *s, const char *job_prefix, const struct jo
     ret->created_us = job->created;
     return cost_worst_case(in->price_musd_per_hour, in->instances, in->max_runtime_s,
                            in->keep_alive_s, &in->reserve_musd, &err);
+}
+
+bool adoption_plan_price(struct leader_state *s, const struct live_attempt *a,
+                         struct late_price *ret)
+{
+    const struct attempt_row *row = &a->row;
+    struct err ignored = ERR_INIT;
+    musd_t worst_musd;
+    if (row->price_musd_per_hour != 0 || !row->holds || a->recording || a->reread) {
+        return false;
+    }
+    *ret = (struct late_price){.attempt_id = row->id};
+    ret->price_musd_per_hour =
+        leader_state_slots(s, row->instance_type, row->market)->s.price_musd_per_hour;
+    if (ret->price_musd_per_hour > 0 &&
+        cost_worst_case(ret->price_musd_per_hour, row->instances, row->max_runtime_s,
+                        row->keep_alive_s, &worst_musd, &ignored)) {
+        ret->more_musd = MAX(0, worst_musd - a->account.reserved_musd);
+    }
+    return ret->price_musd_per_hour > 0;
+}
+
+void adoption_apply_price(struct leader_state *s, struct live_attempt *a,
+                          const struct late_price *p)
+{
+    a->row.price_musd_per_hour = p->price_musd_per_hour;
+    a->row.reserved_musd += p->more_musd;
+    a->account.reserved_musd += p->more_musd;
+    budget_state_move(s, a->campaign, a->stage, p->more_musd, 0, 0);
 }

@@ -41,6 +41,13 @@ bool adoption_of(struct leader_state *s, const char *job_prefix, const struct jo
  * not so, or the job does not say enough of itself. */
 bool adoption_recast(struct leader_state *s, const struct live_attempt *a,
                      const struct job_description *job, struct intent *ret);
+/* An attempt that was made of its job before the price of its type was known, and one is known by
+ * now: what its row has to say. False: it has a price, none is known, or its end is under way. */
+bool adoption_plan_price(struct leader_state *s, const struct live_attempt *a,
+                         struct late_price *ret);
+/* That is committed. */
+void adoption_apply_price(struct leader_state *s, struct live_attempt *a,
+                          const struct late_price *p);
 /* A Describe of attempt `a` was answered: the fact as leader_describe_answer has it. *ret_recast:
  * the job is to become the attempt's, as *ret says; nothing else is concluded from the answer. */
 struct fact adoption_described(struct leader_state *s, struct live_attempt *a,

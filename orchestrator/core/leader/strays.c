@@ -113,17 +113,37 @@ enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us
     return look ? STRAY_ACT_DESCRIBE : stop ? STRAY_ACT_STOP : STRAY_ACT_END_POOL;
 }
 
-bool leader_stray_priced(struct leader_state *s, struct live_stray *st)
+bool leader_plan_stray_price(struct leader_state *s, const struct live_stray *st,
+                             const struct job_description *job, struct stray_row *ret)
 {
-    musd_t price =
-        leader_state_slots(s, st->row.instance_type, st->row.market)->s.price_musd_per_hour;
-    bool news = st->row.price_musd_per_hour <= 0 && price > 0;
-    st->row.price_musd_per_hour = news ? price : st->row.price_musd_per_hour;
-    return news;
+    struct err ignored = ERR_INIT;
+    const struct stray_row *row = &st->row;
+    musd_t price = leader_state_slots(s, row->instance_type, row->market)->s.price_musd_per_hour;
+    int64_t runs_s = job->max_runtime_s > 0 ? job->max_runtime_s : RUNTIME_UNTOLD_MAX;
+    musd_t worst_musd;
+    *ret = *row;
+    if (row->price_musd_per_hour > 0 || price <= 0) {
+        return false;
+    }
+    ret->price_musd_per_hour = price;
+    if (cost_worst_case(price, row->instances, runs_s, row->keep_alive_s, &worst_musd, &ignored)) {
+        ret->reserved_musd = MAX(row->reserved_musd, worst_musd); /* else more than fits */
+    }
+    return true;
 }
 
-/* Its row tells what is reserved for it, and so how long it may run; nothing when its price was not
- * known at first. */
+void leader_apply_stray_price(struct leader_state *s, struct live_stray *st,
+                              const struct stray_row *row)
+{
+    musd_t more_musd = row->reserved_musd - st->row.reserved_musd;
+    st->row.price_musd_per_hour = row->price_musd_per_hour;
+    st->row.reserved_musd = row->reserved_musd;
+    st->account.reserved_musd += more_musd;
+    leader_state_project(s, 0)->reserved_musd += more_musd;
+}
+
+/* Its row tells what is reserved for it, and so how long it may run; nothing while its price is not
+ * known. */
 static int64_t runtime_s(const struct stray_row *row)
 {
     if (row->price_musd_per_hour <= 0 || row->reserved_musd <= 0) {

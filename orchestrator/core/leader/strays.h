@@ -38,9 +38,13 @@ enum stray_seen {
     STRAY_NEWS, /* its row is to say so */
     STRAY_OVER, /* it and its pool have ended: *ret is to be written */
 };
-/* It was found while no price of its type was known, and one is by now: its row is to say so, and
- * it is booked by it. */
-bool leader_stray_priced(struct leader_state *s, struct live_stray *st);
+/* It was found while no price of its type was known, and one is by now: *ret is its row with that
+ * and with what is reserved by it, to be written. */
+bool leader_plan_stray_price(struct leader_state *s, const struct live_stray *st,
+                             const struct job_description *job, struct stray_row *ret);
+/* That is committed: it is booked by the price, and holds the money. */
+void leader_apply_stray_price(struct leader_state *s, struct live_stray *st,
+                              const struct stray_row *row);
 /* What a Describe says. Name and status of *ret point into st and job. */
 enum stray_seen leader_plan_stray_seen(struct live_stray *st, const struct job_description *job,
                                        int64_t boot_us, struct stray_end *ret);

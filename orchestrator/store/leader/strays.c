@@ -94,6 +94,7 @@ bool store_stray_seen(struct store *s, const struct stray_row *row, struct err *
     param_outside_text(&p, row->status, sizeof row->status);
     param_time(&p, row->started_us);
     param_i64(&p, row->price_musd_per_hour);
+    param_i64(&p, row->reserved_musd);
     return store_run(s, QUERY(STRAY_SEEN), &p, NULL, err);
 }
 
@@ -160,4 +161,19 @@ bool store_attempt_recast(struct store *s, int64_t attempt_id, const struct inte
     }
     return row_i64(r, 0, 0) == 1 ||
            err_set(err, ERR_CONFLICT, "attempt %lld has ended", (long long)attempt_id);
+}
+
+bool store_attempt_priced(struct store *s, const struct late_price *price, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, price->attempt_id);
+    param_i64(&p, price->price_musd_per_hour);
+    param_i64(&p, price->more_musd);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(ATTEMPT_PRICED), &p, &r, err)) {
+        return false;
+    }
+    return row_i64(r, 0, 0) == 1 || err_set(err, ERR_CONFLICT, "attempt %lld has ended or a price",
+                                            (long long)price->attempt_id);
 }

@@ -24,6 +24,10 @@ bool store_stray_end(struct store *s, const struct stray_end *e, struct err *err
 bool store_attempt_revive(struct store *s, int64_t epoch, const char *name,
                           const char *identity_hash, musd_t reserve_musd, bool *ret_revived,
                           struct err *err) MUST_CHECK;
+/* The price of an attempt that had none, and what it reserves by it. ERR_CONFLICT when it has one,
+ * or has ended. */
+bool store_attempt_priced(struct store *s, const struct late_price *price,
+                          struct err *err) MUST_CHECK;
 /* The job under the name of an attempt of unknown outcome is that of an intent that was lost: the
  * attempt becomes that one. ERR_CONFLICT when the attempt has ended. */
 bool store_attempt_recast(struct store *s, int64_t attempt_id, const struct intent *as,

@@ -65,6 +65,62 @@ static void test_store_strays__the_name_of_a_stray_is_not_used_again(void **stat
     assert_int_equal(pg_i64(w->db, "SELECT names FROM task_run WHERE seq = 4"), 2);
 }
 
+static void assert_money(struct world *w, const char *want)
+{
+    AUTO_FREE char *money = pg_text(w->db, "SELECT concat_ws(' ', reserved_musd, spent_musd) FROM "
+                                           "money WHERE level = 'global'");
+    assert_string_equal(money, want);
+    pg_check_counters(w->db);
+}
+
+static void seen(struct world *w, const struct stray_row *row)
+{
+    struct err err = ERR_INIT;
+    begin(w);
+    pg_good(store_stray_seen(w->s, row, &err), &err);
+    commit(w);
+}
+
+/* Found before its type had a price: what is reserved by it later is reserved once, read back by
+ * the next leader, and released once. */
+static void test_store_strays__a_price_that_comes_late_reserves_once(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    bool is_new = false;
+    struct stray_row row = {
+        .name = "d-9-s-0-a1-late", .why = "lost", .instance_type = "ml.m5.large", .instances = 2};
+    begin(w);
+    pg_good(store_stray_put(w->s, &row, &is_new, &err), &err);
+    commit(w);
+    assert_money(w, "0 0");
+    (void)snprintf(row.status, sizeof row.status, "InProgress");
+    seen(w, &row); /* none is known yet */
+    assert_money(w, "0 0");
+    row.price_musd_per_hour = 7200;
+    row.reserved_musd = 5000;
+    seen(w, &row);
+    assert_money(w, "5000 0");
+    (void)snprintf(row.status, sizeof row.status, "Stopping");
+    row.reserved_musd = 6000;
+    seen(w, &row); /* its price was known */
+    assert_money(w, "5000 0");
+    AUTO_FREE struct stray_row *rows = NULL;
+    size_t n = 0;
+    pg_good(view_strays(w->s, &rows, &n, &err), &err);
+    assert_int_equal(n, 1);
+    assert_true(rows[0].price_musd_per_hour == 7200 && rows[0].reserved_musd == 5000);
+    struct ledger_account_of_attempt a = {.reserved_musd = rows[0].reserved_musd, .reserved = true};
+    struct stray_end e = {
+        .name = row.name, .status = "Stopped", .billable_s = 100, .cost_musd = 200};
+    pg_good(ledger_settle_job(&a, 0, 200, 100, false, 0, e.entries, &e.entries_n, &err), &err);
+    begin(w);
+    pg_good(store_stray_end(w->s, &e, &err), &err);
+    commit(w);
+    assert_money(w, "0 200");
+    assert_int_equal(slots(w, "held"), 0);
+}
+
 static void test_store_strays__a_job_without_a_row_is_held_like_any_attempt(void **state)
 {
     struct world *w = *state;
@@ -94,6 +150,40 @@ static void test_store_strays__a_job_without_a_row_is_held_like_any_attempt(void
     commit(w);
     assert_int_equal(task, 0);
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM attempt"), 1);
+}
+
+/* The same of an attempt: on every level, and no more once it has a price or has ended. */
+static void test_store_strays__an_attempt_gets_its_price_once(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    int64_t task = 0;
+    struct adoption a = {.intent = pg_intent(w->s, &w->c, 4, 1), .created_us = 7 * USEC_PER_SEC};
+    a.intent.price_musd_per_hour = a.intent.reserve_musd = 0;
+    begin(w);
+    pg_good(store_adopt(w->s, w->epoch, &a, &task, &err), &err);
+    commit(w);
+    const struct late_price p = {
+        .attempt_id = a.intent.attempt_id, .price_musd_per_hour = 7200, .more_musd = 5000};
+    begin(w);
+    pg_good(store_attempt_priced(w->s, &p, &err), &err);
+    commit(w);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM money WHERE reserved_musd = 5000"), 4);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM attempt WHERE price_musd_per_hour = 7200 "
+                                   "AND reserved_musd = 5000 AND open_musd = 5000"),
+                     1);
+    begin(w);
+    assert_false(store_attempt_priced(w->s, &p, &err));
+    assert_int_equal(err.code, ERR_CONFLICT);
+    leader_rollback(w->s);
+    a.intent.reserve_musd = 5000;
+    struct attempt_record r = pg_record(&a.intent, ATTEMPT_UNKNOWN, ATTEMPT_VOID);
+    r.task_id = task;
+    r.task_moves = true;
+    r.task_to = TASK_WAITING;
+    pg_book(&r);
+    record(w, &r);
+    assert_int_equal(pg_i64(w->db, "SELECT max(reserved_musd) FROM money"), 0);
 }
 
 /* Else its stage's gate would hold for ever: nobody reads what it opens by. */
@@ -132,7 +222,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         T(test_store_strays__the_name_of_a_stray_is_not_used_again),
+        T(test_store_strays__a_price_that_comes_late_reserves_once),
         T(test_store_strays__a_job_without_a_row_is_held_like_any_attempt),
+        T(test_store_strays__an_attempt_gets_its_price_once),
         T(test_store_strays__the_log_of_a_job_that_is_found_again_is_read),
 #undef T
     };

@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "core/leader/adoption.h"
 #include "core/leader/intents.h"
+#include "core/money/cost.h"
 #include "leader_world.h"
 
 #define PREFIX "d"
@@ -156,6 +157,52 @@ static void test_adoption__a_job_must_say_what_it_costs(void **state)
     jobs[0].spot = false; /* no price is known */
     assert_true(adoption_of(&w.s, PREFIX, &jobs[0], &place, 1042, &a));
     assert_int_equal(a.intent.reserve_musd, 0);
+    leader_world_done(&w);
+}
+
+/* Made of its job before its type had a price: it reserves what it may cost at worst as soon as it
+ * has one. */
+static void test_adoption__a_price_that_comes_late_reserves(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct late_price p;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 2);
+    musd_t *price =
+        &leader_state_slots(&w.s, a->row.instance_type, a->row.market)->s.price_musd_per_hour;
+    const musd_t known = *price, all = w.s.projects[0].reserved_musd;
+    struct err err = ERR_INIT;
+    musd_t worst;
+    a->row.keep_alive_s = 60;
+    assert_true(cost_worst_case(known, a->row.instances, a->row.max_runtime_s, 60, &worst, &err));
+    assert_false(adoption_plan_price(&w.s, a, &p)); /* it has one */
+    a->row.price_musd_per_hour = 0;
+    a->account.reserved_musd = 70; /* of the row it was recast from */
+    *price = -1;
+    assert_false(adoption_plan_price(&w.s, a, &p));
+    *price = known;
+    a->recording = true; /* what is planned has its account */
+    assert_false(adoption_plan_price(&w.s, a, &p));
+    a->recording = a->row.holds = false;
+    assert_false(adoption_plan_price(&w.s, a, &p));
+    a->row.holds = true;
+    assert_true(adoption_plan_price(&w.s, a, &p));
+    assert_true(p.attempt_id == 1 && p.price_musd_per_hour == known);
+    assert_int_equal(p.more_musd, worst - 70);
+    adoption_apply_price(&w.s, a, &p);
+    assert_int_equal(a->row.price_musd_per_hour, known);
+    assert_int_equal(a->account.reserved_musd, worst);
+    assert_int_equal(w.s.projects[0].reserved_musd, all + worst - 70);
+    assert_int_equal(a->stage->row.reserved_musd, w.lc->row.reserved_musd);
+    assert_false(adoption_plan_price(&w.s, a, &p)); /* once */
+    a->row.price_musd_per_hour = 0;
+    a->account.reserved_musd = worst + 1; /* a dearer row: what is reserved stays */
+    assert_true(adoption_plan_price(&w.s, a, &p));
+    assert_int_equal(p.more_musd, 0);
+    *price = INT64_MAX / 2; /* more than fits */
+    assert_true(adoption_plan_price(&w.s, a, &p));
+    assert_int_equal(p.more_musd, 0);
     leader_world_done(&w);
 }
 
@@ -315,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_adoption__another_installations_job_is_not_ours),
         cmocka_unit_test(test_adoption__names_that_no_part_would_have),
         cmocka_unit_test(test_adoption__a_job_must_say_what_it_costs),
+        cmocka_unit_test(test_adoption__a_price_that_comes_late_reserves),
         cmocka_unit_test(test_adoption__every_stage_whose_name_agrees_is_tried),
         cmocka_unit_test(test_adoption__reads_like_ours),
         cmocka_unit_test(test_adoption__is_ours_by_its_very_name),

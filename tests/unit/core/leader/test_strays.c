@@ -369,14 +369,60 @@ static void test_strays__one_that_is_gone_is_booked_to_its_bound(void **state)
     end = WALL + (5 * 86400 + 120 + 900) * SEC;
     assert_false(leader_stray_answered(st, look, false, true, end, BOOT + 1800 * SEC, &seen));
     assert_true(leader_stray_answered(st, look, false, true, end + 1, BOOT + 1800 * SEC, &seen));
-    st->row.reserved_musd = 0; /* nor does a price that was not known when it was found */
-    leader_state_slots(&w.s, st->row.instance_type, st->row.market)->s.price_musd_per_hour = 3600;
-    assert_true(leader_stray_priced(&w.s, st));
-    assert_int_equal(st->row.price_musd_per_hour, 3600);
-    assert_false(leader_stray_priced(&w.s, st));
+    st->row.price_musd_per_hour = 3600;
+    st->row.reserved_musd = 0; /* nor does one for which more would be reserved than fits */
     st->unfound_us = 0;
     assert_false(leader_stray_answered(st, look, false, true, end, BOOT + 1800 * SEC, &seen));
     assert_false(leader_stray_answered(st, look, false, true, end, BOOT + 9000 * SEC, &seen));
+    leader_world_done(&w);
+}
+
+/* Found before its type has a price: it reserves what any other does, once, as soon as it has one,
+ * and gives that back at its end. */
+static void test_strays__a_price_that_comes_late_reserves(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_row row;
+    struct stray_end e;
+    leader_world_init(&w);
+    musd_t *price = &leader_state_slots(&w.s, TYPE, MARKET_ON_DEMAND)->s.price_musd_per_hour;
+    const musd_t known = *price, worst_musd = 2 * (600 + 120 + 900 + 60) * 1000;
+    const struct project_row *all = leader_state_project(&w.s, 0);
+    *price = -1;
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    job.keep_alive_s = 60;
+    struct live_stray *st = found(&w, &job, "lost");
+    assert_int_equal(st->row.reserved_musd, 0);
+    assert_false(leader_plan_stray_price(&w.s, st, &job, &row));
+    *price = known;
+    assert_true(leader_plan_stray_price(&w.s, st, &job, &row));
+    assert_int_equal(row.price_musd_per_hour, known);
+    assert_int_equal(row.reserved_musd, worst_musd);
+    assert_true(all->reserved_musd == 0 && st->row.price_musd_per_hour == 0); /* not written yet */
+    leader_apply_stray_price(&w.s, st, &row);
+    assert_int_equal(all->reserved_musd, worst_musd);
+    *price = 2 * known;
+    assert_false(leader_plan_stray_price(&w.s, st, &job, &row)); /* as of one that had a price */
+    job.ended = WALL + 50 * SEC;
+    job.billable_s = 50;
+    job.pool = (struct warm_pool_report){.status = WARM_POOL_TERMINATED, .retained_s = 0};
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
+    assert_int_equal(e.cost_musd, 100000);
+    assert_false(e.estimated);
+    leader_apply_stray_end(&w.s, &e);
+    assert_int_equal(all->reserved_musd, 0);
+    job = job_of("d-9-s-1-a1-0a1b2c3d");
+    *price = -1;
+    st = found(&w, &job, "lost");
+    *price = INT64_MAX; /* more than fits: it is held all the same */
+    job.max_runtime_s = 86400;
+    assert_true(leader_plan_stray_price(&w.s, st, &job, &row));
+    assert_int_equal(row.reserved_musd, 0);
+    job.max_runtime_s = 0; /* nobody knows how long: SageMaker's default */
+    *price = known;
+    assert_true(leader_plan_stray_price(&w.s, st, &job, &row));
+    assert_int_equal(row.reserved_musd, INT64_C(2) * (5 * 86400 + 120 + 900) * 1000);
     leader_world_done(&w);
 }
 
@@ -385,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strays__hold_slots_and_money_until_they_end),
         cmocka_unit_test(test_strays__one_that_is_gone_is_booked_to_its_bound),
+        cmocka_unit_test(test_strays__a_price_that_comes_late_reserves),
         cmocka_unit_test(test_strays__a_pool_is_ended_and_booked_with_its_job),
         cmocka_unit_test(test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise),
         cmocka_unit_test(test_strays__a_bill_is_waited_for_ten_minutes),
