@@ -2,7 +2,7 @@
 #include "cli.h"
 #include "client.h"
 #include "common/clock.h"
-#include "core/model.h"
+#include "core/spec/spec.h"
 #include "print.h"
 #include "table.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* drover quotas: the list, and asking AWS for more. */
 #include "cli.h"
 #include "client.h"
-#include "core/model.h"
+#include "core/spec/spec.h"
 #include "list.h"
 #include "print.h"
 #include <stdio.h>

@@ -44,7 +44,7 @@ static void test_waits__every_reason_is_told_as_its_row_says(void **state)
         pg_sql(w->db, "UPDATE stage_run SET wait_reason = '%s'", name);
         pg_good(apidb_campaign_get(s, w->c.campaign_id, guide, &version, &one, &err), &err);
         check(name, buf_cstr(&one), told);
-        const struct apidb_campaign_query all = {.projects = "", .n = 10};
+        const struct apidb_campaign_query all = {.after_us = 1, .projects = "", .n = 10};
         pg_good(apidb_campaign_list(s, &all, guide, &rows, &err), &err);
         page = rows.rows;
         check(name, buf_cstr(&page), told);
