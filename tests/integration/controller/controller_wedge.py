@@ -42,6 +42,7 @@ class Session:
                 raise RuntimeError("psql ended")
 
     def end(self):
+        self.p.send_signal(signal.SIGCONT)
         self.p.stdin.write("ROLLBACK;\n\\q\n")
         self.p.stdin.close()
         self.p.wait(20)
@@ -250,8 +251,11 @@ def pace_beside_a_lock(s, i, lock):
     cid = s.submit(name=f"locked-{i}", top="limits: {parts: 1}")
     wait_for(lambda: s.live_jobs(), 20, "a job")
     failed = metric(s, "droverd_transactions_failed_total")
-    column = "id" if lock == "campaign" else "campaign_id"
-    person = Session(s, f"SELECT count(*) FROM (SELECT 1 FROM {lock} WHERE {column} = {cid[2:]} FOR UPDATE) x;")
+    if lock == "campaign":  # as a PATCH takes it, whose client stands still
+        person = Session(s, f"SELECT c.version FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id WHERE c.id = {cid[2:]} FOR UPDATE OF c \\g /dev/null")
+        person.p.send_signal(signal.SIGSTOP)
+    else:
+        person = Session(s, f"SELECT count(*) FROM (SELECT 1 FROM {lock} WHERE campaign_id = {cid[2:]} FOR UPDATE) x;")
     took = pace(s, f"free-{i}")
     lost = (metric(s, "droverd_transactions_failed_total") - failed) * LOCK_WAIT_S / took
     why = s.sql(f"SELECT wait_reason FROM stage_run WHERE campaign_id = {cid[2:]}")
