@@ -100,10 +100,10 @@ def gets(s, cid):
     made = json.loads(s.raw("POST", f"/v1/campaigns/{cid}:skip", b'{"selector": {"parts": [0]}}', {"Content-Type": "application/json", "Idempotency-Key": "skip"})[1])
     hook = json.loads(s.raw("POST", "/v1/webhooks", json.dumps({"name": "w", "url": "https://example.com/", "on": ["campaign.failed"], "format": "json"}).encode(),
                             {"Content-Type": "application/json", "Idempotency-Key": "hook"})[1])
-    values = {"campaign": cid, "operation": made["id"], "webhook": hook.get("id", "w-1"), "endpoint": "none", "sha256": "0" * 64}
+    values = {"campaign": cid, "operation": made["id"], "webhook": hook.get("id", "w-1"), "endpoint": "none", "sha256": "0" * 64, "code": "not_found"}
     last = {}
     for path, of in json.loads(s.raw("GET", "/openapi.json")[1])["paths"].items():
-        if "get" not in of or path.endswith(("/events", "/logs", "/checks", "/smoke/{id}", "/problems/{code}")):
+        if "get" not in of or path.endswith(("/events", "/logs", "/checks", "/smoke/{id}")):
             continue
         more = {"/v1/campaigns/{campaign}/compare": "?a=work:0&b=work:1", "/v1/campaigns/{campaign}/cost": "?by=phase"}.get(path, "")
 
@@ -190,8 +190,17 @@ def beside(s, cid, paths, slowest, viewers):
 
 
 def crowd(s, cid, paths, took):
-    """Viewers of the slowest answer. They take turns, so 16 of them cost others no more than one does, on any machine."""
+    """Viewers of the slowest answer. They take turns, so 16 of them cost others no more than one does, on any machine. And viewers of the forecast:
+    of few parts it costs less than asking for it, so the others' limit is all that is said of it."""
     slowest = max((name for name in took if not name.endswith("/forecast")), key=lambda name: took[name][len(took[name]) // 2])
+    typical, alone = viewed(s, cid, paths, slowest)
+    tap.ok(typical <= 2 * alone + 1, f"{VIEWERS} viewers of the dearest answer cost others no more than one does", (typical, alone))
+    cheap = {name: at for name, at in paths.items() if name != slowest}  # that one takes longer than the limit by itself
+    viewed(s, cid, cheap, next(name for name in took if name.endswith("/forecast")))
+
+
+def viewed(s, cid, paths, slowest):
+    """The median of what others wait for beside all viewers, and beside one."""
     limit = patience(OTHERS_MS)
     one, _ = beside(s, cid, paths, slowest, 1)
     others, slow = beside(s, cid, paths, slowest, VIEWERS)
@@ -200,8 +209,8 @@ def crowd(s, cid, paths, took):
     typical, alone = statistics.median(others.values()), statistics.median(one.values())
     print(f"# beside {VIEWERS} viewers of {slowest} (p50 {statistics.median(slow):.0f} ms): medians of the others {typical:.1f} ms, worst {others[worst]:.0f} ms "
           f"({worst}), beside one {alone:.1f} ms, worst {max(one.values()):.0f}; over {OTHERS_MS} ms: {over}")
-    tap.ok(typical <= 2 * alone + 1, f"{VIEWERS} viewers of the dearest answer cost others no more than one does", (typical, alone))
-    tap.ok(others[worst] <= limit, f"and each of them less than {OTHERS_MS} ms on a quiet machine, on this one now {limit:.0f}", over)
+    tap.ok(others[worst] <= limit, f"each of the others waits less than {OTHERS_MS} ms on a quiet machine beside {VIEWERS} viewers of {slowest}, on this one now {limit:.0f}", over)
+    return typical, alone
 
 
 def main():
