@@ -127,6 +127,15 @@ def test_capacity__fails_before_the_start_and_is_free(l):
     same(l.get("invoice")["total"], {"seconds": 0, "micro_usd": 0})
 
 
+def test_capacity__of_one_type_in_one_zone(l):
+    l.faults({**CREATE, "kind": "capacity", "instance_type": "ml.c5.xlarge", "subnet": "subnet-0a", "times": 9})
+    zones = lambda *names: {"VpcConfig": {"Subnets": list(names), "SecurityGroupIds": ["sg-0123456789abcdef0"]}}  # noqa: E731
+    other = {"ResourceConfig": {"InstanceType": "ml.c5.xlarge"}}
+    asked = [{}, other, zones("subnet-0a"), {**other, **zones("subnet-0b")}, {**other, **zones("subnet-0a", "subnet-0b")}, {**other, **zones("subnet-0a")}]
+    same([l.run("c-%d" % i, **more)["TrainingJobStatus"] for i, more in enumerate(asked)], ["Completed"] * 5 + ["Failed"])
+    same([(f["instance_type"], f["subnet"], f["hits"]) for f in l.get("faults")["faults"]], [("ml.c5.xlarge", "subnet-0a", 1)])
+
+
 def test_internal_error__cuts_a_running_job_and_is_billed(l):
     l.faults({**CREATE, "kind": "internal_error", "delay_seconds": 0.2})
     d = l.run("i", "sleep 60")
@@ -392,6 +401,7 @@ run([(t, c) for t, c in [
     (test_quota_refuse__refuses_with_room, {}),
     (test_reply_lost_then_quota_throttle_access__one_job, {}),
     (test_capacity__fails_before_the_start_and_is_free, {}),
+    (test_capacity__of_one_type_in_one_zone, {"quotas": {"ml.m5.large": 4, "ml.c5.xlarge": 4}, "prices": {"ml.m5.large": "0.115", "ml.c5.xlarge": "0.1"}}),
     (test_internal_error__cuts_a_running_job_and_is_billed, {}),
     (test_job_failure__says_what_was_asked, {}),
     (test_ghost_job__appears_beside_or_in_the_place_of_ours, {}),

@@ -83,25 +83,30 @@ static bool chance_parse(const json_t *o, struct injected_fault *f, struct err *
     return true;
 }
 
+/* An optional text of at most out_n - 1 bytes. */
+static bool text_get(const json_t *o, const char *key, char *out, size_t out_n, struct err *err)
+{
+    const char *text;
+    return json_get_str(o, key, "", &text, err) && text_copy(out, out_n, text, key, err);
+}
+
 static bool fault_parse(const json_t *o, struct injected_fault *f, struct err *err)
 {
-    static const char *const keys[] = {
-        "operation",     "name_contains", "kind",      "times",  "after", "probability", "seed",
-        "delay_seconds", "reason",        "same_name", "repeat", "limit", NULL};
+    static const char *const keys[] = {"operation",     "name_contains", "kind",   "times",
+                                       "after",         "probability",   "seed",   "delay_seconds",
+                                       "reason",        "same_name",     "repeat", "limit",
+                                       "instance_type", "subnet",        NULL};
     const char *kind;
-    const char *operation;
-    const char *contains;
-    const char *reason;
     if (!json_is_object(o)) {
         return err_set(err, ERR_INVALID, "a fault must be an object");
     }
     return json_only_keys(o, keys, err) && json_get_required_str(o, "kind", &kind, err) &&
-           kind_parse(kind, &f->kind, err) && json_get_str(o, "operation", "", &operation, err) &&
-           text_copy(f->operation, sizeof f->operation, operation, "operation", err) &&
-           json_get_str(o, "name_contains", "", &contains, err) &&
-           text_copy(f->name_contains, sizeof f->name_contains, contains, "name_contains", err) &&
-           json_get_str(o, "reason", "", &reason, err) &&
-           text_copy(f->reason, sizeof f->reason, reason, "reason", err) &&
+           kind_parse(kind, &f->kind, err) &&
+           text_get(o, "operation", f->operation, sizeof f->operation, err) &&
+           text_get(o, "name_contains", f->name_contains, sizeof f->name_contains, err) &&
+           text_get(o, "instance_type", f->instance_type, sizeof f->instance_type, err) &&
+           text_get(o, "subnet", f->subnet, sizeof f->subnet, err) &&
+           text_get(o, "reason", f->reason, sizeof f->reason, err) &&
            json_get_bool(o, "same_name", false, &f->same_name, err) &&
            json_get_i64(o, "repeat", 1, FAULT_REPEAT_MAX, 1, &f->repeat, err) &&
            json_get_i64(o, "limit", 0, INT32_MAX, 0, &f->limit, err) && chance_parse(o, f, err) &&
@@ -140,11 +145,12 @@ json_t *faults_to_json(const struct injected_faults *f)
     json_t *list = json_array();
     for (size_t i = 0; i < f->n; i++) {
         const struct injected_fault *x = f->items[i];
-        json_t *o = json_pack(
-            "{s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:s, s:b}", "kind", kinds[x->kind].name,
-            "operation", x->operation, "name_contains", x->name_contains, "after",
-            (json_int_t)x->after, "hits", (json_int_t)x->hits, "probability", x->probability,
-            "times", (json_int_t)x->times, "reason", x->reason, "same_name", x->same_name ? 1 : 0);
+        json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:s, s:b}", "kind",
+                              kinds[x->kind].name, "operation", x->operation, "name_contains",
+                              x->name_contains, "instance_type", x->instance_type, "subnet",
+                              x->subnet, "after", (json_int_t)x->after, "hits", (json_int_t)x->hits,
+                              "probability", x->probability, "times", (json_int_t)x->times,
+                              "reason", x->reason, "same_name", x->same_name ? 1 : 0);
         if (x->times < 0) {
             (void)json_object_set_new(o, "times", json_null());
         }
@@ -157,12 +163,41 @@ json_t *faults_to_json(const struct injected_faults *f)
     return json_pack("{s:o}", "faults", list);
 }
 
+/* Are some of the instances that the request wants of this type? */
+static bool wants_type(const json_t *input, const char *type)
+{
+    const json_t *of = json_object_get(input, "ResourceConfig");
+    const json_t *groups = json_object_get(of, "InstanceGroups");
+    const char *one = json_string_value(json_object_get(of, "InstanceType"));
+    bool some = one != NULL && strcmp(one, type) == 0;
+    for (size_t i = 0; i < json_array_size(groups) && !some; i++) {
+        one = json_string_value(json_object_get(json_array_get(groups, i), "InstanceType"));
+        some = one != NULL && strcmp(one, type) == 0;
+    }
+    return some;
+}
+
+/* May it be nowhere but in this subnet? */
+static bool wants_subnet(const json_t *input, const char *subnet)
+{
+    const json_t *ids = json_object_get(json_object_get(input, "VpcConfig"), "Subnets");
+    ids = ids != NULL ? ids : json_object_get(input, "SubnetIds");
+    bool only = json_array_size(ids) > 0;
+    for (size_t i = 0; i < json_array_size(ids) && only; i++) {
+        const char *id = json_string_value(json_array_get(ids, i));
+        only = id != NULL && strcmp(id, subnet) == 0;
+    }
+    return only;
+}
+
 /* list_omits names the job to leave out, not the request it applies to. */
 static bool fault_meets(const struct injected_fault *f, const struct request *r)
 {
     return (f->operation[0] == '\0' || strcmp(f->operation, r->operation) == 0) &&
            (f->kind == FAULT_LIST_OMITS || f->name_contains[0] == '\0' ||
-            strstr(r->name, f->name_contains) != NULL);
+            strstr(r->name, f->name_contains) != NULL) &&
+           (f->instance_type[0] == '\0' || wants_type(r->input, f->instance_type)) &&
+           (f->subnet[0] == '\0' || wants_subnet(r->input, f->subnet));
 }
 
 /* One that meets: is it its turn? */

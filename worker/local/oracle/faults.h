@@ -4,10 +4,12 @@
  * {"operation":"CreateTrainingJob","name_contains":"part-7","kind":"drop_after","times":1,
  * "after":0,"probability":0.1,"seed":7,"delay_seconds":2,"reason":"...","same_name":true}
  *
- * Only `kind` is required. `repeat` is for spot_interrupt: how often the same job is interrupted,
- * each time `delay_seconds` after it began to train; it meets spot jobs only. `after` lets that
- * many matching requests pass first; `times` bounds how often it acts (1 when neither `times` nor
- * `probability` is given, unbounded when only `probability` is). */
+ * Only `kind` is required. `instance_type` and `subnet`: it meets requests that want that type, and
+ * whose subnets are that one alone: another zone still has room. `repeat` is for spot_interrupt:
+ * how often the same job is interrupted, each time `delay_seconds` after it began to train; it
+ * meets spot jobs only. `after` lets that many matching requests pass first; `times` bounds how
+ * often it acts (1 when neither `times` nor `probability` is given, unbounded when only
+ * `probability` is). */
 #pragma once
 #include "common/json.h"
 #include "common/rng.h"
@@ -27,6 +29,8 @@ struct injected_fault {
     enum injected_fault_kind kind;
     char operation[64];      /* "" any */
     char name_contains[128]; /* "" any */
+    char instance_type[64];  /* "" any */
+    char subnet[64];         /* "" any */
     int64_t times;           /* activations left; -1: unbounded */
     int64_t after;           /* matching requests to let pass first */
     double probability;      /* 1 when not given */
