@@ -16,8 +16,8 @@ from kit import service_model
 from kit.worker import *
 from kit.worker.s3 import KEY, SECRET, Local
 
-ARN = "arn:aws:secretsmanager:us-east-1:123456789012:secret:laion-token-AbCdEf"
-PARAMETER = "arn:aws:ssm:us-east-1:123456789012:parameter/laion/token"
+ARN = "arn:aws:secretsmanager:us-east-1:123456789012:secret:drover-laion-token-AbCdEf"
+PARAMETER = "arn:aws:ssm:us-east-1:123456789012:parameter/drover-laion/token"
 TOKEN = "hf_tok3n_of_the_test"
 
 

@@ -6,10 +6,12 @@ import urllib.request
 import botocore.config
 import botocore.session
 
-from kit import service_model
+from kit import policies, service_model
 from kit.worker import *
 
-KEY, SECRET = "AKIAWORKERTEST", "worker-secret"
+KEY, SECRET = "AKIAWORKERTEST", "worker-secret"  # bound by deploy/iam/job.json
+READER = "AKIAREADER", "secret-of-the-reader"  # the test's own
+ACCOUNT = "123456789012"
 PART_BYTES = 8 << 20  # of a multipart upload of the worker
 PIECES = (".parquet", ".tar", "_stats.json")
 
@@ -19,14 +21,17 @@ class Local:
     (read-only).
     """
 
-    def __init__(self, d, **config_more):
+    def __init__(self, d, refused=(), **config_more):
+        self.refused = refused  # operations that the test sends wrong on purpose
         self.root = os.path.join(d, "local")
         self.buckets = os.path.join(self.root, "s3")
         os.makedirs(os.path.join(self.buckets, "data", "meta"))
         os.makedirs(os.path.join(self.buckets, "locked"))
         os.makedirs(os.path.join(self.buckets, "sealed"))
         config = os.path.join(d, "local.json")
-        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"], "kms_buckets": ["sealed"], "log_bodies": True, **config_more}, open(config, "w"))
+        job = policies.shipped("job", ACCOUNT, ["data", "sealed", "locked", "public", "nope-bucket"])
+        json.dump({"credentials": {KEY: SECRET, READER[0]: READER[1]}, "policies": {KEY: [job]}, "denied_buckets": ["locked"], "kms_buckets": ["sealed"],
+                   "log_bodies": True, **config_more}, open(config, "w"))
         port = os.path.join(d, "port")
         self.p = subprocess.Popen([os.path.join(TOP, "build/bin/drover-local"), "--root", self.root, "--listen", "127.0.0.1:0",
                                    "--config", config, "--port-file", port],
@@ -73,7 +78,7 @@ class Local:
     def client(self):
         """botocore's, as an independent reader."""
         return botocore.session.Session().create_client(
-            "s3", "us-east-1", endpoint_url=self.url, aws_access_key_id=KEY, aws_secret_access_key=SECRET,
+            "s3", "us-east-1", endpoint_url=self.url, aws_access_key_id=READER[0], aws_secret_access_key=READER[1],
             config=botocore.config.Config(s3={"addressing_style": "path"}))
 
     def etags(self, bucket, prefix):
@@ -92,7 +97,7 @@ class Local:
         """Ends it, and judges what it was sent."""
         self.p.terminate()
         self.p.wait()
-        service_model.hold(os.path.join(self.root, "requests.log"))
+        service_model.hold(os.path.join(self.root, "requests.log"), refused=self.refused)
 
 
 def etag_of(path):
