@@ -10,7 +10,7 @@ run_pkgs="gcc libc6-dev make pkg-config libpq-dev libcurl4-openssl-dev libssl-de
   util-linux procps"
 test_pkgs="libcmocka-dev awscli python3 python3-botocore python3-opencv python3-numpy python3-pil python3-yaml
   chromium-headless-shell clang libclang-rt-14-dev clang-format clang-tidy cppcheck shellcheck gcovr valgrind nginx-light openssl
-  strace libarchive-tools python3-exifread libimage-exiftool-perl libavif-bin file git curl mandoc debootstrap"
+  strace libarchive-tools python3-exifread libimage-exiftool-perl libavif-bin file git curl mandoc debootstrap systemd"
 droverd_pkgs="ca-certificates libcurl4 libssl3 libjansson4 libcjose0 libyaml-0-2 libpcre2-8-0 zlib1g libmicrohttpd12 libpq5"
 worker_pkgs="ca-certificates libcurl4 libssl3 libjansson4 zlib1g libjpeg62-turbo libspng0 libdeflate0 libwebp7 libavif15
   libtiff6 libc-ares2 libseccomp2 libgif7 libstdc++6 libgcc-s1"

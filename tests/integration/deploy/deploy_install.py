@@ -46,10 +46,12 @@ def test_files(root):
         secrets = set(re.findall(r"^DROVER_\w+_FILE=(/\S+)", text, re.M))
         handed = {f"/run/credentials/droverd.service/{name}" for name, path in re.findall(r"LoadCredential=([\w-]+):/etc/drover/([\w-]+)", text) if name == path}
         tap.ok(secrets and secrets == handed, f"{page}: the service, whose user is made at its start, is handed the secrets that its settings name", (secrets, handed))
-    if shutil.which("systemd-analyze"):
-        said = subprocess.run(["systemd-analyze", "security", "--offline=true", unit], capture_output=True, text=True).stdout
-        level = float(said.rsplit("Overall exposure level for droverd.service:", 1)[-1].split()[0])
-        tap.ok(level <= 2.0, f"systemd-analyze: exposure {level}", said[-1500:])
+    said = subprocess.run(["systemd-analyze", "security", "--offline=true", unit], capture_output=True, text=True).stdout
+    level = float(said.rsplit("Overall exposure level for droverd.service:", 1)[-1].split()[0])
+    tap.ok(level <= 2.0, f"systemd-analyze: exposure {level}", said[-1500:])
+    listed = subprocess.run(["make", "-s", "--eval=installed:;@echo $(INSTALLED)", "installed"], cwd=TOP, capture_output=True, text=True, check=True).stdout.split()
+    tap.ok(len(listed) > 10 and files_below(root) == sorted("usr/" + x for x in listed), "all files that are to be installed are there, man pages and example settings among them, and no others",
+           set(files_below(root)) ^ {"usr/" + x for x in listed})
 
 
 def test_libraries(root):
