@@ -165,6 +165,19 @@ def check_scope(t, policies):
         t.ok('"DROVER_JOB_PREFIX", CONFIG_STR, "drover"' in f.read(), "the names begin with the setting's default")
 
 
+def check_statements(t, policies, known):
+    """statements.md names for each statement the files that need it: their calls are its actions."""
+    with open(f"{TOP}/deploy/iam/statements.md", encoding="utf-8") as f:
+        rows = {(name, sid): re.findall(r"`([^`]+)`", files) for name, sid, files in re.findall(r"^\| `([\w.-]+)` \| `(\w+)` \| (.*) \|$", f.read(), re.M)}
+    of = {(name, s["Sid"]): set(listed(s["Action"])) for name, p in policies.items() for s in p["Statement"] if s["Sid"].startswith("Code")}
+    every = sources("orchestrator", "worker")
+    t.eq((sorted(rows), sorted({f for files in rows.values() for f in files} - set(every))), (sorted(of), []), "statements.md has each statement of the code, and files that there are")
+    left = {k: sorted(of[k] - wanted({f: every[f] for f in rows.get(k, ()) if f in every}, known)[0]) for k in of}
+    t.eq({k: v for k, v in left.items() if v}, {}, "and the files of each call what it allows")
+    idle = [(k, f) for k, files in rows.items() for f in files if k in of and not of[k] & wanted({f: every.get(f, "")}, known)[0] and "PassRole" not in k[1]]
+    t.eq(idle, [], "and none names a file that calls nothing of it")
+
+
 def check_roles(t, policies):
     roles = set()
     for path in glob.glob(f"{TOP}/deploy/examples/*.yaml"):
@@ -266,6 +279,7 @@ def main():
     known = operations()
     check_actions(t, policies, known)
     check_scope(t, policies)
+    check_statements(t, policies, known)
     check_roles(t, policies)
     check_logs(t, policies)
     return t.done()
