@@ -11,9 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import BIN, TOP, Tap, free_port, patience, service_model, wait_for
+from kit import BIN, TOP, Tap, free_port, patience, policies, service_model, wait_for
 from kit.account import ACCOUNT, REGION, REGISTRY, Account
 
 KEY, SECRET = "AKIAFIRSTCAMPAIGN", "of-the-first-campaign"
@@ -71,7 +72,8 @@ class Road:
         os.makedirs(self.home)
         os.makedirs(self.s3)
         os.makedirs(folder + "/bin")
-        config = {"quotas": {"ml.m5.large": 2}, "prices": {"ml.m5.large": "0.115"}, "cold_start_seconds": 0.2, "stop_seconds": 0.2, "images": self.images, "credentials": {KEY: SECRET}, "account": ACCOUNT, "queues": {"drover-events": "aws.sagemaker"}, "log_bodies": True}
+        config = {"quotas": {"ml.m5.large": 2}, "prices": {"ml.m5.large": "0.115"}, "cold_start_seconds": 0.2, "stop_seconds": 0.2, "images": self.images, "credentials": {KEY: SECRET}, "account": ACCOUNT, "queues": {"drover-events": "aws.sagemaker"}, "log_bodies": True,
+                  "policies": {f"arn:aws:iam::{ACCOUNT}:role/drover-worker": [policies.shipped("job", ACCOUNT, [BUCKET])]}}  # of its jobs; the walker is an administrator
         write(folder + "/local.json", json.dumps(config))
         self.log = open(folder + "/local.log", "wb")
         self.local = subprocess.Popen([BIN + "/drover-local", "--listen", f"127.0.0.1:{self.port}", "--root", folder + "/aws", "--config", folder + "/local.json"], stdout=self.log, stderr=self.log)
@@ -114,7 +116,9 @@ def check_document(sections, commands):
 
 
 def check_road(road, commands):
+    begun = time.monotonic()
     r = road.walk(commands)
+    print(f"# walked in {time.monotonic() - begun:.0f} s; who reads has 30 minutes", flush=True)
     out, err = parts_of(r.stdout), parts_of(r.stderr)
     last = max(out, default=0)
     tap.ok(r.returncode == 0, "every command succeeds", (r.returncode, f"in step {last}", out.get(last, "")[-1500:], err.get(last, "")[-1500:]))
