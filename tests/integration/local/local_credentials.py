@@ -135,6 +135,7 @@ def test_ours__takes_keys_from_each_source(l):
     is_role(l, "other", **profile(chain % (OTHER, ROLE, "Ec2InstanceMetadata")), **imds)
     is_role(l, "other", **profile(chain % (OTHER, ROLE, "EcsContainer")), **container(l))
     assert "assumed-role/other/end" in ask(l, **profile(chain % (OTHER, ROLE, "EcsContainer")), **container(l))[1]
+    assert ":user/drover" in ask(l, **profile(chain % (OTHER, ROLE, "Environment")), AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET)[1]  # its keys come before profiles
 
 
 def test_ours__says_what_is_wrong(l):
