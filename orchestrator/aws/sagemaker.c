@@ -156,6 +156,49 @@ static void read_transitions(const json_t *o, struct job_description *ret)
     }
 }
 
+/* NULL when it is no rule. */
+static json_t *read_rule(const char *of, const json_t *v)
+{
+    const char *name = json_string_value(json_object_get(v, "RuleConfigurationName"));
+    const char *status = json_string_value(json_object_get(v, "RuleEvaluationStatus"));
+    const char *text = json_string_value(json_object_get(v, "StatusDetails"));
+    AUTO_FREE char *details = xstrdup(text != NULL ? text : "");
+    size_t n = strlen(details);
+    if (n > JOB_RULE_DETAILS_BYTES) {
+        for (n = JOB_RULE_DETAILS_BYTES; n > 0 && ((unsigned char)details[n] & 0xc0) == 0x80;) {
+            n--; /* a character stays whole */
+        }
+        details[n] = '\0';
+    }
+    secret_mask(details);
+    return name == NULL || status == NULL ? NULL
+                                          : json_pack("{s:s, s:s, s:s, s:s}", "of", of, "name",
+                                                      name, "status", status, "details", details);
+}
+
+static void read_rules(const json_t *o, struct job_description *ret)
+{
+    static const char *const lists[][2] = {{"debugger", "DebugRuleEvaluationStatuses"},
+                                           {"profiler", "ProfilerRuleEvaluationStatuses"}};
+    AUTO_JSON json_t *rules = json_array();
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        size_t i;
+        json_t *v;
+        json_array_foreach(json_object_get(o, lists[k][1]), i, v)
+        {
+            (void)json_array_append_new(rules, read_rule(lists[k][0], v));
+        }
+    }
+    for (size_t n = json_array_size(rules); n > 0; n--) {
+        AUTO_FREE char *text = json_text(rules);
+        if (strlen(text) < sizeof ret->rules) {
+            memcpy(ret->rules, text, strlen(text) + 1);
+            return;
+        }
+        (void)json_array_remove(rules, n - 1);
+    }
+}
+
 static void read_description(const json_t *o, struct job_description *ret)
 {
     memset(ret, 0, sizeof *ret);
@@ -190,6 +233,7 @@ static void read_description(const json_t *o, struct job_description *ret)
     ret->spot = json_is_true(json_object_get(o, "EnableManagedSpotTraining"));
     read_pool(o, &ret->pool);
     read_transitions(o, ret);
+    read_rules(o, ret);
 }
 
 static void on_describe(void *ctx, const struct aws_reply *r)

@@ -77,6 +77,31 @@ static void phases_print(const struct cli *cli, const json_t *list)
     table_print(cli, &t);
 }
 
+/* What the rules of its debugger and profiler have found. */
+static void rules_print(const struct cli *cli, const json_t *list)
+{
+    struct text_table t = {0};
+    static const char *const heads[] = {"TRY", "RULE", "STATUS", "DETAILS"};
+    size_t i, k, told = 0;
+    json_t *a, *rule;
+    for (i = 0; i < ARRAY_LEN(heads); i++) {
+        table_column(&t, heads[i], i == 0);
+    }
+    json_array_foreach(list, i, a)
+    {
+        json_array_foreach(json_object_get(json_object_get(a, "evidence"), "rules"), k, rule)
+        {
+            char n[TEXT_N];
+            table_row(&t, (const char *const[]){number(jint(a, "n"), n), jstr(rule, "name"),
+                                                jstr(rule, "status"), jstr(rule, "details")});
+            told++;
+        }
+    }
+    if (told > 0) {
+        table_print(cli, &t);
+    }
+}
+
 char *part_name(const json_t *part)
 {
     struct str rest = str_of(jstr(part, "id"));
@@ -104,6 +129,7 @@ void part_print(const struct cli *cli, const json_t *p)
     if (json_array_size(json_object_get(p, "attempt_list")) > 0) {
         tries_print(cli, json_object_get(p, "attempt_list"));
         phases_print(cli, json_object_get(p, "attempt_list"));
+        rules_print(cli, json_object_get(p, "attempt_list"));
         (void)printf("log: drover logs %s\n", name);
     }
 }

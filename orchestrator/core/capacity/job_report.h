@@ -10,6 +10,8 @@ struct job_transition {
     bool no_capacity;  /* its message says that instances are waited for */
     usec_t start, end; /* end 0: not over */
 };
+#define JOB_RULES_BYTES        8192 /* of the JSON below */
+#define JOB_RULE_DETAILS_BYTES 300  /* of one rule's details */
 struct job_description {
     char name[64];
     char status[32]; /* as AWS spells it; new values may appear */
@@ -29,6 +31,9 @@ struct job_description {
     bool spot;
     int64_t keep_alive_s; /* requested; 0: none */
     struct warm_pool_report pool;
+    /* What its debugger's and profiler's rules have found, as many as fit: [{"of", "name",
+     * "status", "details"}]; "": it has none. */
+    char rules[JOB_RULES_BYTES];
     int transitions_n; /* 0: none told, or more than fit */
     struct job_transition transitions[JOB_TRANSITIONS_MAX];
 };

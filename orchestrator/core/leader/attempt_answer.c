@@ -213,6 +213,10 @@ static void keep_description(struct live_attempt *a, const struct job_descriptio
     a->billable_s = job->billable_s;
     a->pool_seen = job->pool;
     leader_job_phases(a, job, &a->phases);
+    if (job->rules[0] != '\0') {
+        free(a->rules);
+        a->rules = xstrdup(job->rules);
+    }
 }
 
 /* A Describe that neither proves nor disproves that the job is ours. */

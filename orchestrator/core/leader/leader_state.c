@@ -383,6 +383,7 @@ void leader_state_remove_attempt(struct leader_state *s, struct live_attempt *a)
     buf_done(&a->request);
     free(a->manifest);
     free(a->evidence);
+    free(a->rules);
     free(a->row.uri);
     free(a->row.vars_json);
     free(a->row.artifacts);

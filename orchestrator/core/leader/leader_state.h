@@ -166,6 +166,7 @@ struct live_attempt {
     bool settled;
     char *manifest; /* accepted, malloc'd */
     char *evidence; /* what its log said, JSON, malloc'd; NULL: nothing */
+    char *rules;    /* what its rules have found, as job_description's, malloc'd; NULL: nothing */
     int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes;
     /* Not cleared at first: [facts_n] that came while it waits, oldest first; texts. */
     struct fact facts[ATTEMPT_FACTS_MAX];

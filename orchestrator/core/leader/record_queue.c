@@ -1,7 +1,20 @@
 /* See record_queue.h. */
 #include "record_queue.h"
+#include "common/cleanup.h"
 #include "parking.h"
 #include <stdlib.h>
+
+/* What its log said, and beside it what its rules have found. */
+static char *evidence_of(struct live_attempt *a)
+{
+    AUTO_FREE char *said = TAKE(a->evidence);
+    AUTO_FREE char *rules = TAKE(a->rules);
+    if (rules == NULL) {
+        return TAKE(said);
+    }
+    return said == NULL ? xasprintf("{\"rules\":%s}", rules)
+                        : xasprintf("%.*s,\"rules\":%s}", (int)strlen(said) - 1, said, rules);
+}
 
 void leader_push_record(struct leader_state *s, struct live_attempt *a,
                         const struct pending_record *p)
@@ -14,7 +27,7 @@ void leader_push_record(struct leader_state *s, struct live_attempt *a,
     struct pending_record *last = &s->records[s->records_n++];
     *last = *p;
     last->manifest = p->r.task_moves ? TAKE(a->manifest) : NULL;
-    last->evidence = p->r.task_moves ? TAKE(a->evidence) : NULL;
+    last->evidence = p->r.task_moves ? evidence_of(a) : NULL;
     a->recording = true;
 }
 

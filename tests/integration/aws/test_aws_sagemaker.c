@@ -110,6 +110,13 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
 
 static const struct aws_gate open_gate;
 
+#define RULES                                                                                      \
+    "\"DebugRuleConfigurations\":[{\"RuleConfigurationName\":\"LossIssuesFound\","                 \
+    "\"RuleEvaluatorImage\":\"rules\"},{\"RuleConfigurationName\":\"Weights\","                    \
+    "\"RuleEvaluatorImage\":\"rules\"}],\"ProfilerRuleConfigurations\":[{"                         \
+    "\"RuleConfigurationName\":"                                                                   \
+    "\"Idle\",\"RuleEvaluatorImage\":\"rules\"}],"
+
 static void create(const char *name, int keep_s, bool spot, struct got *g)
 {
     AUTO_FREE char *body = xasprintf(
@@ -118,10 +125,11 @@ static void create(const char *name, int keep_s, bool spot, struct got *g)
         "\"ContainerArguments\":[\"%s\"]},\"ResourceConfig\":{\"InstanceType\":\"ml.m5.large\","
         "\"InstanceCount\":2,\"VolumeSizeInGB\":%d,\"KeepAlivePeriodInSeconds\":%d},"
         "\"OutputDataConfig\":{\"S3OutputPath\":\"s3://bkt/out\"},"
-        "\"EnableManagedSpotTraining\":%s,"
+        "\"EnableManagedSpotTraining\":%s,%s"
         "\"StoppingCondition\":{\"MaxRuntimeInSeconds\":60%s}}",
         name, strcmp(name, "runs") == 0 ? "exec sleep 60" : "true", name[0] == 'p' ? 1 : 2, keep_s,
-        spot ? "true" : "false", spot ? ",\"MaxWaitTimeInSeconds\":60" : "");
+        spot ? "true" : "false", strcmp(name, "rules") == 0 ? RULES : "",
+        spot ? ",\"MaxWaitTimeInSeconds\":60" : "");
     *g = (struct got){.n = 0};
     (void)sagemaker_create(c, open_gate, str_of(body), on_create, g);
     run_until_answered(g);
@@ -221,6 +229,22 @@ static void test_describe__has_the_phases_of_a_job(void **state)
         assert_true(t[i].start == t[i - 1].end && t[i].start >= t[i - 1].start);
         assert_false(t[i].no_capacity);
     }
+}
+
+static void test_describe__has_what_the_rules_have_found(void **state)
+{
+    (void)state;
+    struct got g;
+    create("rules", 0, false, &g);
+    describe_ended("rules", &g);
+    assert_string_equal(
+        g.job.rules,
+        "[{\"of\":\"debugger\",\"name\":\"LossIssuesFound\",\"status\":\"IssuesFound\","
+        "\"details\":\"RuleEvaluationConditionMet: Evaluation of the rule LossIssuesFound at step "
+        "10 "
+        "resulted in the condition being met\"},{\"of\":\"debugger\",\"name\":\"Weights\","
+        "\"status\":\"NoIssuesFound\",\"details\":\"\"},{\"of\":\"profiler\",\"name\":\"Idle\","
+        "\"status\":\"NoIssuesFound\",\"details\":\"\"}]");
 }
 
 static void test_update__without_a_pool_is_told_apart(void **state)
@@ -509,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_update__without_a_pool_is_told_apart),
         cmocka_unit_test(test_list__carries_the_pools),
         cmocka_unit_test(test_describe__has_the_phases_of_a_job),
+        cmocka_unit_test(test_describe__has_what_the_rules_have_found),
         cmocka_unit_test(test_describe__a_status_we_do_not_know_is_kept_apart),
         cmocka_unit_test(test_names__of_pool_statuses_are_those_of_aws),
         cmocka_unit_test(test_spot__is_said_and_has_no_pool),

@@ -244,6 +244,18 @@ def check_sealed(s, tap):
     tap.eq(len(s.objects(SEALED)), 1, "and is there")
 
 
+def check_rules(s, tap):
+    """What the rules of debugger and profiler have found is told with the attempt."""
+    rule = "{name: %s, image: 503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest, parameters: {rule_to_invoke: Overfit}}"
+    cid = submit(s, tap, s.file("default/rules", USUAL + f", output: s3://drover-test/rules/, debugger: {{rules: [{rule % 'Loss-IssuesFound'}]}}, profiler: {{rules: [{rule % 'Idle'}]}}"), "a job with rules")
+    part = s.api("GET", f"/campaigns/{cid}/parts")["parts"][0]["id"]
+    found = s.api("GET", "/parts/" + part)["attempt_list"][-1]["evidence"]
+    tap.eq([(r["of"], r["name"], r["status"], r["details"][:26]) for r in (found or {}).get("rules", [])],
+           [("debugger", "Loss-IssuesFound", "IssuesFound", "RuleEvaluationConditionMet"), ("profiler", "Idle", "NoIssuesFound", "")], "what they have found is its evidence")
+    r = s.drover("get", part)
+    tap.ok(r.returncode == 0 and "Loss-IssuesFound  IssuesFound" in r.stdout, "drover get tells it", (r.stdout, r.stderr))
+
+
 def main():
     tap = Tap()
     with Sources() as s:
@@ -257,6 +269,7 @@ def main():
         check_api(s, tap, digest)
         check_default_bucket(s, tap)
         check_sealed(s, tap)
+        check_rules(s, tap)
         s.check_requests(tap)
         s.check_invoice(tap)
     return tap.done()

@@ -113,6 +113,48 @@ static bool profiled(const json_t *request)
     return config != NULL && !json_is_true(json_object_get(config, "DisableProfiler"));
 }
 
+/* A rule's verdict is the word its name ends with; else all is well once the job is over. */
+static json_t *rule_status(const struct local_job *job, const json_t *rule, bool over)
+{
+    static const char *const words[] = {"IssuesFound", "Error", "Stopped"};
+    const char *name = json_string_value(json_object_get(rule, "RuleConfigurationName"));
+    const char *verdict = over ? "NoIssuesFound" : "InProgress";
+    for (size_t i = 0; over && i < ARRAY_LEN(words); i++) {
+        size_t n = strlen(words[i]);
+        if (strlen(name) >= n && strcmp(name + strlen(name) - n, words[i]) == 0) {
+            verdict = words[i];
+        }
+    }
+    json_t *o = json_pack("{s:s, s:s, s:o}", "RuleConfigurationName", name, "RuleEvaluationStatus",
+                          verdict, "LastModifiedTime", epoch(job->modified));
+    if (strcmp(verdict, "IssuesFound") == 0) {
+        AUTO_FREE char *details = xasprintf("RuleEvaluationConditionMet: Evaluation of the rule %s "
+                                            "at step 10 resulted in the condition being met",
+                                            name);
+        (void)json_object_set_new(o, "StatusDetails", json_string(details));
+    }
+    return o;
+}
+
+static void rules_add(json_t *o, const struct local_job *job, bool over)
+{
+    static const char *const lists[][2] = {
+        {"DebugRuleConfigurations", "DebugRuleEvaluationStatuses"},
+        {"ProfilerRuleConfigurations", "ProfilerRuleEvaluationStatuses"}};
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        size_t i;
+        json_t *rule, *all = json_array();
+        json_array_foreach(json_object_get(job->request, lists[k][0]), i, rule)
+        {
+            (void)json_array_append_new(all, rule_status(job, rule, over));
+        }
+        if (json_array_size(all) > 0) {
+            (void)json_object_set(o, lists[k][1], all);
+        }
+        json_decref(all);
+    }
+}
+
 /* The job as seen at an instant, when its first n transitions had happened. */
 static json_t *description(const struct app *app, const struct local_job *job, size_t n, usec_t at)
 {
@@ -152,6 +194,7 @@ static json_t *description(const struct app *app, const struct local_job *job, s
     if (n == job->transitions_n || job->pool.taken_from[0] != '\0') {
         pool_add(o, job, at);
     }
+    rules_add(o, job, job_phase_status(last->phase) >= JOB_COMPLETED);
     defaults_add(o);
     return o;
 }
