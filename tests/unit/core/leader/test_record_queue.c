@@ -49,6 +49,28 @@ static void test_record_queue__a_record_of_a_locked_campaign_stays(void **state)
     leader_world_done(&w);
 }
 
+/* What the log said and what its rules have found are one evidence. */
+static void test_record_queue__evidence_is_of_the_log_and_of_the_rules(void **state)
+{
+    (void)state;
+    static const char *const rows[][3] = {{"{\"host\":\"algo-1\"}", "[{\"name\":\"a\"}]",
+                                           "{\"host\":\"algo-1\",\"rules\":[{\"name\":\"a\"}]}"},
+                                          {NULL, "[]", "{\"rules\":[]}"},
+                                          {"{\"host\":\"b\"}", NULL, "{\"host\":\"b\"}"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct leader_world w;
+        leader_world_init(&w);
+        struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+        const struct pending_record p = {
+            .r = {.attempt_id = 1, .campaign_id = 7, .task_moves = true, .task_to = TASK_DONE}};
+        a->evidence = rows[i][0] != NULL ? xstrdup(rows[i][0]) : NULL;
+        a->rules = rows[i][1] != NULL ? xstrdup(rows[i][1]) : NULL;
+        leader_push_record(&w.s, a, &p);
+        assert_string_equal(w.s.records[0].evidence, rows[i][2]);
+        leader_world_done(&w);
+    }
+}
+
 /* A database that refuses one attempt's record, alone or among others. */
 static enum tx_meaning written(const struct leader_state *s, size_t from, size_t n, int64_t refused)
 {
@@ -97,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_record_queue__a_record_that_is_refused_is_read_again),
         cmocka_unit_test(test_record_queue__a_record_of_a_locked_campaign_stays),
+        cmocka_unit_test(test_record_queue__evidence_is_of_the_log_and_of_the_rules),
         cmocka_unit_test(test_record_queue__one_refused_record_keeps_back_no_other),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
