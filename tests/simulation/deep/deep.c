@@ -48,6 +48,7 @@ static void look(void *ctx, int64_t arg)
 {
     (void)ctx;
     judge_now();
+    judge_shown(true);
     if (arg < LOOKS - 1) {
         event_at(deep->now_us + deep->calm_us / LOOKS, look, NULL, arg + 1);
     }
@@ -96,12 +97,14 @@ static void world_begin(uint64_t seed, const char *conninfo, const struct option
     clocks_start();
     store_world_open(conninfo);
     store_world_reset();
+    clocks_database_start();
     aws_world_init();
     restores_start();
     listing_draw();
     silence_draw();
     lies_draw();
     outputs_draw();
+    rates_draw();
     people_start();
     crowds_start();
     verbs_start();
@@ -111,6 +114,7 @@ static void world_begin(uint64_t seed, const char *conninfo, const struct option
     figures_start();
     locks_start();
     secrets_start();
+    shown_start();
     if (deep->days > 0) {
         days_start();
     }
@@ -137,6 +141,7 @@ static void run_world(uint64_t seed, const char *conninfo, const struct options 
     }
     if (!deep->wrong) {
         judge_end();
+        judge_shown(true);
         secrets_judge();
     }
     if (!deep->wrong) {
@@ -151,24 +156,25 @@ static void run_world(uint64_t seed, const char *conninfo, const struct options 
         endpoints_n += deep->hosted[i].kind == HOSTING_ENDPOINT;
     }
     world_close();
-    *ret = (struct result){.seed = seed,
-                           .hash = deep->hash,
-                           .wrong = deep->wrong,
-                           .campaigns = deep->campaigns_n,
-                           .jobs = deep->accepted,
-                           .lustres = (int64_t)deep->lustres_n,
-                           .endpoints = endpoints_n,
-                           .crashes = deep->crashes,
-                           .cuts = deep->cuts,
-                           .verbs = deep->verbs,
-                           .poisons = deep->poisons_n,
-                           .listings = deep->listings_n,
-                           .lies = deep->lies_n,
-                           .restores = deep->restores_n,
-                           .statements = deep->statements,
-                           .virtual_s = deep->now_us / SEC,
-                           .tasks = sql_i64(0, "SELECT count(*) FROM task"),
-                           .takeovers = sql_i64(0, "SELECT epoch FROM lease")};
+    *ret = (struct result){
+        .seed = seed,
+        .hash = deep->hash,
+        .wrong = deep->wrong,
+        .campaigns = deep->campaigns_n,
+        .jobs = deep->accepted,
+        .lustres = (int64_t)deep->lustres_n,
+        .endpoints = endpoints_n,
+        .crashes = deep->crashes,
+        .cuts = deep->cuts,
+        .verbs = deep->verbs,
+        .poisons = deep->poisons_n,
+        .listings = deep->listings_n,
+        .lies = deep->lies_n,
+        .restores = deep->restores_n,
+        .statements = deep->statements,
+        .virtual_s = deep->now_us / SEC,
+        .tasks = sql_i64(0, "SELECT coalesce(sum(tasks), 0)::bigint FROM stage_input"),
+        .takeovers = sql_i64(0, "SELECT epoch FROM lease")};
     verbs_take(&ret->cells);
     (void)snprintf(ret->verdict, sizeof ret->verdict, "%s", deep->verdict);
     free(deep);
@@ -431,8 +437,9 @@ static int run_all(const struct options *o)
         (long long)sum.listings, (long long)sum.lies, (long long)sum.restores,
         (long long)sum.statements, (unsigned long long)sum.hash);
     bool met = verbs_tell(&sum.cells, o->cells);
-    printf("# %.1f CPU s (%.1f of them PostgreSQL): %.0f campaigns a CPU minute\n", cpu, cpu - own,
-           (double)sum.campaigns * 60 / MAX(cpu, 0.001));
+    printf("# %.1f CPU s (%.1f of them PostgreSQL): %.0f campaigns of %.1f tasks a CPU minute\n",
+           cpu, cpu - own, (double)sum.campaigns * 60 / MAX(cpu, 0.001),
+           (double)sum.tasks / (double)MAX(sum.campaigns, 1));
     return failed == 0 && (all || o->until_wrong) && met ? 0 : 1;
 }
 

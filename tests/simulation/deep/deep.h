@@ -10,12 +10,12 @@
  * that cannot be read), deep_figures (figures that nobody wrote), deep_locks (sessions of others),
  * deep_verbs (people who ask anything), deep_outputs (what was there before), deep_secrets (what
  * nobody may see), deep_listing (inputs that are listed), deep_lies (refusals that lie),
- * deep_clocks (clocks that are apart), deep_restore (commits that are lost), deep_pipeline
- * (campaigns of copies, matrices, gates and models), deep_judge (what must hold), deep_lease (what
- * must hold of leadership), deep_fsx, deep_hosting, deep_logs (other services), deep_things (what
- * must hold of file systems and endpoints), deep_gates (what must hold of needs and gates),
- * deep_process (what the kernel tells of processes), deep_days (a month of operation), deep
- * (options, workers, seeds). */
+ * deep_clocks (clocks that are apart), deep_sent (rates, what AWS has shown), deep_restore (commits
+ * that are lost), deep_pipeline (campaigns of copies, matrices, gates and models), deep_judge (what
+ * must hold), deep_lease (what must hold of leadership), deep_fsx, deep_hosting, deep_logs (other
+ * services), deep_things (what must hold of file systems and endpoints), deep_gates (what must hold
+ * of needs and gates), deep_process (what the kernel tells of processes), deep_days (a month of
+ * operation), deep (options, workers, seeds). */
 #pragma once
 #include "aws/fsx.h"
 #include "aws/hosting.h"
@@ -57,6 +57,7 @@ enum {
     EXPORTS_MAX = 16,
     POISONS_MAX = 8,
     FIGURES_MAX = 12,
+    FIGURES_LATE_MAX = 4, /* behind them, of archives */
     LOCKS_MOST = 12,      /* before the calm, and in it */
     CLOCK_STEPS_MAX = 16, /* of AWS's clock */
     TESTS_MAX = 16        /* requests of an endpoint's smoke tests */
@@ -266,7 +267,8 @@ struct world {
     bool tell, calm;
     struct rng rng_time, rng_aws, rng_people, rng_poisons, rng_listings, rng_holds, rng_late_bills,
         rng_figures, rng_locks, rng_secrets, rng_lies, rng_clocks, rng_restores, rng_outputs,
-        rng_operators, rng_crowds, rng_lost, rng_silent, rng_imports, rng_fault[FAULT_N];
+        rng_operators, rng_crowds, rng_lost, rng_silent, rng_imports, rng_stored, rng_rates,
+        rng_db_steps, rng_doomed, rng_fault[FAULT_N];
     double strength[FAULT_N];
     int days; /* of operation, one after the other; 0: a seed as usual */
     /* drawn settings */
@@ -302,11 +304,13 @@ struct world {
     struct use_limit limits[TYPES];
     struct poison poison[POISONS_MAX];
     bool poisons, listings, holds, late_bills, lies, clocks, restores, outputs, operators, crowds,
-        lost, silent, imports;
-    double silence; /* of Describes, so many leave out whose the job is */
+        lost, silent, imports, stored, rates;
+    double create_rate, create_burst; /* of a droverd; a second */
+    double silence;                   /* of Describes, so many leave out whose the job is */
     double output_strength;
     int64_t restores_n, restored_us, kept_us;
     int64_t epoch_ahead_us; /* of the world's wall clock */
+    bool db_steps, doomed;
     struct clock_step aws_steps[CLOCK_STEPS_MAX];
     int aws_steps_n;
     double lie_strength;
@@ -314,7 +318,7 @@ struct world {
     int64_t disturbed_us; /* a fault has struck, or a leader has begun to lead */
     int poisons_n, poisons_most;
     int64_t poison_us; /* between two of them */
-    struct figure figure[FIGURES_MAX];
+    struct figure figure[FIGURES_MAX + FIGURES_LATE_MAX];
     bool figures;
     int figures_n, figures_most;
     int64_t figures_us;
@@ -485,6 +489,7 @@ int64_t quiet_since(void); /* nothing has kept a leader from its work */
 void people_submit_again(struct campaign *c);
 void store_sessions_end(void); /* of all droverds, as at a failover */
 void clocks_start(void);
+void clocks_database_start(void);
 usec_t aws_time(usec_t t); /* of an instant of the world, as AWS's clock shows it; 0 stays */
 bool clocks_date_refused(usec_t dated); /* AWS does not take a request of that date */
 void clocks_learn(int64_t *skew_us, usec_t date, bool refused); /* a client, from an answer */
@@ -515,18 +520,6 @@ void poison_end(void);
 bool poison_keeps(const struct campaign *c); /* rows of it cannot be read */
 bool poison_kept(const struct campaign *c);  /* or were until lately, and are still parked */
 bool poison_spoils(int64_t campaign_id);     /* nor its sums be judged; 0: of anyone */
-void figures_start(void);
-void figures_calm(void);
-void figures_end(void);
-bool figures_keep(int64_t campaign_id); /* a row of it, or that all share; 0: of anyone */
-bool figures_kept(int64_t campaign_id); /* or until lately */
-bool figures_spoil(int64_t campaign_id);
-bool figures_of_lease(void);
-void secrets_environment(struct buf *b);           /* of a stage, in its campaign's file */
-void secrets_in_reason(char *reason, size_t size); /* of a job that failed, as AWS' side tells it */
-void secrets_start(void);
-void secrets_judge(void);
-void secrets_end(void);
 void locks_start(void);
 void locks_calm(void); /* nothing is locked, and for a while nothing will be */
 void locks_end(void);
@@ -598,3 +591,4 @@ void __wrap_s3_list_page(struct aws_client *c, const struct s3_uri *u, const cha
 /* Zeroed; outside of malloc's sums. Freed is only what is hours old in a month of operation. */
 void *world_alloc(size_t n);
 #include "deep_days.h"
+#include "deep_moves.h"

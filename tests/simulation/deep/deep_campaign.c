@@ -28,7 +28,8 @@ static void write_types(struct buf *b, struct rng *r)
     }
 }
 
-static void write_user(struct buf *b, struct rng *r)
+/* vars: its parts may bring some. */
+static void write_user(struct buf *b, struct rng *r, bool vars)
 {
     static const char *const verify[] = {"none", "{exists: \"" PLACE "done\"}",
                                          "{count: 1, prefix: \"" PLACE "\"}", "artifacts"};
@@ -38,7 +39,7 @@ static void write_user(struct buf *b, struct rng *r)
         buf_add_cstr(b, "    instance_count: 2\n");
     }
     (void)outputs_done_if(b, false);
-    secrets_environment(b);
+    secrets_job(b, vars);
 }
 
 static void write_download(struct buf *b, struct rng *r)
@@ -80,21 +81,40 @@ static void write_stage(struct buf *b, struct rng *r, int i, bool open, bool vol
         buf_addf(b, needs ? "    needs: s%d\n" : "    needs: vol\n", i - 1);
     }
     if (mounts) {
-        write_user(b, r);
+        write_user(b, r, open);
         wish_mount(b);
     } else if (rng_chance(r, 0.6)) {
         write_download(b, r);
     } else {
-        write_user(b, r);
+        write_user(b, r, open);
     }
     buf_add_cstr(b, "    fan_out: {from: ");
     if (open || !listing_pattern(b)) {
         buf_add_cstr(b, open ? "api" : "\"s3://bbb/meta/*.bin\"");
+        buf_add_cstr(b, open ? secrets_vars_word() : "");
     }
     buf_addf(b, "}\n    max_runtime: %lldm\n    role: " DEEP_ROLE "\n",
              (long long)between(r, 30, 90));
     write_types(b, r);
     write_guards(b, r);
+}
+
+/* In worlds of people who ask anything: a stage that fails at once beside the others, and one that
+ * is skipped for it. */
+static void write_doomed(struct buf *b)
+{
+    static const char *const names[] = {"doomed", "left\n    needs: doomed"};
+    struct rng *r = &deep->rng_doomed;
+    if (!deep->operators || !deep->doomed || deep->days > 0) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        buf_addf(b,
+                 "  - name: %s\n    image: \"" DEEP_IMAGE "\"\n    output: \"" PLACE
+                 "\"\n    verify: none\n    fan_out: {count: 1}\n    max_runtime: 30m\n    role: "
+                 "" DEEP_ROLE "\n    instance_type: %s\n    breaker: off\n    canary: off\n",
+                 names[i], deep_types[rng_below(r, TYPES)]);
+    }
 }
 
 char *campaign_write(struct campaign *c, int i)
@@ -119,6 +139,7 @@ char *campaign_write(struct campaign *c, int i)
     }
     write_retry(&b, r);
     buf_add_cstr(&b, "stages:\n");
+    write_doomed(&b);
     if (c->pipeline) {
         pipeline_write(&b, r, DEEP_IMAGE, DEEP_ROLE);
         return xstrdup(buf_cstr(&b));

@@ -57,6 +57,16 @@ static bool has_database(const char *name)
     return has;
 }
 
+/* Its clock is found before the one of PostgreSQL itself; each world sets it (deep_clocks.c). */
+static void clocks_of_database(const char *conninfo)
+{
+    admin_sql("ALTER DATABASE deep_template SET search_path = public, deep_clock, pg_catalog");
+    sql_in(conninfo, "CREATE SCHEMA deep_clock");
+    sql_in(conninfo,
+           "CREATE FUNCTION deep_clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql "
+           "VOLATILE AS 'SELECT pg_catalog.clock_timestamp()'");
+}
+
 static void make_template(void)
 {
     struct err err = ERR_INIT;
@@ -83,6 +93,7 @@ static void make_template(void)
     admin_sql("SELECT pg_reload_conf()");
     admin_sql("CREATE DATABASE deep_template");
     (void)snprintf(template, sizeof template, "%s dbname=deep_template", admin);
+    clocks_of_database(template);
     if (!migrate_run(template, NULL, &err)) {
         deep_die("migrations: %s", err.message);
     }
@@ -113,6 +124,9 @@ void cluster_start(const char *dir, int databases)
             admin_sql(sql);
         }
         (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s TEMPLATE deep_template", name);
+        admin_sql(sql);
+        (void)snprintf(sql, sizeof sql,
+                       "ALTER DATABASE %s SET search_path = public, deep_clock, pg_catalog", name);
         admin_sql(sql);
     }
 }

@@ -1,13 +1,24 @@
 /* Rows with figures, times and words that no droverd writes, yet the checks of sql/ let through: of
  * slots, quotas, prices, money and the lease, which all campaigns share, and of pools, endpoints,
- * file systems, series, listings, operations, promises and attempts. People mend them later, and
- * start droverd anew when what they have mended is read once only. What must hold (I18): somebody
- * leads, nobody waits for the row of another, and all comes to its end with the right sums. */
+ * file systems, series, listings, operations, promises and attempts; in some worlds (`stored`) of
+ * the list of prices, what is parked, what an undo needs, points of series and archives. People
+ * mend them later, and start droverd anew when what they have mended is read once only. What must
+ * hold (I18): somebody leads, nobody waits for the row of another, and all comes to its end with
+ * the right sums. */
 #include "deep.h"
+#include "store/api/campaigns.h"
+#include "store/api/operations.h"
 #include "store/api/parked.h"
+#include "store/pg/tx.h"
 #include <stdio.h>
 
 #define BAD_N            4
+#define FIRST_N          82 /* of the rows below; the others are in worlds with `stored` */
+#define RETRIED_AT       (FIRST_N + 4)
+#define RETRIED_N        8
+#define ARCHIVES_N       4 /* the last of them: of what is being archived */
+#define UNDO_MOST_S      240
+#define STORED_TRIES     6
 #define LATE_US          (4 * HOUR) /* of the calm: none comes later */
 #define LOOK_US          (10 * MINUTE)
 #define LEADERLESS_LOOKS 6
@@ -30,6 +41,8 @@ enum figure_flags {
     SPOILS = 1, /* its sums cannot be judged meanwhile */
     STAYS = 2   /* it may be left until the others have ended */
 };
+
+#define OF_SERIES "(SELECT s.campaign_id FROM metric_series s WHERE s.id = series_id)"
 
 static const char gone[] = "gone"; /* in place of a value: the whole row is deleted */
 
@@ -55,7 +68,14 @@ static const struct figure_table {
   cap = {"cap", "level || ' ' || ref_id", "ref_id"},
   series = {"metric_series", "id", "campaign_id"},
   source = {"metric_source", "attempt_id",
-            "(SELECT campaign_id FROM attempt WHERE id = attempt_id)"};
+            "(SELECT campaign_id FROM attempt WHERE id = attempt_id)"},
+  price_list = {"price_list", "instance_type", NULL},
+  parked = {"parked", "kind || ' ' || ref_id", "campaign_id"},
+  retried = {"task_retried", "task_id", "campaign_id"},
+  retried_change = {"task_retried", "task_id", "campaign_id"},
+  point = {"metric_point", "series_id || ' ' || seq", OF_SERIES},
+  bucket = {"metric_bucket", "series_id || ' ' || width || ' ' || bucket", OF_SERIES},
+  archive = {"archive", "campaign_id", "campaign_id"};
 
 static const struct figure_row {
     const struct figure_table *table;
@@ -177,6 +197,40 @@ static const struct figure_row {
     {&stage_run, "wait_reason", "text", "true", WRITTEN, STAYS, {"", "cosmic"}},
     {&campaign_run, "started_at", "timestamptz", "true", WRITTEN, STAYS, {LATEST, EARLIEST}},
     {&campaign_run, "taken_version", "bigint", "true", WRITTEN, STAYS, {MOST, "-1"}},
+    {&price_list, "musd", "bigint", "true", WRITTEN, 0, {MOST, NEARLY}},
+    {&price_list, "read_at", "timestamptz", "true", WRITTEN, STAYS, {LATEST, EARLIEST}},
+    {&parked, "times", "int", "true", WRITTEN, 0, {INT_MOST, "-1"}},
+    {&parked, "campaign_id", "bigint", "true", WRITTEN, 0, {"-1", MOST}},
+    {&retried, "cause", "smallint", "true", WRITTEN, STAYS, {"32767", "-1"}},
+    {&retried, "lost_musd", "bigint", "true", WRITTEN, STAYS, {MOST}},
+    {&retried, "at", "timestamptz", "true", WRITTEN, STAYS, {LATEST, EARLIEST}},
+    {&retried_change, "instance_type_i", "int", "changed", WRITTEN, STAYS, {INT_MOST, "-1"}},
+    {&retried_change, "volume_gb", "int", "changed", WRITTEN, 0, {INT_MOST, "-1"}},
+    {&retried_change, "max_runtime_s", "bigint", "changed", WRITTEN, 0, {MOST, LEAST}},
+    {&retried_change, "same", "int", "changed", WRITTEN, STAYS, {INT_MOST, "-1"}},
+    {&retried_change,
+     "cause_tries",
+     "jsonb",
+     "changed",
+     WRITTEN,
+     STAYS,
+     {"[7]", "{\"cosmic\": 1}", "{\"user_code\": -1}"}},
+    {&point, "value", "float8", "true", WRITTEN, STAYS, {"NaN", "infinity"}},
+    {&point, "at_us", "bigint", "true", WRITTEN, STAYS, {MOST, LEAST}},
+    {&bucket, "n", "bigint", "true", SUMMED, STAYS, {MOST}},
+    {&bucket, "sum_value", "float8", "true", WRITTEN, STAYS, {"NaN", "1e308"}},
+    {&bucket, "last_us", "bigint", "true", WRITTEN, STAYS, {MOST, LEAST}},
+    {&series, "points", "bigint", "points > 0", WRITTEN, STAYS, {"0"}},
+    {&archive, "phase", "smallint", "archived_at IS NULL", WRITTEN, 0, {"32767"}},
+    {&archive, "attempts", "bigint", "archived_at IS NULL", SUMMED, 0, {MOST}},
+    {&archive, "attempts", "bigint", "archived_at IS NULL", WRITTEN, 0, {LEAST}},
+    {&archive,
+     "newest_intent",
+     "timestamptz",
+     "archived_at IS NULL",
+     WRITTEN,
+     0,
+     {LATEST, EARLIEST}},
 };
 
 static bool PRINTF(4, 5)
@@ -220,10 +274,19 @@ static bool put_back(const struct figure *x)
                    f->table->name, f->column, f->column, x->bad, f->type, f->table->key, f->column,
                    x->bad);
     }
-    return say(
-        x->ref, x->kept, &r,
-        "UPDATE %s SET %s = $2::text::%s WHERE (%s)::text = $1::text AND %s = $bad$%s$bad$::%s",
-        f->table->name, f->column, f->type, f->table->key, f->column, x->bad, f->type);
+    /* An undo copies it under the same key. */
+    const char *const of[] = {f->table->name, f->table == &retried          ? "task_failure"
+                                              : f->table == &retried_change ? "task_change"
+                                                                            : NULL};
+    bool ok = true;
+    for (size_t i = 0; i < ARRAY_LEN(of) && of[i] != NULL && ok; i++) {
+        AUTO_RESULT PGresult *done = NULL;
+        ok = say(
+            x->ref, x->kept, &done,
+            "UPDATE %s SET %s = $2::text::%s WHERE (%s)::text = $1::text AND %s = $bad$%s$bad$::%s",
+            of[i], f->column, f->type, f->table->key, f->column, x->bad, f->type);
+    }
+    return ok;
 }
 
 /* They start droverd anew. */
@@ -329,18 +392,79 @@ static void spoil(size_t what)
     }
 }
 
+/* Most of these tables are empty, as a rule. */
+static void spoil_stored(void)
+{
+    int n = deep->figures_n;
+    for (int tries = 0; tries < STORED_TRIES && deep->figures_n == n; tries++) {
+        spoil(FIRST_N + rng_below(&deep->rng_stored, ARRAY_LEN(rows) - FIRST_N - ARCHIVES_N));
+    }
+}
+
 static void strike(void *ctx, int64_t arg)
 {
     struct rng *r = &deep->rng_figures;
     if (deep->now_us > deep->calm_us + LATE_US) {
         return;
     }
-    size_t what = rng_below(r, ARRAY_LEN(rows));
+    size_t what = rng_below(r, FIRST_N);
     if (deep->now_us >= deep->db_down_until_us &&
         deep->figures_n < (deep->calm ? FIGURES_MAX : deep->figures_most)) {
-        spoil(what);
+        if (deep->stored && rng_chance(&deep->rng_stored, 0.7)) {
+            spoil_stored();
+        } else {
+            spoil(what);
+        }
     }
     event_at(deep->now_us + between(r, 1, 2 * deep->figures_us / SEC) * SEC, strike, ctx, arg);
+}
+
+void figures_archive(void)
+{
+    struct rng *r = &deep->rng_stored;
+    if (deep->stored && deep->figures_n < FIGURES_MAX + FIGURES_LATE_MAX && rng_chance(r, 0.5)) {
+        spoil(ARRAY_LEN(rows) - ARCHIVES_N + rng_below(r, ARCHIVES_N));
+    }
+}
+
+/* What was kept for it is read when people undo a retry, as api/handlers/operations.c does. */
+static void undo(void *ctx, int64_t arg)
+{
+    struct rng *r = &deep->rng_stored;
+    struct err err = ERR_INIT;
+    if (deep->calm) {
+        return;
+    }
+    int64_t id =
+        deep->now_us < deep->db_down_until_us
+            ? 0
+            : sql_asked_i64("figures_undo",
+                            "SELECT max(id) FROM operation o WHERE kind = 'retry' AND "
+                            "undo_asked_at IS NULL AND (state IN ('accepted', 'running') OR EXISTS "
+                            "(SELECT FROM task_retried WHERE operation_id = o.id))",
+                            NULL);
+    if (id > 0 && rng_chance(r, 0.5) && deep->figures_n < FIGURES_MAX) {
+        spoil(RETRIED_AT + rng_below(r, RETRIED_N));
+    }
+    if (id > 0) {
+        AUTO_TX struct store *tx = deep->api;
+        bool ok = tx_begin(tx, TX_WRITE, &err) && apidb_operation_undo(tx, id, "people", &err) &&
+                  apidb_notify(tx, &err) && tx_commit(tx, &err);
+        trace("people undo op-%lld%s%s", (long long)id, ok ? "" : ": ", ok ? "" : err.message);
+    }
+    event_at(deep->now_us + between(r, 10, UNDO_MOST_S) * SEC, undo, ctx, arg);
+}
+
+/* What only worlds with such rows have: a list of prices, and people who undo retries. */
+static void stored_start(void)
+{
+    if (!deep->stored) {
+        return;
+    }
+    deep->strength[FAULT_JOB_FAILS] = MAX(deep->strength[FAULT_JOB_FAILS], 0.3);
+    sql_do("INSERT INTO price_list (instance_type, musd, read_at) SELECT instance_type, "
+           "musd_per_hour, read_at FROM price");
+    event_at(between(&deep->rng_stored, 10, UNDO_MOST_S) * SEC, undo, NULL, 0);
 }
 
 static bool unmended(int64_t campaign_id, int flags)
@@ -443,6 +567,7 @@ void figures_start(void)
     sql_do("INSERT INTO setting (name, value) VALUES ('parts_limit', 1000000)");
     event_at(between(r, 1, deep->figures_us / SEC) * SEC, strike, NULL, 0);
     event_at(LOOK_US, look, NULL, 0);
+    stored_start();
 }
 
 void figures_calm(void)

@@ -20,8 +20,8 @@
 #define PRODS_MAX 40
 
 /* from_s3: each has an object as its input. */
-static bool load(struct campaign *c, int64_t stage_id, int64_t n, bool from_s3, bool last,
-                 struct err *err)
+static bool load(struct campaign *c, int64_t stage_id, int64_t n, bool from_s3, bool vars,
+                 bool last, struct err *err)
 {
     CLEANUP(apidb_load_freep)
     struct apidb_load *l = NULL;
@@ -34,7 +34,11 @@ static bool load(struct campaign *c, int64_t stage_id, int64_t n, bool from_s3, 
         if (from_s3) {
             (void)snprintf(uri, sizeof uri, "s3://bbb/meta/%05lld.bin", (long long)i);
         }
-        if (!apidb_load_row(l, str_of(uri), size, STR(""), err)) {
+        AUTO_BUF struct buf with = BUF_INIT(4096);
+        if (vars) {
+            secrets_vars(&with);
+        }
+        if (!apidb_load_row(l, str_of(uri), size, buf_str(&with), err)) {
             return false;
         }
     }
@@ -87,7 +91,7 @@ static bool insert_stages(struct campaign *c, const struct spec *s, struct err *
                 return false;
             }
         } else if (((!of_jobs || sp->fan_out != FAN_OUT_API) &&
-                    !load(c, id, parts_of(c, s, i), sp->fan_out == FAN_OUT_S3, true, err))) {
+                    !load(c, id, parts_of(c, s, i), sp->fan_out == FAN_OUT_S3, false, true, err))) {
             return false;
         }
     }
@@ -263,7 +267,7 @@ static bool add_parts(struct campaign *c, bool last, struct err *err)
     }
     AUTO_TX struct store *tx = deep->api;
     return tx_begin(tx, TX_WRITE, err) &&
-           load(c, stage.id, between(&deep->rng_people, 1, 6), true, last, err) &&
+           load(c, stage.id, between(&deep->rng_people, 1, 6), true, true, last, err) &&
            apidb_notify(tx, err) && tx_commit(tx, err);
 }
 

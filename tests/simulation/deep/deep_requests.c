@@ -7,6 +7,7 @@ struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate ga
                                         struct str request, sagemaker_create_cb cb, void *ctx)
 {
     struct sagemaker_call *k = call_named(c, gate, CREATE, "", ctx);
+    rates_asked(k->p);
     char *body = world_alloc(request.n + 1);
     memcpy(body, request.p, request.n);
     k->body = (struct str){body, request.n};

@@ -1,5 +1,6 @@
-/* Secrets in what people and jobs say: values of an environment of any length, with quotes, %, line
- * breaks and letters of other alphabets, and keys in the reasons of failed jobs. What must hold:
+/* Secrets in what people and jobs say: values of an environment, of hyperparameters and of what
+ * parts bring of any length, with quotes, %, line breaks and letters of other alphabets, those of
+ * tags, and keys in the reasons of failed jobs. What must hold:
  * none of it is in what a viewer may see, which is every text that droverd writes beside the
  * campaign's file and the requests themselves: events, reasons, evidence, what is parked, its log.
  * Keys are masked where AWS answers (aws/), which is the simulation's part here, by the same
@@ -37,8 +38,9 @@ static const char *const texts[] = {
 
 static int log_fd = -1;
 
-/* Double-quoted YAML of a value with the mark at least every few letters. */
-static void add_value(struct buf *b, int64_t most)
+/* Double-quoted YAML of a value with the mark at least every few letters. one_line: SageMaker takes
+ * no line break there. */
+static void add_value(struct buf *b, int64_t most, bool one_line)
 {
     static const char *const between_marks[] = {"\\\"", "%s%n", "\\n", "'", "ü€",     "$(x)",
                                                 "\\\\", "<b>",  "\\t", " ", "{uri}x", "=="};
@@ -47,22 +49,46 @@ static void add_value(struct buf *b, int64_t most)
     buf_add_cstr(b, "\"");
     while (at < n) {
         const char *sep = between_marks[rng_below(r, ARRAY_LEN(between_marks) - 2)];
+        sep = one_line && sep[0] == '\\' && strchr("nt", sep[1]) != NULL ? " " : sep;
         buf_addf(b, "%s%s", MARK, at + (int64_t)strlen(MARK) < n ? sep : "");
         at += (int64_t)(strlen(MARK) + strlen(sep));
     }
     buf_add_cstr(b, "\"");
 }
 
-void secrets_environment(struct buf *b)
+static void add_values(struct buf *b, const char *key, bool one_line)
+{
+    buf_addf(b, "    %s:\n", key);
+    for (int64_t i = between(&deep->rng_secrets, 1, 3); i > 0; i--) {
+        buf_addf(b, "      SETTING_%lld: ", (long long)i);
+        add_value(b, rng_chance(&deep->rng_secrets, 0.5) ? LONGEST : 40, one_line);
+        buf_add_cstr(b, "\n");
+    }
+}
+
+void secrets_job(struct buf *b, bool vars)
 {
     if (!deep->secrets) {
         return;
     }
-    buf_add_cstr(b, "    environment:\n");
-    for (int64_t i = between(&deep->rng_secrets, 1, 3); i > 0; i--) {
-        buf_addf(b, "      SETTING_%lld: ", (long long)i);
-        add_value(b, rng_chance(&deep->rng_secrets, 0.5) ? LONGEST : 40);
-        buf_add_cstr(b, "\n");
+    add_values(b, "environment", false);
+    buf_add_cstr(b, vars ? "      OF_PART: \"{secret}\"\n" : "");
+    add_values(b, "hyperparameters", true);
+    buf_add_cstr(b, vars ? "      of_part: \"x{secret}\"\n" : "");
+    buf_addf(b, "    tags: {owner: \"%s %s/%s\"}\n", MARK, MARK, MARK);
+}
+
+const char *secrets_vars_word(void)
+{
+    return deep->secrets ? ", vars: [secret]" : "";
+}
+
+void secrets_vars(struct buf *b)
+{
+    if (deep->secrets) { /* what is double-quoted YAML there is JSON, too */
+        buf_add_cstr(b, "{\"secret\": ");
+        add_value(b, rng_chance(&deep->rng_secrets, 0.5) ? LONGEST : 40, true);
+        buf_add_cstr(b, "}");
     }
 }
 
@@ -92,7 +118,7 @@ static void try_refused(bool key, bool environment)
     if (key) {
         buf_add_cstr(&b, "\"" KEY "\"");
     } else {
-        add_value(&b, LONGER);
+        add_value(&b, LONGER, false);
     }
     buf_add_cstr(&b, "}\n");
     arena_init(&a, SPEC_ARENA_BYTES);

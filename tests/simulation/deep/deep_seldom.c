@@ -202,6 +202,7 @@ void seldom_end(void)
     for (int64_t next_us = 0; !deep->wrong && left > 0 && event_next();) {
         if (deep->now_us >= next_us) {
             next_us = deep->now_us + LOOK_US;
+            figures_archive();
             left = archive_all(done) < deep->campaigns_n ? 1 : rows_left();
         }
         if (deep->now_us >= until_us) {

@@ -51,14 +51,16 @@ static const struct move {
     double chance;
     size_t rng_at, has_at;
 } moves[] = {
-    MOVE("bad-rows", "poison", 0.25, poisons), MOVE("listings", "listing", 0.16, listings),
-    MOVE("holds", "held", 0.1, holds),         MOVE("late-bills", "bills", 0.16, late_bills),
-    MOVE("figures", "figures", 0.04, figures), MOVE("locks", "locks", 0.08, locks),
-    MOVE("secrets", "secrets", 0.04, secrets), MOVE("lies", "lies", 0.1, lies),
-    MOVE("clocks", "clocks", 0.1, clocks),     MOVE("restores", "restores", 0.08, restores),
-    MOVE("outputs", "outputs", 0.08, outputs), MOVE("verbs", "operators", 0.08, operators),
-    MOVE("crowds", "crowds", 0.03, crowds),    MOVE("lost-rows", "gone", 0.35, lost),
-    MOVE("silence", "silence", 0.06, silent),  MOVE("imports", "imports", 0.5, imports),
+    MOVE("bad-rows", "poison", 0.25, poisons),   MOVE("listings", "listing", 0.16, listings),
+    MOVE("holds", "held", 0.1, holds),           MOVE("late-bills", "bills", 0.16, late_bills),
+    MOVE("figures", "figures", 0.04, figures),   MOVE("locks", "locks", 0.08, locks),
+    MOVE("secrets", "secrets", 0.04, secrets),   MOVE("lies", "lies", 0.1, lies),
+    MOVE("clocks", "clocks", 0.1, clocks),       MOVE("restores", "restores", 0.08, restores),
+    MOVE("outputs", "outputs", 0.08, outputs),   MOVE("verbs", "operators", 0.08, operators),
+    MOVE("crowds", "crowds", 0.03, crowds),      MOVE("lost-rows", "gone", 0.35, lost),
+    MOVE("silence", "silence", 0.06, silent),    MOVE("imports", "imports", 0.5, imports),
+    MOVE("stored", "stored", 0.025, stored),     MOVE("rates", "rates", 0.06, rates),
+    MOVE("db-steps", "db-steps", 0.5, db_steps), MOVE("doomed", "doomed", 0.75, doomed),
 };
 
 static bool *has_move(struct world *w, const struct move *m)
@@ -75,6 +77,8 @@ static void moves_draw(struct world *w, uint64_t seed)
         rng_split(&all, moves[i].stream, r);
         *has_move(w, &moves[i]) = rng_chance(r, moves[i].chance);
     }
+    w->figures = w->figures || w->stored;
+    w->operators = w->operators || (w->stored && rng_chance(&w->rng_stored, 0.5));
     w->restores = w->restores && !w->poisons && !w->listings && !w->figures && !w->locks;
     w->holds = w->holds || w->operators;
     w->lost = w->lost && w->poisons;

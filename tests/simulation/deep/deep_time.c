@@ -199,8 +199,9 @@ static void proc_main(void)
         .invocation_interval_us = 10 * MINUTE,
         .invocation_delay_us = 5 * MINUTE,
         .archive_after_days = deep->days > 0 ? 2 : 0,
-        .create_rate = 2,
-        .create_burst = 10,
+        .create_rate = deep->create_rate,
+        .create_burst = deep->create_burst,
+        .paid_ppm = 1000000,
     };
     if (!loop_new(&p->loop, &err) || !bridge_new(&p->bridge, &err) ||
         !controller_new(&cfg, p->loop, p->bridge, &p->status, &p->controller, &err)) {
