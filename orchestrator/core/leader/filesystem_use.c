@@ -114,10 +114,11 @@ static bool available(const struct leader_state *s, int64_t stage_id)
     return false;
 }
 
+/* sp NULL: nobody can read the stage. */
 static bool mounts(const struct spec_stage *sp)
 {
     bool any = false;
-    for (int i = 0; sp->training != NULL && i < sp->training->channels_n; i++) {
+    for (int i = 0; sp != NULL && sp->training != NULL && i < sp->training->channels_n; i++) {
         any |= sp->training->channels[i].lustre_stage != NULL;
     }
     return any;

@@ -19,8 +19,8 @@ void rates_draw(void)
 {
     struct rng *r = &deep->rng_rates;
     memset(asked, 0, sizeof asked);
-    deep->create_rate = deep->rates ? (double)between(r, 2, 15) / 60 : RATE;
-    deep->create_burst = deep->rates ? (double)between(r, 1, 4) : BURST;
+    deep->create_rate = deep->rates ? (double)between(r, 1, 4) / 60 : RATE;
+    deep->create_burst = deep->rates ? (double)between(r, 1, 2) : BURST;
 }
 
 void rates_asked(const struct proc *p)
