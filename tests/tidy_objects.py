@@ -201,10 +201,10 @@ def check_headers(c_files):
 # Headers that a folder must not be able to include, each with one that it can: the second shows that the
 # first is refused for its folder and not for something else.
 UNSEEN = [
-    ("orchestrator/api/handlers", "store/leader/leader.h", "store/rows/view.h"),
+    ("orchestrator/api/handlers", "store/leader/attempts.h", "store/rows/view.h"),
     ("orchestrator/api/handlers", "store/leader/scheduler.h", "store/api/operations.h"),
     ("orchestrator/api/handlers", "controller/controller.h", "api/server/request.h"),
-    ("orchestrator/store/api", "store/leader/leader.h", "store/rows/view.h"),
+    ("orchestrator/store/api", "store/leader/lease.h", "store/rows/view.h"),
     ("orchestrator/core/failure", "core/spec/spec_parse.h", "core/spec/spec.h"),
 ]
 

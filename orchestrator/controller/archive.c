@@ -7,6 +7,8 @@
 #include "parking.h"
 #include "shell.h"
 #include "store/leader/archive.h"
+#include "store/leader/campaigns.h"
+#include "store/leader/operations.h"
 
 struct archive_arg {
     const struct operation_row *op;

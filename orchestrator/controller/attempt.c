@@ -10,6 +10,7 @@
 #include "outcome.h"
 #include "output_check.h"
 #include "parking.h"
+#include "store/rows/view.h"
 #include "wall.h"
 
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret)

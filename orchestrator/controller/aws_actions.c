@@ -23,6 +23,7 @@
 #include "resource_sweep.h"
 #include "shell.h"
 #include "store/leader/strays.h"
+#include "store/rows/view.h"
 #include "strays.h"
 #include "wall.h"
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "core/leader/budget_state.h"
 #include "lease.h"
 #include "output_check.h"
+#include "store/leader/campaigns.h"
 
 static bool write_warning(struct controller *c, void *arg, struct err *err)
 {

@@ -9,7 +9,10 @@
 #include "output_check.h"
 #include "parking.h"
 #include "shell.h"
+#include "store/leader/attempts.h"
+#include "store/leader/campaigns.h"
 #include "store/leader/metrics.h"
+#include "store/leader/tasks.h"
 
 #define CANCEL_BATCH 1000
 

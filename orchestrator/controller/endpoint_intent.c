@@ -9,6 +9,7 @@
 #include "endpoint_model.h"
 #include "lease.h"
 #include "parking.h"
+#include "store/leader/campaigns.h"
 #include "store/leader/endpoints.h"
 #include "wall.h"
 #include <stdio.h>

@@ -14,8 +14,8 @@
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
+#include "store/leader/campaigns.h"
 #include "store/leader/endpoints.h"
-#include "store/leader/leader.h"
 #include "wall.h"
 #include <stdio.h>
 

@@ -9,6 +9,7 @@
 #include "filesystem_life.h"
 #include "lease.h"
 #include "parking.h"
+#include "store/leader/campaigns.h"
 #include "store/leader/filesystems.h"
 #include "wall.h"
 #include <stdio.h>

@@ -14,8 +14,9 @@
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
+#include "store/leader/campaigns.h"
 #include "store/leader/filesystems.h"
-#include "store/leader/leader.h"
+#include "store/leader/lease.h"
 #include "wall.h"
 #include <stdio.h>
 

@@ -14,6 +14,9 @@
 #include "output_check.h"
 #include "parking.h"
 #include "pool_life.h"
+#include "store/leader/attempts.h"
+#include "store/leader/campaigns.h"
+#include "store/rows/view.h"
 #include "wall.h"
 
 #define SLOW_US 2000 /* of a decision */

@@ -16,6 +16,8 @@
 #include "outcome.h"
 #include "output_check.h"
 #include "price_read.h"
+#include "store/leader/lease.h"
+#include "takeover_load.h"
 #include <sys/epoll.h>
 
 #define LOCK_WAIT_US (20 * USEC_PER_MSEC)

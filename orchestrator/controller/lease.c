@@ -1,8 +1,9 @@
 /* See lease.h. */
-#include "lease.h"
+#include "store/leader/lease.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
+#include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
 

@@ -1,5 +1,5 @@
 /* The view the leader keeps: campaigns with their ready queues, live attempts, slots, changes by
- * retries. Read whole at takeover, then only what changed. */
+ * retries. What changed since it was read; takeover_load.c reads it whole. */
 #include "load.h"
 #include "archive_export.h"
 #include "attempt.h"
@@ -31,7 +31,10 @@
 #include "resource_sweep.h"
 #include "shell.h"
 #include "skip_done.h"
+#include "store/leader/lease.h"
 #include "store/leader/scheduler.h"
+#include "store/leader/tasks.h"
+#include "store/rows/view.h"
 #include "strays.h"
 #include "task_load.h"
 #include "wall.h"
@@ -81,7 +84,7 @@ static bool read_spec(struct live_campaign *lc, struct err *err)
     return true;
 }
 
-static bool refresh_projects(struct controller *c, struct err *err)
+bool view_refresh_projects(struct controller *c, struct err *err)
 {
     AUTO_FREE struct project_row *rows = NULL;
     size_t n = 0;
@@ -95,7 +98,7 @@ static bool refresh_projects(struct controller *c, struct err *err)
 /* It may have been made after the projects were read last. */
 static bool know_project(struct controller *c, int64_t project_id, struct err *err)
 {
-    return rows_project_known(&c->state, project_id) || refresh_projects(c, err);
+    return rows_project_known(&c->state, project_id) || view_refresh_projects(c, err);
 }
 
 struct take {
@@ -196,8 +199,7 @@ static void add_live(struct controller *c, struct take *t)
     }
 }
 
-/* A campaign that is not in memory. NULL: its rows are locked or refused; it is tried again. */
-static struct live_campaign *take(struct controller *c, int64_t campaign_id, int64_t seen_tasks)
+struct live_campaign *view_take(struct controller *c, int64_t campaign_id, int64_t seen_tasks)
 {
     struct err err;
     struct take t = {.id = campaign_id, .seen_tasks = seen_tasks, .spec_error = ERR_INIT};
@@ -236,7 +238,7 @@ struct live_campaign *view_find_campaign(struct controller *c, int64_t campaign_
     if (lc != NULL || !parking_due(c, PARKING_CAMPAIGN(campaign_id))) {
         return lc;
     }
-    return take(c, campaign_id, 0);
+    return view_take(c, campaign_id, 0);
 }
 
 struct refresh {
@@ -399,7 +401,7 @@ struct versions {
 static bool read_versions(struct controller *c, void *arg, struct err *err)
 {
     struct versions *v = arg;
-    return refresh_projects(c, err) && refresh_slot_limits(c, err) && parking_read(c, err) &&
+    return view_refresh_projects(c, err) && refresh_slot_limits(c, err) && parking_read(c, err) &&
            (c->state.strays_n == 0 || strays_read(c, err)) &&
            (c->state.resource_strays_n == 0 || resource_strays_read(c, err)) &&
            (c->state.pools_n == 0 || pool_ends_read(c, err)) &&
@@ -415,7 +417,7 @@ static void look_at(struct controller *c, const struct campaign_version *v)
     case ROWS_LEAVE:
         break;
     case ROWS_TAKE:
-        (void)take(c, v->id, v->tasks);
+        (void)view_take(c, v->id, v->tasks);
         break;
     case ROWS_REFRESH:
         (void)refresh_campaign(c, leader_state_campaign(&c->state, v->id), v);
@@ -467,132 +469,4 @@ bool view_tries(struct controller *c)
         c->state.tries_unread = false;
     }
     return c->leading;
-}
-
-struct live_rows {
-    struct attempt_row *attempts;
-    struct pool_row *pools;
-    size_t attempts_n, pools_n;
-};
-
-static bool read_all_live(struct controller *c, void *arg, struct err *err)
-{
-    struct live_rows *r = arg;
-    return view_pools(c->store, 0, &r->pools, &r->pools_n, err) &&
-           view_attempts(c->store, 0, 0, &r->attempts, &r->attempts_n, err);
-}
-
-/* Campaigns that have ended, and those whose rows were locked a moment ago. */
-static void take_campaigns_of(struct controller *c, const struct live_rows *r)
-{
-    for (size_t i = 0; i < r->pools_n && c->leading; i++) {
-        (void)view_find_campaign(c, r->pools[i].campaign_id);
-    }
-    for (size_t i = 0; i < r->attempts_n && c->leading; i++) {
-        (void)view_find_campaign(c, r->attempts[i].campaign_id);
-    }
-}
-
-/* Of a campaign that cannot be read now all are read with it, later: it must not come into memory
- * between two of its rows. Their slots and money count already, by rows of their own. */
-static void add_all_live(struct controller *c, const struct live_rows *r)
-{
-    take_campaigns_of(c, r);
-    for (size_t i = 0; i < r->pools_n && c->leading; i++) {
-        struct live_campaign *lc = leader_state_campaign(&c->state, r->pools[i].campaign_id);
-        if (lc != NULL) {
-            pool_attach_io(c, leader_load_pool(&c->state, &r->pools[i], lc));
-        }
-    }
-    for (size_t i = 0; i < r->attempts_n && c->leading; i++) {
-        struct live_campaign *lc = leader_state_campaign(&c->state, r->attempts[i].campaign_id);
-        if (lc != NULL) {
-            attempt_take_over(c, &r->attempts[i], lc);
-        }
-    }
-}
-
-static bool load_slots(struct controller *c, struct err *err)
-{
-    AUTO_FREE struct slots_row *rows = NULL;
-    size_t n = 0;
-    int64_t raised = 0;
-    if (!store_slots_correct(c->store, &raised, err) || !view_slots(c->store, &rows, &n, err)) {
-        return false;
-    }
-    if (raised > 0) {
-        log_event(LOG_WARN, "slots_corrected", LF_I("types", raised));
-    }
-    rows_slots(&c->state, rows, n, leader_now(c));
-    return true;
-}
-
-static bool load_base(struct controller *c, void *arg, struct err *err)
-{
-    struct versions *v = arg;
-    return install_id(c->store, c->state.install_id, err) && load_slots(c, err) &&
-           quota_kept_read(c, err) && refresh_projects(c, err) && parking_read(c, err) &&
-           strays_read(c, err) && bills_read(c, err) && resource_strays_read(c, err) &&
-           endpoints_read(c, err) && filesystems_read(c, err) &&
-           view_versions(c->store, &v->v, &v->n, err);
-}
-
-/* A page a transaction: a million parts may have been tried again. */
-static bool load_changes(struct controller *c, void *arg, struct err *err)
-{
-    return view_task_changes(c->store, arg, &c->state.changes, &c->state.changes_n, err);
-}
-
-/* A transaction a step, and the lease renewed between them: a million parts take longer to read
- * than a short lease lasts. Nobody else writes what is read here, so the steps fit together. What
- * belongs to one campaign and cannot be read keeps nobody from leading. */
-static bool load_step(struct controller *c, leader_fn *fn, void *arg, struct err *err)
-{
-    return leader_try(c, fn, arg, err) == TX_DONE && leader_renew_if_due(c, err);
-}
-
-static bool load_campaigns(struct controller *c, const struct versions *v, struct err *err)
-{
-    for (size_t i = 0; i < v->n; i++) {
-        (void)take(c, v->v[i].id, v->v[i].tasks);
-        if (!c->leading || !leader_renew_if_due(c, err)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool load_all(struct controller *c, struct versions *v, struct live_rows *rows,
-                     struct err *err)
-{
-    prices_take_over(c);
-    if (!load_step(c, load_base, v, err)) {
-        return false;
-    }
-    for (int64_t after = 0; after != INT64_MAX;) {
-        if (!load_step(c, load_changes, &after, err)) {
-            return false;
-        }
-    }
-    if (!load_campaigns(c, v, err) || !load_step(c, read_all_live, rows, err)) {
-        return false;
-    }
-    add_all_live(c, rows);
-    if (!c->leading || !load_step(c, metric_collect_load, NULL, err)) {
-        return false;
-    }
-    return c->leading && record_flush(c); /* intended became unknown */
-}
-
-bool view_load(struct controller *c, struct err *err)
-{
-    struct versions v = {.n = 0};
-    struct live_rows rows = {.attempts_n = 0};
-    c->loading = true;
-    bool ok = load_all(c, &v, &rows, err);
-    c->loading = false;
-    attempt_rows_free(rows.attempts, rows.attempts_n);
-    free(rows.pools);
-    free(v.v);
-    return ok;
 }

@@ -4,7 +4,6 @@
 #include "common/log.h"
 #include "core/leader/maintenance.h"
 #include "shell.h"
-#include "store/leader/leader.h"
 #include "store/leader/maintenance.h"
 #include "wall.h"
 

@@ -14,6 +14,8 @@
 #include "orphan_sweep.h"
 #include "output_check.h"
 #include "shell.h"
+#include "store/leader/quotas.h"
+#include "store/rows/view.h"
 #include "wall.h"
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* See operations.h: a batch of tasks a transaction and a few batches a tick, so that a million
  * parts neither block the tick nor a reader. What an operation moves leaves its selection, so
  * paging needs no cursor. */
-#include "operations.h"
+#include "store/leader/operations.h"
 #include "archive.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -11,10 +11,13 @@
 #include "history.h"
 #include "lease.h"
 #include "load.h"
+#include "operations.h"
 #include "output_check.h"
 #include "parking.h"
 #include "shell.h"
 #include "skip_done.h"
+#include "store/leader/campaigns.h"
+#include "store/leader/tasks.h"
 #include "wall.h"
 
 #define PAGE_TASKS 2000

@@ -11,6 +11,7 @@
 #include "metrics.h"
 #include "output_check.h"
 #include "parking.h"
+#include "store/leader/lease.h"
 #include "store/leader/strays.h"
 #include <stdio.h>
 

@@ -13,6 +13,8 @@
 #include "output_check.h"
 #include "parking.h"
 #include "pool_life.h"
+#include "store/leader/attempts.h"
+#include "store/leader/campaigns.h"
 #include "wall.h"
 
 static void log_notes(const struct live_attempt *a, const struct pending_record *p,

@@ -4,6 +4,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "metrics.h"
+#include "store/leader/campaigns.h"
+#include "store/leader/parked.h"
 #include <stdio.h>
 
 struct park_arg {

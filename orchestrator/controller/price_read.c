@@ -6,6 +6,7 @@
 #include "lease.h"
 #include "metrics.h"
 #include "prices.h"
+#include "store/leader/quotas.h"
 
 static bool read_age(struct controller *c, void *arg, struct err *err)
 {

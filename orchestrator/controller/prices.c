@@ -5,6 +5,8 @@
 #include "common/log.h"
 #include "core/leader/rows_read.h"
 #include "lease.h"
+#include "store/leader/quotas.h"
+#include "store/rows/view.h"
 #include <stdio.h>
 #include <sys/stat.h>
 

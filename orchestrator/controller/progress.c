@@ -12,6 +12,7 @@
 #include "output_check.h"
 #include "parking.h"
 #include "shell.h"
+#include "store/leader/attempts.h"
 #include "worker_protocol.h"
 #include <stdio.h>
 

@@ -12,6 +12,7 @@
 #include "metrics.h"
 #include "output_check.h"
 #include "resource_sweep.h"
+#include "store/leader/lease.h"
 #include "store/leader/resource_strays.h"
 #include <stdio.h>
 

@@ -7,6 +7,9 @@
 #include "output_check.h"
 #include "parking.h"
 #include "shell.h"
+#include "store/leader/campaigns.h"
+#include "store/leader/tasks.h"
+#include "store/rows/view.h"
 #include "wall.h"
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "core/leader/rows_read.h"
 #include "core/sched/ready_queue.h"
+#include "store/rows/view.h"
 #include "wall.h"
 
 #define INPUTS_FROM 100000 /* parts; a connection costs some 5 ms */

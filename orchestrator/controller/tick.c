@@ -31,6 +31,7 @@
 #include "prices.h"
 #include "shell.h"
 #include "skip_done.h"
+#include "store/leader/operations.h"
 #include <stdio.h>
 
 /* Before curl sees a ready socket: a leader that was frozen past its lease releases everything.

@@ -4,11 +4,14 @@
  * next, counters and one event row for each, commit. Prints JSON lines. Usage: bench_store [DIR] */
 #include "common/clock.h"
 #include "core/model.h"
-#include "store/leader/leader.h"
+#include "store/leader/lease.h"
+#include "store/leader/maintenance.h"
+#include "store/leader/tasks.h"
 #include "store/pg/migrate.h"
 #include "store/pg/private_cluster.h"
 #include "store/pg/query.h"
 #include "store/pg/tx.h"
+#include "store/rows/view.h"
 #include <stdio.h>
 
 #define PARTS   1000000

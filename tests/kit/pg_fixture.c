@@ -2,6 +2,8 @@
 #include "pg_fixture.h"
 #include "common/clock.h"
 #include "common/hash.h"
+#include "store/leader/attempts.h"
+#include "store/leader/lease.h"
 #include "store/pg/migrate.h"
 #include "store/pg/private_cluster.h"
 #include <errno.h>

@@ -48,7 +48,7 @@ int event_watch_most(const struct event_watch *w, int batch);
  * for these. */
 size_t event_watch_deletes(size_t n, size_t batch, int64_t spent_us, int64_t boot_us,
                            int64_t *ret_due_us);
-/* Is the queue asked now, when it was to be at next_us? Only while all that it may give at once
+/* True: the queue, to be asked at next_us, is asked now: only while all that it may give at once
  * fits with the n of room that are kept to be deleted: what is not deleted comes again and again.
  * False: *ret_due_us says when, INT64_MAX: when some of those are deleted. */
 bool event_watch_asks(size_t n, size_t room, size_t batch, int64_t next_us, int64_t boot_us,

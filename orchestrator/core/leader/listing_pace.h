@@ -1,7 +1,7 @@
 /* How many pages of one listing of objects are asked for at once, into how many ranges its keys are
  * cut, and which keys of a page belong to a range: each key to one. S3 limits the requests a second
- * of each prefix: a listing that was too fast loses a place, and has it again after pages that came.
- * Pure. */
+ * of each prefix: a listing that was too fast loses a place, and has it again after pages that
+ * came. Pure. */
 #pragma once
 #include "common/aws_outcome.h"
 #include <stdbool.h>

@@ -2,7 +2,8 @@
  * deleted in steps; ledger, counters, cost by cause and the names of its jobs stay. Written between
  * leader_begin and leader_commit. Errors: those of query.h. */
 #pragma once
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 
 struct archive_subject {
     enum campaign_state state;

@@ -1,7 +1,8 @@
 /* What is written to S3 before an archived campaign's rows are deleted: objects of JSON lines, the
  * summary last. Between leader_begin and leader_commit. Errors: those of query.h. */
 #pragma once
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 
 struct archive_object {
     bool due;            /* false: nothing is to be exported, or all is; the rest is not set */

@@ -1,13 +1,15 @@
 /* Intents and their results. Each is one statement in sql/queries/attempts.sql, sent in pipelines.
  * The leader's memory proposes rows; the statement checks everything again on locked rows. */
+#include "attempts.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/json.h"
-#include "leader.h"
 #include "pg_names.h"
 #include "queries.h"
+#include "reason.h"
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"
+#include "store/rows/view.h"
 
 #define SIGNATURE_CHARS_MAX 200
 #define ARN_CHARS_MAX       512

@@ -1,7 +1,8 @@
 /* Ended jobs that are settled by an estimate, and their bills. Writes happen between leader_begin
  * and leader_commit. Errors: those of query.h. */
 #pragma once
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 
 /* At most BILLS_MAX attempts whose bill is asked for, by id, then as many strays, by name.
  * Malloc'd, the caller frees them. */

@@ -1,11 +1,11 @@
 /* States of campaigns and stages, and alerts. */
-#include "leader.h"
+#include "campaigns.h"
 #include "queries.h"
+#include "reason.h"
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"
 
 #define ALERT_CHARS_MAX 1024
-#define EVENT_DAYS      3 /* today and the next two */
 
 bool store_campaign_state(struct store *s, int64_t id, enum campaign_state from,
                           enum campaign_state to, const char *reason, int64_t taken_version,
@@ -90,16 +90,4 @@ bool store_alert(struct store *s, int64_t campaign_id, const char *text, struct 
     param_outside_text(&p, text, ALERT_CHARS_MAX);
     s->events = true;
     return store_run(s, QUERY(ALERT), &p, NULL, err);
-}
-
-bool store_events_maintain(struct store *s, struct err *err)
-{
-    for (int ahead = 0; ahead < EVENT_DAYS; ahead++) {
-        AUTO_PARAMS struct params p = PARAMS_INIT;
-        param_i32(&p, ahead);
-        if (!store_run(s, QUERY(EVENT_DAY_MAKE), &p, NULL, err)) {
-            return false;
-        }
-    }
-    return store_run(s, QUERY(EVENTS_MAINTAIN), NULL, NULL, err);
 }

@@ -2,6 +2,7 @@
 #include "endpoints.h"
 #include "pg_names.h"
 #include "queries.h"
+#include "reason.h"
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* Endpoints as rows: tries of stages of kind endpoint. For the leader. */
 #pragma once
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 
 /* Those that are open, and all tries of stages that are. Malloc'd. */
 bool view_endpoints(struct store *s, struct endpoint_row **ret, size_t *ret_n,

@@ -1,6 +1,7 @@
 /* File systems as rows: tries of stages of kind lustre. For the leader. */
 #pragma once
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 
 /* Those that are open, and all tries of stages that are. Malloc'd. */
 bool view_filesystems(struct store *s, struct filesystem_row **ret, size_t *ret_n,

@@ -2,7 +2,7 @@
  * that fences the statements of a frozen leader. Every transaction of the leader locks the row FOR
  * SHARE with its epoch, so a takeover waits for it or makes it find no row. Safety depends on the
  * epoch alone; the lock and the clock only say when to try. */
-#include "leader.h"
+#include "lease.h"
 #include "queries.h"
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"

@@ -4,6 +4,8 @@
 #include "store/pg/query.h"
 #include "store/pg/tx.h"
 
+#define EVENT_DAYS 3 /* today and the next two */
+
 bool store_events_expire(struct store *s, int64_t n, int64_t *ret_n, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -47,4 +49,16 @@ bool store_archive_due(struct store *s, usec_t before_us, int64_t n, int64_t *re
     }
     param_i64_array(&p, ids, locked);
     return store_run(tx, QUERY(ARCHIVE_LOCKED), &p, ret_n, err) && tx_commit(tx, err);
+}
+
+bool store_events_maintain(struct store *s, struct err *err)
+{
+    for (int ahead = 0; ahead < EVENT_DAYS; ahead++) {
+        AUTO_PARAMS struct params p = PARAMS_INIT;
+        param_i32(&p, ahead);
+        if (!store_run(s, QUERY(EVENT_DAY_MAKE), &p, NULL, err)) {
+            return false;
+        }
+    }
+    return store_run(s, QUERY(EVENTS_MAINTAIN), NULL, NULL, err);
 }

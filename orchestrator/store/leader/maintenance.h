@@ -12,3 +12,8 @@ bool store_keys_expire(struct store *s, int64_t n, int64_t *ret_n, struct err *e
  * a person would. *ret_n: how many. */
 bool store_archive_due(struct store *s, usec_t before_us, int64_t n, int64_t *ret_n,
                        struct err *err) MUST_CHECK;
+/* Daily partitions of the events: made two days ahead, dropped after 14. Once an hour, on a
+ * connection of its own (STORE_MAINTENANCE): it needs locks that a reader of the events denies it,
+ * and while it waits for them everybody else waits for it. Reads all of the default partition: call
+ * store_events_expire first. */
+bool store_events_maintain(struct store *s, struct err *err) MUST_CHECK;

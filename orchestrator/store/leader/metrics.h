@@ -4,7 +4,8 @@
 #include "core/metrics/gate.h"
 #include "core/metrics/metric_place.h"
 #include "core/model.h"
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 
 struct metric_source_row { /* the log of an attempt that is still read */
     int64_t attempt_id, campaign_id;

@@ -1,6 +1,6 @@
 /* Bulk operations: reading them, the tasks that their selector or their undo names, progress. */
+#include "operations.h"
 #include "common/json.h"
-#include "leader.h"
 #include "queries.h"
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"

@@ -1,6 +1,7 @@
 /* What is set aside: the rows that people see and may delete. */
-#include "leader.h"
+#include "parked.h"
 #include "queries.h"
+#include "reason.h"
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"
 

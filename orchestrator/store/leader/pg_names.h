@@ -2,7 +2,8 @@
 #pragma once
 #include "core/model.h"
 #include "core/money/ledger.h"
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 #include "store/pg/query.h"
 
 /* Bind five parameters: kinds, from, to, amounts, seconds. */

@@ -1,5 +1,5 @@
 /* Quotas, use by others and prices, as read from AWS. */
-#include "leader.h"
+#include "quotas.h"
 #include "pg_names.h"
 #include "queries.h"
 #include "store/pg/connection_private.h"

@@ -1,7 +1,8 @@
 /* Strays that are no jobs, as rows. Writes happen between leader_begin and leader_commit. Errors:
  * those of query.h. */
 #pragma once
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 
 /* Those that are not proven absent, by name. Malloc'd, the caller frees them. */
 bool view_resource_strays(struct store *s, struct resource_stray_row **ret, size_t *ret_n,

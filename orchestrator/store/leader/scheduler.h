@@ -2,7 +2,8 @@
  * Read and written by the leader; writes happen between leader_begin and leader_commit. Returned
  * arrays are malloc'd, the caller frees them. Errors: those of query.h. */
 #pragma once
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 
 /* Limits by instance type. */
 bool view_slot_limits(struct store *s, struct slot_limit_row **ret, size_t *ret_n,

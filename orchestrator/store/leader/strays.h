@@ -2,7 +2,8 @@
  * get their job back. Writes happen between leader_begin and leader_commit. Errors: those of
  * query.h. */
 #pragma once
-#include "leader.h"
+#include "core/rows.h"
+#include "store/pg/connection.h"
 
 /* Of n names those that no attempt and no stray stands for, and those of void attempts. Malloc'd,
  * the caller frees them. */

@@ -1,6 +1,6 @@
 /* Bulk changes of tasks: sorted ids, one guarded UPDATE, counters and one event per batch. */
+#include "tasks.h"
 #include "common/clock.h"
-#include "leader.h"
 #include "queries.h"
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"

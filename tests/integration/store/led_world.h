@@ -1,6 +1,7 @@
 /* What tests of the leader's store share: a fresh database with a campaign of PARTS parts, led. The
  * file that includes it says how many PARTS there are. */
 #pragma once
+#include "store/leader/lease.h"
 #include "tests/kit/pg_fixture.h"
 
 struct world {

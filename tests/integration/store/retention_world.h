@@ -5,6 +5,8 @@
 #include "store/api/archive.h"
 #include "store/api/cost.h"
 #include "store/leader/archive.h"
+#include "store/leader/attempts.h"
+#include "store/leader/lease.h"
 #include "tests/kit/pg_fixture.h"
 #include <stdlib.h>
 

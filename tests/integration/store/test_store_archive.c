@@ -2,6 +2,7 @@
  * deleted. Method: the questions of the API and the leader's functions on a real database; a retry
  * in the middle of the policy's statement. */
 #include "store/leader/archive_export.h"
+#include "store/leader/lease.h"
 #include "store/leader/maintenance.h"
 #include <libpq-fe.h>
 #include <poll.h>

@@ -10,6 +10,9 @@
 
 #define PARTS 10
 #include "led_world.h"
+#include "store/leader/attempts.h"
+#include "store/leader/lease.h"
+#include "store/rows/view.h"
 
 /* The intents in one transaction. */
 static void intend(struct world *w, struct intent *in, size_t n)

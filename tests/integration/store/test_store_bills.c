@@ -3,7 +3,9 @@
  * written; a stray counts in the sum of everything alone. Method: a fresh database a test in a real
  * cluster; attempts settled by the store's own records, strays by its ends, SQL reads what the
  * correction left, check_counters() counts again. */
+#include "store/leader/attempts.h"
 #include "store/leader/bills.h"
+#include "store/leader/lease.h"
 #include "store/leader/strays.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,10 @@
 /* Aim: no intent and no later end passes a cap that people lowered before it was written, one that
  * had to wait for them included. Method: a person's transaction holds the campaign's row as a PATCH
  * does, lowers the cap while the leader waits, and commits. */
+#include "store/leader/attempts.h"
 #include "store/leader/endpoints.h"
 #include "store/leader/filesystems.h"
+#include "store/leader/lease.h"
 #include "tests/kit/pg_fixture.h"
 #include <libpq-fe.h>
 #include <poll.h>

@@ -3,6 +3,8 @@
  * Method: a real cluster that is stopped, killed and started again. */
 #include "common/clock.h"
 #include "store/api/idempotency_keys.h"
+#include "store/leader/campaigns.h"
+#include "store/leader/lease.h"
 #include "store/pg/copy.h"
 #include "store/pg/private_cluster.h"
 #include "store/pg/tx.h"

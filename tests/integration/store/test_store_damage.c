@@ -2,11 +2,14 @@
  * nor the process that reads it, and a job whose part is lost is still looked after. Method: a
  * fresh database a test in a real cluster; SQL damages a row that the schema lets through, and the
  * leader's views are read. */
+#include "store/leader/attempts.h"
 #include "store/leader/bills.h"
 #include "store/leader/endpoints.h"
-#include "store/leader/leader.h"
 #include "store/leader/metrics.h"
+#include "store/leader/operations.h"
+#include "store/leader/quotas.h"
 #include "store/leader/scheduler.h"
+#include "store/rows/view.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

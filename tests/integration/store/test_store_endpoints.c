@@ -3,6 +3,7 @@
  * fresh database a test in a real cluster; the store functions act, SQL plays the API and reads
  * what they left, and after every step all kept sums equal a recount. */
 #include "store/leader/endpoints.h"
+#include "store/leader/lease.h"
 #include "store/leader/resource_strays.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>

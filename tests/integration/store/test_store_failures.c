@@ -1,6 +1,9 @@
 /* Aim: a part that fails has its final failure, by which retry, skip and people find it, though it
  * had no attempt; an upgrade gives the missing ones. Method: a fresh database a test in a real
  * cluster; the store functions and migrations act, SQL reads. */
+#include "store/leader/attempts.h"
+#include "store/leader/operations.h"
+#include "store/leader/tasks.h"
 #include "store/pg/migrate.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>

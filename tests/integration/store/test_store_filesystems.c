@@ -3,6 +3,8 @@
  * store functions act, SQL reads what they left, and after every step all kept sums equal a
  * recount. */
 #include "store/leader/filesystems.h"
+#include "store/leader/lease.h"
+#include "store/leader/quotas.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>

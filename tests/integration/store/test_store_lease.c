@@ -3,6 +3,8 @@
  * connections, the takeover placed between the steps of the older one; a leader that stops talking
  * in mid-transaction stands for one under SIGSTOP, and one really is. */
 #include "common/clock.h"
+#include "store/leader/lease.h"
+#include "store/leader/tasks.h"
 #include "store/pg/private_cluster.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>

@@ -2,6 +2,8 @@
  * the leader nor another load on its way there. Method: the API's functions and the leader's on a
  * real database, with a reader in the way; SQL reads. */
 #include "store/api/part_load.h"
+#include "store/leader/lease.h"
+#include "store/leader/tasks.h"
 #include "store/pg/tx.h"
 #include "tests/kit/pg_fixture.h"
 #include <libpq-fe.h>

@@ -7,6 +7,8 @@
 #include "common/rng.h"
 #include "store/api/campaigns.h"
 #include "store/api/metrics.h"
+#include "store/leader/attempts.h"
+#include "store/leader/lease.h"
 #include "store/leader/metrics.h"
 #include "tests/kit/pg_fixture.h"
 #include <math.h>

@@ -3,7 +3,11 @@
  * as people set them. Method: a fresh database a test in a real cluster; the store functions act,
  * SQL reads what they left, and after every step all kept sums equal a recount. */
 #include "store/api/quotas.h"
+#include "store/leader/attempts.h"
+#include "store/leader/lease.h"
+#include "store/leader/quotas.h"
 #include "store/leader/strays.h"
+#include "store/rows/view.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,13 @@
  * no row of the ledger, audit, money or lease goes; check_counters() sees damage. Method: fresh
  * databases in a real cluster, the catalogue and EXPLAIN as witnesses. */
 #include "queries.h"
+#include "store/leader/attempts.h"
+#include "store/leader/campaigns.h"
+#include "store/leader/lease.h"
+#include "store/leader/maintenance.h"
+#include "store/leader/operations.h"
 #include "store/pg/migrate.h"
+#include "store/rows/view.h"
 #include "tests/kit/pg_fixture.h"
 #include <libpq-fe.h>
 #include <poll.h>

@@ -1,5 +1,7 @@
 /* Aim: a job that no row knows is held like any attempt once it is found, its log is read, and its
  * name is not given again. Method: as test_store_scheduler.c. */
+#include "store/leader/attempts.h"
+#include "store/leader/lease.h"
 #include "store/leader/strays.h"
 #include <setjmp.h>
 #include <stdarg.h>

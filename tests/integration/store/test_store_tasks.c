@@ -1,6 +1,12 @@
 /* Aim: bulk moves touch exactly the tasks that are in `from`, keep the counters, write one event a
  * batch and stay HOT; retries happen once; pages of an operation name what its selector says.
  * Method: a fresh database a test in a real cluster; the store functions act, SQL reads. */
+#include "store/leader/campaigns.h"
+#include "store/leader/lease.h"
+#include "store/leader/operations.h"
+#include "store/leader/quotas.h"
+#include "store/leader/tasks.h"
+#include "store/rows/view.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,10 @@
 /* Aim: an undone retry leaves its parts as they had failed before, to the last column; what has
  * started since is left alone. Method: a fresh database a test in a real cluster; the store
  * functions act, SQL reads and compares all rows. */
+#include "store/leader/attempts.h"
+#include "store/leader/operations.h"
 #include "store/leader/strays.h"
+#include "store/leader/tasks.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>

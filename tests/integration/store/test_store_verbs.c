@@ -3,6 +3,10 @@
  * wish of the campaign, state of the stage; each is carried out as the controller does, a page a
  * transaction; SQL reads all rows, which are compared with operation_table.def itself. */
 #include "core/leader/operations.h"
+#include "store/leader/campaigns.h"
+#include "store/leader/lease.h"
+#include "store/leader/operations.h"
+#include "store/leader/tasks.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* Aim: a leader's queues get each waiting and held task once, with all that its row says, however
  * many there are; damage is said. Method: a stage of 45,000 in a real cluster, its rows changed by
  * SQL, compared as they come. */
+#include "store/rows/view.h"
 #include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -27,6 +27,7 @@
 #include "common/rng.h"
 #include "common/s3.h"
 #include "controller/controller.h"
+#include "store/leader/lease.h"
 #include "store/pg/query.h"
 #include <jansson.h>
 #include <libpq-fe.h>

@@ -5,6 +5,7 @@
  * holds the lock keeps it for a whole lease: nobody takes it for frozen before, unless somebody has
  * written into the row how long that is. */
 #include "deep.h"
+#include "store/leader/lease.h"
 
 void lease_asked(struct proc *p)
 {

@@ -4,8 +4,9 @@
  * LISTEN is the one connection that is not real: what it would read comes as an event. */
 #include "common/cleanup.h"
 #include "deep_verbs.h"
-#include "store/leader/leader.h"
+#include "store/leader/lease.h"
 #include "store/pg/connection_private.h"
+#include "store/rows/view.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "core/capacity/warm_pool.h"
 #include "core/lowering/training_request.h"
 #include "core/spec/spec_expand.h"
+#include "store/leader/lease.h"
 #include "tests/unit/core/spec/spec_text.h"
 
 #define NOW INT64_C(1700000000000000)

@@ -6,6 +6,7 @@
 #include "core/leader/intents.h"
 #include "core/money/cost.h"
 #include "leader_world.h"
+#include "store/leader/lease.h"
 
 #define PREFIX "d"
 

@@ -3,6 +3,7 @@
  * running stage of kind lustre in a state made by hand. */
 #include "core/leader/filesystem_intent.h"
 #include "filesystem_world.h"
+#include "store/leader/lease.h"
 
 struct lustre_plan {
     struct filesystem_row row;

@@ -4,6 +4,7 @@
 #include "core/leader/stage_history.h"
 #include "core/money/cost.h"
 #include "outcome_world.h"
+#include "store/leader/lease.h"
 
 struct one { /* one launch with what it refers to */
     struct leader_world w;

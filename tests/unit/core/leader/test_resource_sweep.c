@@ -6,6 +6,7 @@
 #include "core/leader/resource_strays.h"
 #include "core/leader/resource_sweep.h"
 #include "leader_world.h"
+#include "store/leader/lease.h"
 
 #define NAME   "d-9-deploy-0-a1-0a1b2c3d"
 #define OTHER  "d-8-deploy-0-a1-0a1b2c3d"

@@ -4,6 +4,7 @@
 #include "core/lowering/endpoint_request.h"
 #include "core/lowering/request_preview.h"
 #include "core/spec/spec_json.h"
+#include "store/leader/lease.h"
 #include "tests/unit/core/spec/spec_text.h"
 
 static const struct job_name name = {"drover-9-deploy-0-a1-0a1b2c3d"};

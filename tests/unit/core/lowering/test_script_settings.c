@@ -1,6 +1,7 @@
 /* Aim: the hyperparameters and fields that the SageMaker Python SDK adds are added, no more and no
  * less. Method: one stage, one change a row; the request is read back and compared key by key. */
 #include "core/lowering/training_request.h"
+#include "store/leader/lease.h"
 #include "tests/unit/core/spec/spec_text.h"
 
 #define BASE                                                                                       \

@@ -5,6 +5,7 @@
 #include "core/lowering/training_request.h"
 #include "core/spec/spec_expand.h"
 #include "core/spec/spec_json.h"
+#include "store/leader/lease.h"
 #include "tests/unit/core/spec/spec_text.h"
 
 static const struct job_name job = {"drover-c9-download-17-a2-0a1b2c3d"};

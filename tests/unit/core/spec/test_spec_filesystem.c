@@ -6,6 +6,7 @@
 #include "core/lowering/request_preview.h"
 #include "core/spec/spec_json.h"
 #include "spec_text.h"
+#include "store/leader/lease.h"
 
 #define BASE                                                                                       \
     "name: c1\n" /* line 1 */                                                                      \

@@ -5,6 +5,7 @@
 #include "core/spec/spec_expand.h"
 #include "core/spec/spec_json.h"
 #include "spec_text.h"
+#include "store/leader/lease.h"
 
 #define INDEX                                                                                      \
     "name: c1\n"                                                                                   \
