@@ -159,6 +159,16 @@ static void test_filesystem_use__an_end_not_written_waits_a_moment(void **state 
     assert_true(leader_filesystem_end_due(&f, 50));
 }
 
+static void test_filesystem_use__a_stage_nobody_can_read_mounts_none(void **state UNUSED)
+{
+    struct life_world l;
+    struct request_volume volumes[SPEC_CHANNELS_MAX];
+    life_world_init(&l, 2);
+    assert_false(leader_filesystem_going(&l.w.s, l.lc, NULL));
+    assert_int_equal(leader_filesystem_volumes(&l.w.s, l.lc->row.id, NULL, volumes), 0);
+    life_world_done(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +176,7 @@ int main(void)
         cmocka_unit_test(test_filesystem_use__one_that_a_retry_needs_is_kept),
         cmocka_unit_test(test_filesystem_use__an_unreadable_campaign_waits_for_it),
         cmocka_unit_test(test_filesystem_use__an_end_not_written_waits_a_moment),
+        cmocka_unit_test(test_filesystem_use__a_stage_nobody_can_read_mounts_none),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("filesystem use", tests, NULL, NULL);
