@@ -163,6 +163,7 @@ static json_t *read_rule(const char *of, const json_t *v)
     const char *status = json_string_value(json_object_get(v, "RuleEvaluationStatus"));
     const char *text = json_string_value(json_object_get(v, "StatusDetails"));
     AUTO_FREE char *details = xstrdup(text != NULL ? text : "");
+    secret_mask(details); /* before it is cut: half of a secret is not known as one */
     size_t n = strlen(details);
     if (n > JOB_RULE_DETAILS_BYTES) {
         for (n = JOB_RULE_DETAILS_BYTES; n > 0 && ((unsigned char)details[n] & 0xc0) == 0x80;) {
@@ -170,7 +171,6 @@ static json_t *read_rule(const char *of, const json_t *v)
         }
         details[n] = '\0';
     }
-    secret_mask(details);
     return name == NULL || status == NULL ? NULL
                                           : json_pack("{s:s, s:s, s:s, s:s}", "of", of, "name",
                                                       name, "status", status, "details", details);

@@ -63,7 +63,7 @@ static bool check_server(struct doctor_check *c, struct cli *cli)
     usec_t now, start;
     if (clock_parse_rfc3339(jstr(r.json, "now"), &now, &err)) {
         c->starting = clock_parse_rfc3339(jstr(r.json, "started_at"), &start, &err) &&
-                      now - start < START_S * USEC_PER_SEC;
+                      now >= start && now - start < START_S * USEC_PER_SEC;
         int64_t skew_s = (clock_wall_us() - now) / USEC_PER_SEC;
         AUTO_FREE char *skew =
             xasprintf("%lld s apart from the server's", (long long)llabs(skew_s));
