@@ -103,11 +103,12 @@ static bool visit(struct shards *s, int dir_fd, const struct dirent *e, const ch
 {
     bool folder = e->d_type == DT_DIR;
     bool file = e->d_type == DT_REG;
+    bool shard = is_shard(e->d_name);
     struct stat st;
     if (e->d_name[0] == '.') {
         return true;
     }
-    if (e->d_type == DT_UNKNOWN || e->d_type == DT_LNK || (file && is_shard(e->d_name))) {
+    if (e->d_type == DT_UNKNOWN || e->d_type == DT_LNK || (file && shard)) {
         if (fstatat(dir_fd, e->d_name, &st, 0) != 0) {
             return err_set_os(err, ERR_IO, errno, "cannot look at '%s%s%s'", s->folder, below,
                               e->d_name);
@@ -115,7 +116,7 @@ static bool visit(struct shards *s, int dir_fd, const struct dirent *e, const ch
         folder = S_ISDIR(st.st_mode);
         file = S_ISREG(st.st_mode);
     }
-    if (!folder && !(file && is_shard(e->d_name))) {
+    if (!folder && !(file && shard)) {
         return true;
     }
     AUTO_FREE char *path = xasprintf("%s%s%s", below, e->d_name, folder ? "/" : "");

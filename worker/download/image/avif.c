@@ -94,8 +94,8 @@ bool avif_read(struct str body, struct image_rows *rows)
     rgb.depth = 8;
     rgb.format = alpha ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
     rgb.rowBytes = w * (alpha ? 4 : 3);
-    uint8_t *px AUTO_FREE = malloc((size_t)rgb.rowBytes * h);
-    uint8_t *row AUTO_FREE = malloc((size_t)w * 3);
+    uint8_t *px AUTO_FREE = image_bytes((size_t)rgb.rowBytes * h);
+    uint8_t *row AUTO_FREE = image_bytes((size_t)w * 3);
     rgb.pixels = px;
     if (px == NULL || row == NULL || is_grey != grey ||
         avifImageYUVToRGB(d->image, &rgb) != AVIF_RESULT_OK) {

@@ -233,6 +233,7 @@ static void add_ratio(const struct exif_block *b, size_t at, bool is_signed, str
 static void add_one(const struct exif_block *b, const struct exif_entry *e, uint32_t i,
                     struct buf *out)
 {
+    ASSERT(e->type < EXIF_TYPE_COUNT);
     size_t at = e->at + (size_t)type_bytes[e->type] * i;
     int64_t v = 0;
     if (e->type == EXIF_RATIO || e->type == EXIF_SIGNED_RATIO) {

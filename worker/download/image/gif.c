@@ -97,7 +97,7 @@ static bool read_lines(GifFileType *g, struct frame *f)
     static const int first[] = {0, 4, 2, 1};
     static const int step[] = {8, 8, 4, 2};
     bool woven = f->desc->Interlace;
-    GifPixelType *line AUTO_FREE = malloc((size_t)f->desc->Width);
+    GifPixelType *line AUTO_FREE = image_bytes((size_t)f->desc->Width);
     if (line == NULL) {
         return false;
     }
@@ -114,7 +114,7 @@ static bool read_lines(GifFileType *g, struct frame *f)
 
 static bool give_rows(const struct frame *f, struct image_rows *to)
 {
-    uint8_t *row AUTO_FREE = malloc((size_t)f->w * 3);
+    uint8_t *row AUTO_FREE = image_bytes((size_t)f->w * 3);
     if (row == NULL) {
         return false;
     }
@@ -151,8 +151,8 @@ bool gif_read(struct str body, struct image_rows *rows)
         return false;
     }
     size_t n = (size_t)f.w * (size_t)f.h;
-    uint8_t *px AUTO_FREE = malloc(n);
-    uint8_t *shown AUTO_FREE = calloc(n, 1);
+    uint8_t *px AUTO_FREE = image_bytes(n);
+    uint8_t *shown AUTO_FREE = image_zeros(n);
     f.px = px;
     f.shown = shown;
     rows->matted = true;

@@ -93,6 +93,10 @@ struct image_rows {
 
 void image_done(struct image *im);
 bool image_alloc(int w, int h, int channels, struct image *ret) MUST_CHECK;
+/* Memory for AUTO_FREE, NULL without any. Functions of another file: clang's analyzer does not know
+ * the cleanup attribute and takes what malloc gave in the same file for leaked. */
+void *image_bytes(size_t n) MUST_CHECK;
+void *image_zeros(size_t n) MUST_CHECK;
 /* Within IMAGE_SIDE_MAX and IMAGE_PIXELS_MAX, and not empty. */
 bool image_fits(int64_t w, int64_t h);
 /* By magic bytes, never by name or content type. */

@@ -13,6 +13,16 @@ bool image_fits(int64_t w, int64_t h)
            w * h <= IMAGE_PIXELS_MAX;
 }
 
+void *image_bytes(size_t n)
+{
+    return malloc(n);
+}
+
+void *image_zeros(size_t n)
+{
+    return calloc(n, 1);
+}
+
 bool image_alloc(int w, int h, int channels, struct image *ret)
 {
     if (!image_fits(w, h)) {

@@ -54,7 +54,7 @@ static bool read_rows(spng_ctx *c, const struct spng_ihdr *ih, int fmt, int chan
     size_t row_n = (size_t)ih->width * (size_t)channels;
     bool whole = ih->interlace_method != 0;
     size_t n = row_n * (whole ? ih->height : 1);
-    uint8_t *px AUTO_FREE = malloc(n);
+    uint8_t *px AUTO_FREE = image_bytes(n);
     if (px == NULL ||
         spng_decode_image(c, whole ? px : NULL, whole ? n : 0, fmt,
                           SPNG_DECODE_TRNS | (whole ? 0 : SPNG_DECODE_PROGRESSIVE)) != 0) {
@@ -107,7 +107,7 @@ static bool is_plain(spng_ctx *c, const struct spng_ihdr *ih)
 static bool raw_rows(uint8_t *raw, const struct spng_ihdr *ih, int channels, struct image_rows *to)
 {
     size_t n = (size_t)ih->width * (size_t)channels;
-    uint8_t *zeros AUTO_FREE = calloc(1, n + 1);
+    uint8_t *zeros AUTO_FREE = image_zeros(n + 1);
     const uint8_t *up = zeros;
     for (uint32_t y = 0; y < ih->height; y++) {
         uint8_t *row = raw + y * (1 + n) + 1;

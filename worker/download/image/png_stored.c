@@ -49,6 +49,7 @@ static const uint8_t *data_of(struct str body, const struct data_span *s, uint8_
     if (s->to - s->from == CHUNK_N + s->n) {
         return (const uint8_t *)body.p + s->from + 8;
     }
+    ASSERT(s->from < s->to); /* there is a chunk to copy */
     uint8_t *to = *ret_copy = malloc(s->n);
     for (size_t at = s->from; to != NULL && at < s->to;) {
         size_t n = be32(body.p + at);

@@ -174,8 +174,8 @@ bool tiff_read(struct str body, struct image_rows *rows)
     if (!rows->begin(rows, w, h, f.grey ? 1 : 3)) {
         return false;
     }
-    uint32_t *px AUTO_FREE = malloc((size_t)f.w * f.h * sizeof *px);
-    uint8_t *row AUTO_FREE = malloc((size_t)w * 3);
+    uint32_t *px AUTO_FREE = image_bytes((size_t)f.w * f.h * sizeof *px);
+    uint8_t *row AUTO_FREE = image_bytes((size_t)w * 3);
     if (px == NULL || row == NULL || !decode(t, &f, px, &alpha)) {
         return false;
     }

@@ -237,6 +237,7 @@ bool container_spawn(struct supervisor *s, struct job_host *h, struct err *err)
             argv[i] = xstrdup(json_string_value(arg));
         }
     }
+    ASSERT(argv[0] != NULL); /* an entry point has a word; "train" or arguments follow it */
     env_build(s, h, env);
     pid_t self = getpid();
     pid_t pid = fork();

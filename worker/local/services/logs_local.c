@@ -17,6 +17,7 @@
 #define FILTER_STREAMS  500
 #define NAMES_MAX       100
 #define GROUPS_LIMIT    50
+#define TIME_BYTES_MAX  63 /* a log line's time and more */
 
 static void stream_name(const struct local_job *job, int64_t host, char out[static STREAM_NAME_MAX])
 {
@@ -58,12 +59,11 @@ static bool group_ok(struct request *r)
 static bool log_span(const char *path, int64_t *ret_first, int64_t *ret_last)
 {
     struct stat st;
-    char head[64] = "";
     if (stat(path, &st) != 0 || st.st_size == 0) {
         return false;
     }
-    AUTO_BUF struct buf b = BUF_INIT(sizeof head);
-    files_read_head(path, sizeof head - 1, &b);
+    AUTO_BUF struct buf b = BUF_INIT(TIME_BYTES_MAX + 1);
+    files_read_head(path, TIME_BYTES_MAX, &b);
     struct str rest = buf_str(&b);
     struct err err = ERR_INIT;
     *ret_last = st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
