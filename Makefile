@@ -234,7 +234,7 @@ install: all man $(O)/install/drover-worker ## install programs, man pages, serv
 uninstall: ## remove what install wrote
 	rm -f $(addprefix $(DEST)/,$(INSTALLED))
 	-rmdir $(DEST)/lib/drover $(DEST)/share/doc/drover 2>/dev/null
-lint: ## clang-tidy, gcc -fanalyzer, cppcheck, ESLint, shellcheck, clang-format (needs make deps-test)
+lint: ## clang-tidy, gcc -fanalyzer, cppcheck, ESLint, shellcheck, clang-format (needs make deps-test; clang's analyzer: make test T=lint-analyzer)
 	$(Q)python3 tests/lint/lint.py
 format: ## clang-format every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')
