@@ -19,6 +19,13 @@ static inline void fd_closep(int *fd)
         (void)close(*fd);
     }
 }
+/* TAKE for a descriptor: the variable becomes -1, ownership moves to the receiver. */
+static inline int fd_take(int *fd)
+{
+    int taken = *fd;
+    *fd = -1;
+    return taken;
+}
 static inline void file_closep(FILE **f)
 {
     if (*f != NULL) {

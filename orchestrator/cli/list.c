@@ -272,6 +272,7 @@ static void narrow(const struct cli *cli, const json_t *rows, struct chosen *c)
     }
     widths_of(cli, c, rows, widths);
     while (!has_room(cli, widths, c->n)) {
+        ASSERT(c->n > 0);
         int worst = 0;
         for (int k = 1; k < c->n; k++) {
             worst = c->at[k]->spare > c->at[worst]->spare ? k : worst;

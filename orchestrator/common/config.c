@@ -403,7 +403,7 @@ static void example_row(const struct config_row *r, struct buf *note,
     if (time) {
         without_unit(r->name, name);
     }
-    if (time && str_ends(str_of(env), "_US")) {
+    if (time && r->env != NULL && str_ends(str_of(r->env), "_US")) {
         without_unit(r->env, env);
     }
     buf_addf(note, "%s", r->help == NULL ? "" : r->help);

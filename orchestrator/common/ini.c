@@ -19,7 +19,7 @@ static struct ini_row *row_add(struct ini *i, struct str section, struct str key
     ARRAY_ROOM(i->rows, i->n, i->cap);
     struct ini_row *r = &i->rows[i->n++];
     *r = (struct ini_row){.section = str_dup(section)};
-    if (key.p != NULL) {
+    if (key.n > 0) { /* else it is a section */
         r->key = str_dup(key);
         r->value = str_dup(value);
         for (char *p = r->key; *p != '\0'; p++) {

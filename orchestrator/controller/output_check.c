@@ -288,14 +288,18 @@ static void take(struct output_check *k, enum output_answer answer, const struct
     go(k, answer == OUTPUT_READ, err);
 }
 
-/* An answer without a call to S3, given in the next turn of the loop. */
+/* An answer without a call to S3, given in the next turn of the loop: the caller of start() knows k
+ * by then. */
 static void answer_later(void *p)
 {
     struct output_check *k = p;
     struct output_verdict v;
-    bool unseen = output_judge_unseen(&k->plan, &v);
-    ASSERT(unseen);
-    finish(k, &v);
+    struct err none = ERR_INIT;
+    if (output_judge_unseen(&k->plan, &v)) {
+        finish(k, &v);
+    } else {
+        go(k, false, &none);
+    }
 }
 
 static struct output_check *start(struct controller *c, const struct output_plan *plan,
@@ -314,10 +318,10 @@ static struct output_check *start(struct controller *c, const struct output_plan
     }
     if (!output_judge_unseen(&k->plan, &v)) {
         k->step = output_first(&k->plan);
-        go(k, false, &err);
-        return k;
-    }
-    if (!v.good) {
+        if (ask(k)) {
+            return k;
+        }
+    } else if (!v.good) {
         log_event(LOG_ERROR, "output_place_unknown", LF_S("task", k->plan.task_id), LF_ERR(&err));
     }
     loop_defer(c->loop, answer_later, k);

@@ -71,8 +71,9 @@ bool mail_record_try(json_t *record, const struct mail_addresses *to, const stru
                      struct buf *problem)
 {
     struct str answers[MAIL_ADDRESSES_MAX], said = t->said, last = STR("");
+    const size_t n = to->n;
     int mail = code_of(next_answer(&said));
-    for (size_t i = 0; i < to->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         answers[i] = next_answer(&said);
         last = answers[i];
     }
@@ -82,7 +83,7 @@ bool mail_record_try(json_t *record, const struct mail_addresses *to, const stru
     for (struct str a = next_answer(&said); a.n > 0; a = next_answer(&said)) {
         last = code_of(a) == t->status ? a : last; /* an answer to QUIT may follow */
     }
-    for (size_t i = 0; i < to->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         bool taken = code_of(answers[i]) < 400;
         struct str why = taken ? last : answers[i];
         AUTO_FREE char *text = words(why);

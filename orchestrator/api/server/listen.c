@@ -58,12 +58,16 @@ bool listen_open(const struct listen_address *a, int *ret_fd, uint16_t *ret_port
     AUTO_FD int fd =
         socket(a->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
     const int on = 1;
-    struct sockaddr_storage got;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } got = {0};
     socklen_t got_n = sizeof got;
     /* SO_REUSEADDR takes over connections in TIME_WAIT, never another listener. */
     bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
               bind(fd, (const struct sockaddr *)&a->addr, a->addr_n) == 0 &&
-              listen(fd, BACKLOG) == 0 && getsockname(fd, (struct sockaddr *)&got, &got_n) == 0;
+              listen(fd, BACKLOG) == 0 && getsockname(fd, &got.any, &got_n) == 0;
     if (!ok) {
         int why = errno;
         char ip[INET6_ADDRSTRLEN] = "";
@@ -72,10 +76,8 @@ bool listen_open(const struct listen_address *a, int *ret_fd, uint16_t *ret_port
         (void)inet_ntop(a->addr.ss_family, at, ip, sizeof ip);
         return err_set_os(err, ERR_IO, why, "cannot listen on %s port %u", ip, a->port);
     }
-    *ret_port = ntohs(a->ipv6 ? ((const struct sockaddr_in6 *)&got)->sin6_port
-                              : ((const struct sockaddr_in *)&got)->sin_port);
-    *ret_fd = fd;
-    fd = -1;
+    *ret_port = ntohs(a->ipv6 ? got.v6.sin6_port : got.v4.sin_port);
+    *ret_fd = fd_take(&fd);
     return true;
 }
 
@@ -99,7 +101,6 @@ bool listen_open_path(const char *path, int *ret_fd, struct err *err)
     if (!ok) {
         return err_set_os(err, ERR_IO, errno, "cannot listen at '%s'", path);
     }
-    *ret_fd = fd;
-    fd = -1;
+    *ret_fd = fd_take(&fd);
     return true;
 }

@@ -29,6 +29,7 @@ static int64_t decayed(int64_t n, usec_t at_us, usec_t now_us)
 {
     __extension__ typedef __int128 wide;
     int64_t age_us = minus(MAX(at_us, now_us), MIN(at_us, now_us));
+    ASSERT(age_us >= 0);
     int64_t lives = age_us / QUOTA_LEDGER_FOREIGN_HALF_LIFE_US;
     if (n <= 0 || lives > 62) {
         return 0;

@@ -91,9 +91,12 @@ static void select_nth(double *v, int64_t n, int64_t k)
         int64_t i = from;
         int64_t j = to;
         while (i <= j) {
+            /* Both end at pivot itself, later at what was swapped: within from and to. */
+            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): so v[i] is set */
             while (v[i] < pivot) {
                 i++;
             }
+            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): so v[j] is set */
             while (pivot < v[j]) {
                 j--;
             }
@@ -106,15 +109,16 @@ static void select_nth(double *v, int64_t n, int64_t k)
     }
 }
 
-/* n > 0. The order of v changes. */
+/* The order of v changes. */
 static double median(double *v, size_t n)
 {
+    ASSERT(n > 0);
     select_nth(v, (int64_t)n, (int64_t)n / 2);
     if (n % 2 == 1) {
         return v[n / 2];
     }
     double below = v[0];
-    for (size_t i = 1; i < n / 2; i++) {
+    for (size_t i = 1; 2 * i < n; i++) {
         below = fmax(below, v[i]);
     }
     return (below + v[n / 2]) / 2;

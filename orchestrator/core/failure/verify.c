@@ -207,7 +207,7 @@ void verify_manifest(struct str manifest, const struct verify_expect *expect,
 {
     AUTO_JSON json_t *m = NULL;
     struct err err = ERR_INIT;
-    int64_t rows_out;
+    int64_t rows_out = 0;
     *ret = (struct verify_verdict){.cause = CAUSE_SHORT_OUTPUT};
     if (!json_parse(manifest, WP_MANIFEST_BYTES_MAX, &m, &err)) {
         (void)is_bad(ret, &err);

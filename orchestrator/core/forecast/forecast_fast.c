@@ -44,10 +44,10 @@ static bool goes_before(const struct forecast_pass *r, int i, int k)
     return fair_share_before(&m, &n);
 }
 
-static int first_open(const struct forecast_pass *r, const struct closing *c)
+static int first_open(const struct forecast_pass *r, int stages_n, const struct closing *c)
 {
     int best = -1;
-    for (int i = 0; i < r->f->in.stages_n; i++) {
+    for (int i = 0; i < stages_n; i++) {
         if (!c->stage[i] && (best < 0 || goes_before(r, i, best))) {
             best = i;
         }
@@ -180,17 +180,18 @@ usec_t forecast_decide_kernel(struct forecast_pass *r)
 {
     struct closing c;
     int rung[FORECAST_STAGES_MAX];
-    memset(c.stage, 0, (size_t)r->f->in.stages_n);
+    const int stages_n = r->f->in.stages_n;
+    memset(c.stage, 0, (size_t)stages_n);
     memset(c.kept, 0, sizeof c.kept);
     usec_t wake_us = USEC_NEVER;
-    for (int i = 0; i < r->f->in.stages_n; i++) {
+    for (int i = 0; i < stages_n; i++) {
         bool waits = forecast_waiting_n(r, i) > 0;
         enum wait_reason why = waits ? WAIT_STAGE_BLOCKED : WAIT_NONE;
         rung[i] = waits && r->stage[i].open ? rung_of(r, &r->f->stage[i], &why) : -1;
         c.stage[i] = rung[i] < 0;
         r->stage[i].reason = why;
     }
-    for (int i = first_open(r, &c); i >= 0; i = first_open(r, &c)) {
+    for (int i = first_open(r, stages_n, &c); i >= 0; i = first_open(r, stages_n, &c)) {
         enum wait_reason why = step(r, i, rung[i], &c);
         if (why == WAIT_NEW) {
             continue;

@@ -179,6 +179,7 @@ static void compare(struct diff *d, const struct yaml_node *a, const struct yaml
     if (d->left-- <= 0) {
         return;
     }
+    ASSERT(a != NULL || b != NULL);
     static const struct yaml_node empty = {.kind = YAML_MAP};
     const struct yaml_node *only = a == NULL ? b : b == NULL ? a : NULL;
     if (only != NULL && only->kind == YAML_MAP && only->n > 0 && name_of(only) == NULL) {

@@ -251,9 +251,7 @@ static int lock_dir(const char *dir, struct err *err)
         (void)err_set_os(err, ERR_IO, errno, "cannot lock '%s'", path);
         return -1;
     }
-    int ret = fd;
-    fd = -1;
-    return ret;
+    return fd_take(&fd);
 }
 
 static bool make_cluster(const struct cluster *c, struct err *err)
@@ -382,8 +380,7 @@ bool private_cluster_own(const char *dir, int *ret_fd, struct err *err)
     if (!locked) {
         return err_set_os(err, ERR_IO, errno, "cannot lock '%s'", path);
     }
-    *ret_fd = fd;
-    fd = -1;
+    *ret_fd = fd_take(&fd);
     return true;
 }
 
