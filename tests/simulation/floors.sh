@@ -2,7 +2,7 @@
 # Aim: the simulations stay fast enough to be run in thousands. Method: what each does in its own CPU time, against a
 # floor; the best of three runs counts, and a tenth less is allowed: other programs on the machine cost caches and clock.
 # LIVES_MIN: attempt lives a CPU second of the wide one. CAMPAIGNS_MIN: campaigns a CPU minute of the deep one, with its
-# PostgreSQL. Prints TAP.
+# PostgreSQL, campaigns of 20 to 40 parts. Prints TAP.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 failed=0
@@ -28,6 +28,6 @@ make --no-print-directory -s -j2 VARIANT=release simulator deep >&2 || { echo "n
 at_least "attempt lives a CPU second" "${LIVES_MIN:-10000}" '.*"sim_attempt_lives_per_cpu_s","value":([0-9]+).*' \
     build/release/tests/simulation/wide/sim --bench --seeds 300
 at_least "deep campaigns a CPU minute" "${CAMPAIGNS_MIN:-100}" '.*: ([0-9]+) campaigns a CPU minute.*' \
-    build/release/tests/simulation/deep/deep --first 1 --seeds 60 --jobs 1
+    build/release/tests/simulation/deep/deep --first 1 --seeds 60 --jobs 1 --large
 echo "1..$n"
 exit $failed

@@ -5,6 +5,7 @@
  *          [--dir DIR]: of the cluster, which stays there and is used again
  *          [--cells N]: which of the operation table nobody has met; red below N of them
  *          [--with MOVE,...]: only worlds that have them all (deep_swarm.c names them)
+ *          [--large]: campaigns of 20 to 40 parts, no pipelines; else most have 3 to 14
  *     deep --days N --clock CLOCK_SHIFT_SO: each seed is N days of operation
  *
  * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */
@@ -30,7 +31,7 @@
 struct options {
     uint64_t first, seeds, twice; /* so many of the first ones run twice */
     int jobs, days;
-    bool tell, until_wrong;
+    bool tell, until_wrong, large;
     int cells;                      /* -1: none is told */
     const char *dir, *with, *clock; /* with: only worlds that have such; NULL: all */
 };
@@ -89,6 +90,7 @@ static void world_begin(uint64_t seed, const char *conninfo, const struct option
     deep = xcalloc(1, sizeof *deep);
     deep->tell = o->tell;
     deep->days = o->days;
+    deep->large = o->large;
     deep->hash = 14695981039346656037u;
     swarm_draw(deep, seed);
     if (deep->days > 0) {
@@ -446,11 +448,13 @@ static int run_all(const struct options *o)
 int main(int argc, char **argv)
 {
     enum { ARG = required_argument };
-    static const struct option longs[] = {
-        {"first", ARG, NULL, 'f'},     {"seeds", ARG, NULL, 's'}, {"jobs", ARG, NULL, 'j'},
-        {"twice", ARG, NULL, '2'},     {"dir", ARG, NULL, 'd'},   {"days", ARG, NULL, 'D'},
-        {"clock", ARG, NULL, 'c'},     {"with", ARG, NULL, 'w'},  {"tell", 0, NULL, 't'},
-        {"until-wrong", 0, NULL, 'u'}, {"cells", ARG, NULL, 'C'}, {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"first", ARG, NULL, 'f'}, {"seeds", ARG, NULL, 's'},
+                                          {"jobs", ARG, NULL, 'j'},  {"twice", ARG, NULL, '2'},
+                                          {"dir", ARG, NULL, 'd'},   {"days", ARG, NULL, 'D'},
+                                          {"clock", ARG, NULL, 'c'}, {"with", ARG, NULL, 'w'},
+                                          {"tell", 0, NULL, 't'},    {"until-wrong", 0, NULL, 'u'},
+                                          {"cells", ARG, NULL, 'C'}, {"large", 0, NULL, 'l'},
+                                          {NULL, 0, NULL, 0}};
     struct options o = {.first = 1, .seeds = 200, .jobs = 2, .cells = -1};
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         switch (c) {
@@ -486,6 +490,9 @@ int main(int argc, char **argv)
             break;
         case 'u':
             o.until_wrong = true;
+            break;
+        case 'l':
+            o.large = true;
             break;
         default:
             return 2;

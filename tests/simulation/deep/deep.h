@@ -265,7 +265,7 @@ struct clock_step {
 
 struct world {
     uint64_t seed;
-    bool tell, calm;
+    bool tell, calm, large; /* large: campaigns of 20 to 40 parts */
     struct rng rng_time, rng_aws, rng_people, rng_poisons, rng_listings, rng_holds, rng_late_bills,
         rng_figures, rng_locks, rng_secrets, rng_lies, rng_clocks, rng_restores, rng_outputs,
         rng_operators, rng_crowds, rng_lost, rng_silent, rng_imports, rng_stored, rng_rates,

@@ -122,11 +122,12 @@ char *campaign_write(struct campaign *c, int i)
     struct rng *r = &deep->rng_people;
     AUTO_BUF struct buf b = BUF_INIT(65536);
     static const char *const at_limit[] = {"drain", "stop", "hold"};
-    c->pipeline = rng_chance(r, 0.35) && !deep->restores;
+    c->pipeline = rng_chance(r, 0.35) && !deep->restores && !deep->large;
     c->stages = (int)between(r, 1, 3);
     bool volume = rng_chance(r, 0.35) && !deep->restores;
     bool serves = rng_chance(r, 0.4) && !deep->restores;
-    c->parts = (int)(volume || serves      ? between(r, 3, 9)
+    c->parts = (int)(deep->large           ? between(r, 20, 40)
+                     : volume || serves    ? between(r, 3, 9)
                      : rng_chance(r, 0.15) ? between(r, 20, 40)
                                            : between(r, 6, 14));
     c->open_stage = !c->pipeline && rng_chance(r, 0.25);

@@ -463,7 +463,7 @@ static void stored_start(void)
     }
     deep->strength[FAULT_JOB_FAILS] = MAX(deep->strength[FAULT_JOB_FAILS], 0.3);
     sql_do("INSERT INTO price_list (instance_type, musd, read_at) SELECT instance_type, "
-           "musd_per_hour, read_at FROM price");
+           "musd_per_hour, timestamptz '2026-01-01 00:00:00+00' FROM price");
     event_at(between(&deep->rng_stored, 10, UNDO_MOST_S) * SEC, undo, NULL, 0);
 }
 

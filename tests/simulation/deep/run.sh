@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The deep simulation: droverd's controller, store and core over a real PostgreSQL in virtual time.
 # SEEDS seeds (default 200) from FIRST on, the first four of them twice: the same seed is the same trace.
-# JOBS (2) run at once. WITH=verbs: only those that have such moves. CELLS=300: at least so many cells of the table of verbs are met; the others are told.
+# JOBS (2) run at once. LARGE=1: campaigns of 20 to 40 parts, most have 3 to 14 otherwise. WITH=verbs: only those that have such moves. CELLS=300: at least so many cells of the table of verbs are met; the others are told.
 # DAYS=30: each seed is so many days of operation, after which nothing has grown. Prints TAP.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
@@ -28,4 +28,4 @@ if [ "${DAYS:-0}" -gt 0 ]; then
     days
     exit
 fi
-exec $deep --first "$first" --seeds "$seeds" --jobs "${JOBS:-2}" --twice 4 ${WITH:+--with "$WITH"} ${CELLS:+--cells "$CELLS"}
+exec $deep --first "$first" --seeds "$seeds" --jobs "${JOBS:-2}" --twice 4 ${LARGE:+--large} ${WITH:+--with "$WITH"} ${CELLS:+--cells "$CELLS"}
