@@ -11,8 +11,10 @@
 #define WP_ENV_TASK    "DROVER_TASK"    /* task id, decimal */
 #define WP_ENV_PART    "DROVER_PART" /* "<stage>/<number>": the same in every campaign of a file */
 /* How many of the variables above each job gets: AWS allows 100 in all. */
-#define WP_ENV_N       4
-#define WP_ENV_ML_ROOT "DROVER_ML_ROOT" /* replaces /opt/ml on one machine */
+#define WP_ENV_N 4
+/* Of the stage's output_kms_key, to drover-worker only: what it uploads is encrypted with it. */
+#define WP_ENV_OUTPUT_KMS_KEY "DROVER_OUTPUT_KMS_KEY"
+#define WP_ENV_ML_ROOT        "DROVER_ML_ROOT" /* replaces /opt/ml on one machine */
 /* The hosts of a job without resourceconfig.json: "a,b,c" or "a=address,..."; and which it is. */
 #define WP_ENV_HOSTS "DROVER_HOSTS"
 #define WP_ENV_HOST  "DROVER_HOST"

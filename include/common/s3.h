@@ -98,6 +98,8 @@ void s3_blocking_free(struct s3_blocking *s);
  * after S3 has answered once, are retried for so long after the call began, even beyond its
  * tries. */
 void s3_blocking_be_patient(struct s3_blocking *s, int64_t patience_us);
+/* From now on objects are encrypted with this key of KMS, see s3_put. Borrowed. */
+void s3_blocking_encrypt(struct s3_blocking *s, const char *kms_key);
 /* From now on the bytes that s3_blocking_get_file receives are added to *bytes as they come. */
 void s3_blocking_count(struct s3_blocking *s, _Atomic int64_t *bytes);
 bool s3_blocking_get(struct s3_blocking *s, const struct s3_uri *u, size_t max_bytes,

@@ -15,6 +15,7 @@ struct spec_defaults local_defaults(void)
     return (struct spec_defaults){.role = setting("DROVER_ROLE_ARN", NULL),
                                   .worker_image = setting("DROVER_WORKER_IMAGE", NULL),
                                   .bucket = setting("DROVER_BUCKET", NULL),
+                                  .bucket_kms_key = setting("DROVER_BUCKET_KMS_KEY", NULL),
                                   .any_region = true,
                                   .region = setting("AWS_REGION", "AWS_DEFAULT_REGION")};
 }

@@ -79,6 +79,14 @@ void s3_spec_header(struct s3_spec *spec, const char *name, const char *value)
     spec->headers[spec->headers_n++] = (struct http_header){name, value};
 }
 
+void s3_spec_encrypt(struct s3_spec *spec, const char *kms_key)
+{
+    if (kms_key != NULL && kms_key[0] != '\0') {
+        s3_spec_header(spec, "x-amz-server-side-encryption", "aws:kms");
+        s3_spec_header(spec, "x-amz-server-side-encryption-aws-kms-key-id", kms_key);
+    }
+}
+
 void s3_spec_checksum(struct s3_spec *spec, enum aws_checksums how)
 {
     uint8_t raw[32];
@@ -356,14 +364,6 @@ void s3_head_sums(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *
     s3_start(c, u, &spec, cb, ctx);
 }
 
-static void encrypt(struct s3_spec *spec, const char *kms_key)
-{
-    if (kms_key != NULL && kms_key[0] != '\0') {
-        s3_spec_header(spec, "x-amz-server-side-encryption", "aws:kms");
-        s3_spec_header(spec, "x-amz-server-side-encryption-aws-kms-key-id", kms_key);
-    }
-}
-
 void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const char *content_type,
             const char *if_none_match, const char *kms_key, s3_cb cb, void *ctx)
 {
@@ -375,7 +375,7 @@ void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const
     if (if_none_match != NULL) {
         s3_spec_header(&spec, "If-None-Match", if_none_match);
     }
-    encrypt(&spec, kms_key);
+    s3_spec_encrypt(&spec, kms_key);
     s3_spec_checksum(&spec, aws_client_checksums(c));
     s3_start(c, u, &spec, cb, ctx);
 }
@@ -388,7 +388,7 @@ void s3_put_lent(struct aws_client *c, const struct s3_uri *u, struct str body,
                            .body = body,
                            .body_borrow = true,
                            .content_type = content_type};
-    encrypt(&spec, kms_key);
+    s3_spec_encrypt(&spec, kms_key);
     s3_start(c, u, &spec, cb, ctx);
 }
 

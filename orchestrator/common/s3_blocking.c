@@ -14,6 +14,7 @@ struct s3_blocking {
     struct loop_timer *timer;
     int tries;
     int64_t patience_us;       /* 0: only tries count */
+    const char *kms_key;       /* NULL: as the bucket encrypts */
     _Atomic int64_t *received; /* NULL: nobody counts */
     bool answered;             /* once */
     bool failing;              /* the last call ended with a failure that may pass */
@@ -66,6 +67,16 @@ void s3_blocking_free(struct s3_blocking *s)
 void s3_blocking_be_patient(struct s3_blocking *s, int64_t patience_us)
 {
     s->patience_us = patience_us;
+}
+
+void s3_blocking_encrypt(struct s3_blocking *s, const char *kms_key)
+{
+    s->kms_key = kms_key;
+}
+
+const char *s3_sync_kms_key(const struct s3_blocking *s)
+{
+    return s->kms_key;
 }
 
 void s3_blocking_count(struct s3_blocking *s, _Atomic int64_t *bytes)
@@ -351,6 +362,7 @@ bool s3_blocking_put(struct s3_blocking *s, const struct s3_uri *u, struct str b
     }
     s3_writer_new(w.writer);
     s3_spec_header(&spec, S3_WRITER_HEADER, w.writer);
+    s3_spec_encrypt(&spec, s->kms_key);
     s3_spec_checksum(&spec, s3_sync_checksums(s));
     memcpy(w.checksum, spec.checksum, sizeof w.checksum);
     memcpy(w.crc64nvme, spec.crc64nvme, sizeof w.crc64nvme);

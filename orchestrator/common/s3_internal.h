@@ -37,6 +37,9 @@ struct s3_spec {           /* a value; pointers are borrowed for the call */
     void *data_ctx;
 };
 void s3_spec_header(struct s3_spec *spec, const char *name, const char *value);
+/* Encrypt the object with this key of KMS; NULL or "": as the bucket does. A part says nothing: its
+ * upload does. */
+void s3_spec_encrypt(struct s3_spec *spec, const char *kms_key);
 /* Compute the body's SHA-256 and, unless `how` is AWS_CHECKSUMS_OFF, state it; else the CRC-64 that
  * S3 will have made. The spec must not be copied afterwards. */
 void s3_spec_checksum(struct s3_spec *spec, enum aws_checksums how);
@@ -74,6 +77,7 @@ bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec 
                                          const struct s3_result *r),
                   void *ctx, struct s3_kept *ret, struct err *err) MUST_CHECK;
 enum aws_checksums s3_sync_checksums(struct s3_blocking *s);
+const char *s3_sync_kms_key(const struct s3_blocking *s);
 
 struct s3_write { /* one write of an object */
     char writer[S3_WRITER_N];

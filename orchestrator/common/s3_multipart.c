@@ -84,6 +84,7 @@ static bool create_upload(struct s3_multipart *m, struct err *err)
                            .content_type = m->content_type,
                            .xml_root = "InitiateMultipartUploadResult"};
     s3_spec_header(&spec, S3_WRITER_HEADER, m->writer);
+    s3_spec_encrypt(&spec, s3_sync_kms_key(m->s));
     if (m->checksums) {
         s3_spec_header(&spec, "x-amz-checksum-algorithm", "SHA256");
     }

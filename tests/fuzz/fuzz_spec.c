@@ -73,8 +73,12 @@ static void lower_all(const struct spec *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct spec_defaults defaults = {"arn:aws:iam::111122223333:role/sm", "r/worker:1",
-                                                  "acme", "us-east-1", false};
+    static const struct spec_defaults defaults = {"arn:aws:iam::111122223333:role/sm",
+                                                  "r/worker:1",
+                                                  "acme",
+                                                  "us-east-1",
+                                                  false,
+                                                  "alias/acme"};
     static struct faults faults;
     CLEANUP(arena_done)
     struct arena a;

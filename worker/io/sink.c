@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/rng.h"
 #include "sink_internal.h"
+#include "worker_protocol.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -80,6 +81,7 @@ bool sink_s3_connect(const struct sink *s, struct s3_blocking **ret, struct err 
         return false;
     }
     s3_blocking_be_patient(*ret, s->patience_us);
+    s3_blocking_encrypt(*ret, getenv(WP_ENV_OUTPUT_KMS_KEY));
     return true;
 }
 

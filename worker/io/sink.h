@@ -1,5 +1,6 @@
 /* Output to a folder or an S3 prefix behind one interface. Names are relative, without slashes. A
- * sink belongs to one thread at a time; several sinks may be open on the same location.
+ * sink belongs to one thread at a time; several sinks may be open on the same location. S3 encrypts
+ * what is written with the key of KMS that WP_ENV_OUTPUT_KMS_KEY names, if any.
  *
  * Create-only means what If-None-Match: * means: when the name exists, nothing is written and the
  * call fails with ERR_PRECONDITION. A partly written object is never visible. */

@@ -77,11 +77,19 @@ static void add_env(struct request_parts *q, const char *key, char *take_value)
     q->env[q->env_n++] = (struct map_entry){key, take_value};
 }
 
+/* Own images upload as they like: SageMaker's own uploads alone have the key. */
+static const char *worker_key(const struct request_parts *q)
+{
+    return q->in->stage->worker != WORKER_NONE ? q->training->output_kms_key : NULL;
+}
+
 static bool prepare(struct request_parts *q, struct err *err)
 {
     const struct training_request_input *in = q->in;
     const struct spec_stage *s = in->stage;
-    if (s->hyperparameters_n > SPEC_PAIRS_MAX || s->environment_n > ENVIRONMENT_N_MAX - WP_ENV_N) {
+    const char *key = worker_key(q);
+    int env_max = ENVIRONMENT_N_MAX - WP_ENV_N - (key != NULL ? 1 : 0);
+    if (s->hyperparameters_n > SPEC_PAIRS_MAX || s->environment_n > env_max) {
         return err_set(err, ERR_INVALID, "stage '%s' has more than 100 settings of one kind",
                        s->name);
     }
@@ -91,6 +99,10 @@ static bool prepare(struct request_parts *q, struct err *err)
                       err) ||
         !output_place(in, &q->output, err)) {
         return false;
+    }
+    if (key != NULL && strlen(key) > ENV_VALUE_MAX) {
+        return err_set(err, ERR_INVALID, "output_kms_key is %zu bytes long; the worker takes %d",
+                       strlen(key), ENV_VALUE_MAX);
     }
     for (int i = 0; i < s->command_n; i++) {
         if (!request_expand(in, "command", s->command[i], ARGUMENT_MAX, &q->arguments[i], err)) {
@@ -107,6 +119,9 @@ static bool prepare(struct request_parts *q, struct err *err)
     add_env(q, WP_ENV_ATTEMPT, xasprintf("%lld", (long long)in->attempt_id));
     add_env(q, WP_ENV_TASK, xasprintf("%lld", (long long)in->task->task_id));
     add_env(q, WP_ENV_PART, xasprintf("%s/%lld", in->task->stage_name, (long long)in->task->seq));
+    if (key != NULL) {
+        add_env(q, WP_ENV_OUTPUT_KMS_KEY, xstrdup(key));
+    }
     request_map_sort(q->hyper, q->hyper_n);
     request_map_sort(q->env, q->env_n);
     return true;

@@ -10,9 +10,10 @@
 struct spec_defaults {
     const char *role;
     const char *worker_image;
-    const char *bucket; /* {bucket} when vars does not define it */
-    const char *region; /* of the images that `framework` names, and of all others */
-    bool any_region;    /* `region` is a guess: images of others are not refused */
+    const char *bucket;         /* {bucket} when vars does not define it */
+    const char *region;         /* of the images that `framework` names, and of all others */
+    bool any_region;            /* `region` is a guess: images of others are not refused */
+    const char *bucket_kms_key; /* output_kms_key of our worker's stages; NULL: none */
 };
 /* Parses YAML or JSON. The spec and its strings live in `a`. False: `faults` has all faults. */
 bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a, struct spec **ret,

@@ -436,7 +436,9 @@ static void read_keys(struct spec_reader *r, const struct spec_node *p, struct s
 {
     struct spec_node at;
     s->encrypt_traffic = r->encrypt_traffic;
-    t->output_kms_key = r->output_kms_key;
+    t->output_kms_key = r->output_kms_key != NULL || s->worker == WORKER_NONE
+                            ? r->output_kms_key
+                            : r->defaults->bucket_kms_key;
     if (spec_child(r, p, "encrypt_traffic", false, &at)) {
         (void)spec_bool(r, &at, &s->encrypt_traffic);
     }

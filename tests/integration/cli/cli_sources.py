@@ -27,6 +27,12 @@ budget: 5 USD
 stages:
   - {name: "größer", image: "team/train:1", source_dir: ./train, entry_point: train.py, hyperparameters: {epochs: 3}, EXTRA}
 """
+COPY = """version: 1
+name: copied
+budget: 5 USD
+stages:
+  - {name: copy, worker: copy, from: "s3://drover-test/plain/*", to: "{bucket}/copied/{file_name}", instance_type: ml.c5.xlarge, max_runtime: 5m}
+"""
 USUAL = "instance_type: ml.c5.xlarge, max_runtime: 1h"
 ACCOUNT = "123456789012"
 SEALED = "drover-sealed"
@@ -34,7 +40,7 @@ SEALED = "drover-sealed"
 
 class Sources(Stack):
     def __init__(self):
-        super().__init__("sources", parts=1, rows=1, images={"team/train:1": ["/bin/sh", "-c", PROGRAM]}, local={"kms_only_buckets": [SEALED]})
+        super().__init__("sources", parts=1, rows=1, images={"team/train:1": ["/bin/sh", "-c", PROGRAM]}, local={"kms_only_buckets": [SEALED], "kms_buckets": [SEALED]})
         self.buckets = [SEALED]
         self.work = self.dir + "/work"
 
@@ -242,6 +248,13 @@ def check_sealed(s, tap):
             tap.ok(r.returncode == 1 and "AccessDenied" in r.stderr and not s.objects(SEALED), "a bucket that wants a key of KMS refuses a source without one", r.stderr)
     submit(s, tap, path, "with one it is taken")
     tap.eq(len(s.objects(SEALED)), 1, "and is there")
+    for name, n in (("small", 1000), ("big", 9 << 20)):
+        write(f"{s.dir}/aws/s3/drover-test/plain/{name}", name[0] * n)
+    submit(s, tap, s.file("default/copied", text=COPY), "and so are the uploads of the worker's job")
+    asked = {(r["operation"], os.path.basename(r["name"])) for r in s.oracle("wire-log")["requests"] if f"{SEALED}/copied" in r["name"] and r["status"] == 200}
+    top = f"{s.dir}/aws/s3/{SEALED}/copied"
+    there = {n: os.path.getsize(f"{top}/{n}") for n in ("small", "big") if os.path.exists(f"{top}/{n}")}
+    tap.ok({("PutObject", "small"), ("CreateMultipartUpload", "big"), ("PutObject", "_manifest.json")} <= asked and there == {"small": 1000, "big": 9 << 20}, "in one piece and in parts", (asked, there))
 
 
 def check_rules(s, tap):

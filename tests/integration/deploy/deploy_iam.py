@@ -33,7 +33,7 @@ S3_FUNCTIONS = {"get": "GetObject", "head": "HeadObject", "head_sums": "HeadObje
                 "blocking_get_range": "GetObject", "blocking_get_file": "GetObject HeadObject", "blocking_head": "HeadObject", "blocking_put": "PutObject",
                 "blocking_list": "ListObjectsV2", "blocking_list_each": "ListObjectsV2", "blocking_delete": "DeleteObject", "multipart_begin": UPLOAD, "multipart_add": UPLOAD, "multipart_finish": UPLOAD,
                 "multipart_abort": "AbortMultipartUpload", "multipart_restore": "ListParts", "blocking_uploads_abort": "ListMultipartUploads AbortMultipartUpload",
-                "parse_uri": "", "listing_done": "", "blocking_new": "", "blocking_free": "", "blocking_be_patient": "", "blocking_count": "", "multipart_leave": "", "multipart_save": "", "multipart_size": "", "multipart_part_bytes": "", "sums_add": "", "sums_fit": ""}
+                "parse_uri": "", "listing_done": "", "blocking_new": "", "blocking_free": "", "blocking_be_patient": "", "blocking_encrypt": "", "blocking_count": "", "multipart_leave": "", "multipart_save": "", "multipart_size": "", "multipart_part_bytes": "", "sums_add": "", "sums_fit": ""}
 # Files that send S3 requests without common/s3.h, and their operations.
 S3_BY_HAND = {"worker/copy/remote.c": ({"GET"}, {"GetObject"})}
 # Files that send what others name.

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from kit.local import error_of, run, same, send, sign
 
 MIB = 1 << 20
-KMS = {"kms_buckets": ["sealed"]}
+KMS = {"kms_buckets": ["sealed"], "kms_only_buckets": ["strict"]}
 
 
 def crc(data, bits, polynomial):
@@ -217,6 +217,18 @@ def test_kms_bucket__has_etags_that_are_no_md5(l):
     same(l.s3.put_object(Bucket="bkt", Key="k", Body=data)["ETag"], '"%s"' % hashlib.md5(data).hexdigest())
 
 
+def test_kms_only_bucket__takes_what_asks_for_a_key(l):
+    l.s3.create_bucket(Bucket="strict")
+    l.s3.put_object(Bucket="bkt", Key="k", Body=b"x")
+    for call, more in ((l.s3.put_object, {"Body": b"x"}), (l.s3.create_multipart_upload, {}), (l.s3.copy_object, {"CopySource": "bkt/k"})):
+        for other in ({}, {"ServerSideEncryption": "AES256"}):
+            same(error_of(call, Bucket="strict", Key="k", **more, **other)[0], "AccessDenied")
+        r = call(Bucket="strict", Key="k", ServerSideEncryption="aws:kms", SSEKMSKeyId="alias/k", **more)
+        same((r["ServerSideEncryption"], r["SSEKMSKeyId"]), ("aws:kms", "alias/k"))
+    part = l.s3.upload_part(Bucket="strict", Key="m", UploadId=l.s3.create_multipart_upload(Bucket="strict", Key="m", ServerSideEncryption="aws:kms")["UploadId"], PartNumber=1, Body=b"x")
+    assert part["ETag"], part
+
+
 def test_two_writers__one_wins_and_its_checksum_is_the_objects(l):
     for round_ in range(5):
         won, key = [], "race%d" % round_
@@ -242,4 +254,5 @@ run([(test_crcs__have_their_published_values, {}),
      (test_crc64nvme__is_of_the_whole_object, {}),
      (test_checksums__outlive_a_restart, {}),
      (test_kms_bucket__has_etags_that_are_no_md5, KMS),
+     (test_kms_only_bucket__takes_what_asks_for_a_key, KMS),
      (test_two_writers__one_wins_and_its_checksum_is_the_objects, {})])

@@ -124,7 +124,7 @@ void s3_copy_object(struct request *r, const char *bucket, const char *key)
     struct copy_source s;
     struct s3_meta m = {0};
     bool replace = str_ieq_cstr(str_trim(request_header(r, "x-amz-metadata-directive")), "REPLACE");
-    if (!source_open(r, &s)) {
+    if (!s3_encryption_ok(r, bucket) || !source_open(r, &s)) {
         return;
     }
     if (!replace && strcmp(s.bucket, bucket) == 0 && strcmp(s.key, key) == 0) {

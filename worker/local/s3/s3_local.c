@@ -137,12 +137,8 @@ static void put_object(struct request *r, const char *bucket, const char *key)
 {
     struct s3_meta m = {0};
     char quoted[64];
-    if (!s3_encryption_ok(r, bucket)) {
-        reply_error(r, 403, "AccessDenied",
-                    "s3:PutObject is explicitly denied in a resource-based policy");
-        return;
-    }
-    if (!s3_body_ok(r, &m.checksum) || !s3_checksum_by_default(r, &m.checksum)) {
+    if (!s3_encryption_ok(r, bucket) || !s3_body_ok(r, &m.checksum) ||
+        !s3_checksum_by_default(r, &m.checksum)) {
         return;
     }
     s3_meta_of_request(r, &m);

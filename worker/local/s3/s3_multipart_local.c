@@ -121,7 +121,7 @@ void s3_multipart_create(struct request *r, const char *bucket, const char *key)
         s3_reply_err(r, &err);
         return;
     }
-    if (!checksum_wanted(r, checksum)) {
+    if (!s3_encryption_ok(r, bucket) || !checksum_wanted(r, checksum)) {
         return;
     }
     rng_secret(raw, sizeof raw);

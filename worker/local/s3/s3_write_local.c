@@ -89,10 +89,15 @@ void s3_etag_of_body(const struct request *r, const char *bucket, const char *md
     }
 }
 
-bool s3_encryption_ok(const struct request *r, const char *bucket)
+bool s3_encryption_ok(struct request *r, const char *bucket)
 {
-    return !s3_is_named(r->app->set.kms_only_buckets, bucket) ||
-           str_eq_cstr(request_header(r, ENCRYPTION), "aws:kms");
+    if (!s3_is_named(r->app->set.kms_only_buckets, bucket) ||
+        str_eq_cstr(request_header(r, ENCRYPTION), "aws:kms")) {
+        return true;
+    }
+    reply_error(r, 403, "AccessDenied",
+                "s3:PutObject is explicitly denied in a resource-based policy");
+    return false;
 }
 
 void s3_encryption_headers(struct request *r, const char *bucket)

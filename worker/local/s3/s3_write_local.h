@@ -12,8 +12,8 @@ bool s3_is_named(const json_t *buckets, const char *bucket);
 /* The ETag of a body that is put into the bucket: its MD5, or something else in kms_buckets. */
 void s3_etag_of_body(const struct request *r, const char *bucket, const char *md5_hex,
                      char out[static 33]);
-/* Not of kms_only_buckets, or the request names a key of KMS. */
-bool s3_encryption_ok(const struct request *r, const char *bucket);
+/* Not of kms_only_buckets, or the request asks for a key of KMS. False: answered. */
+bool s3_encryption_ok(struct request *r, const char *bucket);
 /* Headers about the encryption that the request asks for, or the bucket's. */
 void s3_encryption_headers(struct request *r, const char *bucket);
 /* Content type and user metadata of the request into m. */

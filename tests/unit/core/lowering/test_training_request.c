@@ -260,6 +260,80 @@ static void test_lower__spot_waits_at_least_as_long_as_it_may_run(void **state)
     parsed_free(p);
 }
 
+static const char *text_of(const json_t *v, const char *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(json_object_get(v, object), key));
+    return text != NULL ? text : "";
+}
+
+#define WORKERS "worker: copy\n    from: s3://acme/in/*\n    to: \"s3://acme/out/{file_name}\""
+/* The file's own key wins; SageMaker's uploads have it, and our worker, but no image of others. */
+static void test_lower__the_worker_is_told_the_key_of_its_uploads(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bucket, *campaign, *stage, *runs, *key, *told;
+    } rows[] = {
+        {NULL, "", "", WORKERS, "", ""},
+        {"alias/bucket", "", "", WORKERS, "alias/bucket", "alias/bucket"},
+        {"alias/bucket", "alias/file", "", WORKERS, "alias/file", "alias/file"},
+        {"alias/bucket", "alias/file", "alias/own", WORKERS, "alias/own", "alias/own"},
+        {NULL, "", "alias/own", WORKERS, "alias/own", "alias/own"},
+        {"alias/bucket", "", "", "image: r/x:1", "", ""},
+        {"alias/bucket", "alias/file", "", "image: r/x:1", "alias/file", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct spec_defaults d = defaults;
+        d.bucket_kms_key = rows[i].bucket;
+        AUTO_FREE char *text = xasprintf(
+            "name: c\nsecurity: {encrypt_traffic: false%s%s}\nstages:\n  - name: s\n"
+            "    instance_type: ml.m5.large\n    %s\n%s%s\n",
+            rows[i].campaign[0] != '\0' ? ", output_kms_key: " : "", rows[i].campaign, rows[i].runs,
+            rows[i].stage[0] != '\0' ? "    output_kms_key: " : "", rows[i].stage);
+        struct parsed *p = parse_with(text, &d);
+        show(&p->faults);
+        assert_true(p->good);
+        AUTO_JSON json_t *stored = spec_to_json(p->spec);
+        struct spec *back;
+        assert_true(spec_from_json(stored, &p->arena, &back, NULL));
+        struct training_request_input in = input_of(back);
+        AUTO_JSON json_t *v = lowered(&in);
+        assert_string_equal(text_of(v, "OutputDataConfig", "KmsKeyId"), rows[i].key);
+        assert_string_equal(text_of(v, "Environment", "DROVER_OUTPUT_KMS_KEY"), rows[i].told);
+        parsed_free(p);
+    }
+}
+
+static void test_lower__a_workers_key_takes_its_room_in_the_environment(void **state)
+{
+    (void)state;
+    struct parsed *p = parse("name: c\nstages:\n  - name: s\n    instance_type: ml.m5.large\n"
+                             "    output_kms_key: alias/k\n    " WORKERS "\n");
+    assert_true(p->good);
+    struct spec_stage *s = p->spec->stages[0];
+    struct training_request_input in = input_of(p->spec);
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    char id[HASH_HEX_N];
+    for (int i = 0; i < 96; i++) {
+        s->environment[i] = (struct spec_pair){arena_printf(&p->arena, "E%d", i), "x"};
+    }
+    s->environment_n = 95;
+    assert_true(lower(&in, &out, id));
+    s->environment_n = 96;
+    assert_false(lower(&in, &out, id));
+    s->environment_n = 0;
+    struct spec_training t = *s->training;
+    char key[514];
+    memset(key, 'k', sizeof key);
+    key[513] = '\0';
+    t.output_kms_key = key;
+    s->training = &t;
+    assert_false(lower(&in, &out, id));
+    key[512] = '\0';
+    assert_true(lower(&in, &out, id));
+    parsed_free(p);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -270,6 +344,8 @@ int main(void)
         cmocka_unit_test(test_lower__limits_of_the_api),
         cmocka_unit_test(test_lower__keep_alive_stands_in_the_resources_only_when_asked_for),
         cmocka_unit_test(test_lower__spot_waits_at_least_as_long_as_it_may_run),
+        cmocka_unit_test(test_lower__the_worker_is_told_the_key_of_its_uploads),
+        cmocka_unit_test(test_lower__a_workers_key_takes_its_room_in_the_environment),
     };
     return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
 }

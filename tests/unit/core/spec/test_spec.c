@@ -328,7 +328,7 @@ static void test_spec__what_droverd_does_not_add_the_file_must_say(void **state)
     p = parse_with(text, &none);
     assert_int_equal(p->faults.n, 4); /* {bucket} twice */
     parsed_free(p);
-    const struct spec_defaults with_scheme = {ROLE, "i", "s3://own", NULL, false};
+    const struct spec_defaults with_scheme = {ROLE, "i", "s3://own", NULL, false, NULL};
     p = parse_with(text, &with_scheme);
     assert_true(p->good);
     assert_string_equal(p->spec->stages[0]->fan_out_from, "s3://own/meta/*.parquet");
