@@ -76,8 +76,8 @@ const struct config_row settings_rows[] = {
      "what {bucket} means when a campaign file does not say, and where sources go; empty: "
      "sagemaker-REGION-ACCOUNT"},
     {"bucket_kms_key", "DROVER_BUCKET_KMS_KEY", CONFIG_STR, "", 0, 0, AT(bucket_kms_key),
-     "key of KMS, its id, ARN or alias/NAME, of what droverd and jobs of its worker put into S3; "
-     "output_kms_key of a campaign file comes first; empty: as the bucket encrypts"},
+     "key of KMS, its id, ARN or alias/NAME, of what droverd and jobs of its worker put into "
+     "bucket; output_kms_key of a campaign file comes first; empty: as the bucket encrypts"},
     {"prices_file", "DROVER_PRICES_FILE", CONFIG_STR, "", 0, 0, AT(prices_file),
      "JSON {\"ml.m5.large\":\"0.115\"}: prices in USD per hour that come before AWS Pricing's"},
     {"price_interval_us", "DROVER_PRICE_INTERVAL_US", CONFIG_I64, "86400000000", 0, 2592000000000,

@@ -431,14 +431,26 @@ void spec_volume_key(struct spec_reader *r, const struct spec_node *p, struct sp
     }
 }
 
+/* That key is for droverd's bucket: the role of the jobs may not use it for another one. */
+static const char *key_of_our_bucket(const struct spec_reader *r, const struct spec_stage *s)
+{
+    const char *ours = r->defaults->bucket;
+    if (ours == NULL || s->output == NULL || s->worker == WORKER_NONE) {
+        return NULL;
+    }
+    ours += strncmp(ours, "s3://", 5) == 0 ? 5 : 0;
+    size_t n = strcspn(ours, "/");
+    const char *to = strncmp(s->output, "s3://", 5) == 0 ? s->output + 5 : s->output;
+    bool same = strcspn(to, "/") == n && strncmp(to, ours, n) == 0;
+    return same ? r->defaults->bucket_kms_key : NULL;
+}
+
 static void read_keys(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
                       struct spec_training *t)
 {
     struct spec_node at;
     s->encrypt_traffic = r->encrypt_traffic;
-    t->output_kms_key = r->output_kms_key != NULL || s->worker == WORKER_NONE
-                            ? r->output_kms_key
-                            : r->defaults->bucket_kms_key;
+    t->output_kms_key = r->output_kms_key != NULL ? r->output_kms_key : key_of_our_bucket(r, s);
     if (spec_child(r, p, "encrypt_traffic", false, &at)) {
         (void)spec_bool(r, &at, &s->encrypt_traffic);
     }

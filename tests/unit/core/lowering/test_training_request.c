@@ -266,8 +266,11 @@ static const char *text_of(const json_t *v, const char *object, const char *key)
     return text != NULL ? text : "";
 }
 
-#define WORKERS "worker: copy\n    from: s3://acme/in/*\n    to: \"s3://acme/out/{file_name}\""
-/* The file's own key wins; SageMaker's uploads have it, and our worker, but no image of others. */
+#define COPIES_TO(place)                                                                           \
+    "worker: copy\n    from: s3://acme/in/*\n    to: \"s3://" place "{file_name}\""
+#define WORKERS COPIES_TO("acme/out/")
+/* The file's own key wins; SageMaker's uploads have it, and our worker, but no image of others.
+ * droverd's is for what is written into its bucket. */
 static void test_lower__the_worker_is_told_the_key_of_its_uploads(void **state)
 {
     (void)state;
@@ -279,6 +282,8 @@ static void test_lower__the_worker_is_told_the_key_of_its_uploads(void **state)
         {"alias/bucket", "alias/file", "", WORKERS, "alias/file", "alias/file"},
         {"alias/bucket", "alias/file", "alias/own", WORKERS, "alias/own", "alias/own"},
         {NULL, "", "alias/own", WORKERS, "alias/own", "alias/own"},
+        {"alias/bucket", "", "", COPIES_TO("acme2/out/"), "", ""}, /* not droverd's bucket */
+        {"alias/bucket", "alias/file", "", COPIES_TO("acme2/out/"), "alias/file", "alias/file"},
         {"alias/bucket", "", "", "image: r/x:1", "", ""},
         {"alias/bucket", "alias/file", "", "image: r/x:1", "alias/file", ""},
     };
