@@ -94,20 +94,21 @@ static void gauges(const struct controller *c)
     metric_set(METRIC_SLOTS_HELD, held);
 }
 
-/* False: leadership lost. */
+/* A price that came is known first, and an attempt without one gets it before the fact that it kept
+ * ends it: an end is booked as its record was planned. False: leadership lost. */
 static bool record(struct controller *c)
 {
+    price_read_tick(c);
     do {
-        if (!record_flush(c)) {
+        if (!c->leading || !record_flush(c)) {
             return false;
         }
-    } while (attempts_go_on(c));
-    aws_actions_record(c);
+        aws_actions_record(c);
+    } while (c->leading && attempts_go_on(c));
     pools_record(c);
     endpoints_record(c);
     filesystems_record(c);
     quota_tick(c);
-    price_read_tick(c);
     return c->leading;
 }
 

@@ -257,8 +257,9 @@ static void move_pool(const struct leader_state *s, const struct live_attempt *a
     }
 }
 
-/* What is kept reserved for a pool that is still there. */
-static musd_t keep_for_pool(const struct live_attempt *a, const struct attempt_record *r)
+/* What is kept reserved for a pool that is still there; by the price that its end is booked by. */
+static musd_t keep_for_pool(const struct leader_state *s, const struct live_attempt *a,
+                            const struct attempt_record *r)
 {
     struct err ignored = ERR_INIT;
     musd_t keep = 0;
@@ -268,15 +269,15 @@ static musd_t keep_for_pool(const struct live_attempt *a, const struct attempt_r
     if (r->pool_to != POOL_AVAILABLE) {
         return r->warm_musd;
     }
-    return cost_of_seconds(a->row.price_musd_per_hour, a->row.keep_alive_s * a->row.instances,
-                           &keep, &ignored)
+    musd_t price = leader_pool_price(s, a->row.instance_type, a->row.price_musd_per_hour);
+    return cost_of_seconds(price, a->row.keep_alive_s * a->row.instances, &keep, &ignored)
                ? keep
                : INT64_MAX;
 }
 
 /* The ledger's entries for what the attempt returns now; the account as it is after them. */
-static void book(const struct live_attempt *a, struct pending_record *p,
-                 struct outcome_notes *notes)
+static void book(const struct leader_state *s, const struct live_attempt *a,
+                 struct pending_record *p, struct outcome_notes *notes)
 {
     struct attempt_record *r = &p->r;
     bool open = r->pool_moves && r->pool_to == POOL_AVAILABLE;
@@ -285,7 +286,7 @@ static void book(const struct live_attempt *a, struct pending_record *p,
     if (r->settle) {
         ok =
             ledger_settle_job(&p->account, r->attempt_id, r->cost_musd, r->billable_s, r->estimated,
-                              keep_for_pool(a, r), r->entries, &n, &notes->book_error);
+                              keep_for_pool(s, a, r), r->entries, &n, &notes->book_error);
         r->entries_n = n;
     }
     if (ok && !open) {
@@ -349,7 +350,7 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
         if (a->pool != NULL) {
             move_pool(s, a, now_us, &ret->r, ret_notes);
         }
-        book(a, ret, ret_notes);
+        book(s, a, ret, ret_notes);
     }
     if (e->task_ends) {
         if (a->p.state != ATTEMPT_SUCCEEDED) {

@@ -46,6 +46,25 @@ static void test_pool_price__it_is_over_with_its_job(void **state)
     leader_world_done(&w);
 }
 
+/* Its job was recast without a price, with what its row reserved. */
+static void test_pool_price__it_reserves_by_the_price_known_now(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 2);
+    (void)leader_world_pool(&w, 5, POOL_EXPECTED, a);
+    leader_world_ran(a, ATTEMPT_FAILED);
+    a->row.price_musd_per_hour = 0;
+    a->row.keep_alive_s = 100;
+    a->account.reserved_musd = USD;
+    struct protocol_effect e = ended_as(CAUSE_USER_CODE);
+    struct pending_record p = plan(&w, a, &e, NULL);
+    assert_int_equal(p.r.pool_to, POOL_AVAILABLE);
+    assert_int_equal(p.account.reserved_musd, 200000);
+    leader_world_done(&w);
+}
+
 #define UNTOLD_S 300
 
 static struct pool_writes describe(struct leader_world *w, struct live_pool *p,
@@ -142,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pool_price__it_ends_alone),
         cmocka_unit_test(test_pool_price__it_is_over_with_its_job),
+        cmocka_unit_test(test_pool_price__it_reserves_by_the_price_known_now),
         cmocka_unit_test(test_pool_price__untold_time_is_asked_for_then_estimated),
         cmocka_unit_test(test_pool_price__of_one_that_another_leader_has_seen),
         cmocka_unit_test(test_pool_price__taken_at_once_and_untold),
