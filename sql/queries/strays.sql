@@ -183,7 +183,8 @@ new_attempt AS (
 SELECT count(*) FROM new_attempt
 
 -- name: attempt_priced
--- The price of an attempt that was made of its job before one was known, and what is reserved by it, on every level.
+-- The price of an attempt that was made of its job before one was known, and what is reserved by it, on every level. A
+-- recast may take the price back once: what the next one reserves more is a second line of its own (ledger_once).
 -- Returns how many: none when it has a price or has ended. $1 attempt bigint, $2 price bigint, $3 more reserved bigint
 WITH old AS MATERIALIZED (
     SELECT a.id, a.campaign_id, a.stage_id, a.task_id, c.project_id FROM attempt a JOIN campaign c ON c.id = a.campaign_id
@@ -194,8 +195,9 @@ new_money AS (
         ('campaign', o.campaign_id), ('stage', o.stage_id)) AS v (level, ref_id)
     WHERE $3::bigint > 0 AND m.level = v.level AND m.ref_id = v.ref_id),
 new_entry AS (
-    INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account, to_account, amount_musd)
-    SELECT o.campaign_id, o.stage_id, o.task_id, o.id, 'extend', 'budget', 'reserved', $3::bigint FROM old o
+    INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account, to_account, amount_musd, again)
+    SELECT o.campaign_id, o.stage_id, o.task_id, o.id, 'extend', 'budget', 'reserved', $3::bigint,
+        EXISTS (SELECT FROM ledger l WHERE l.attempt_id = o.id AND l.entry = 'extend') FROM old o
     WHERE $3::bigint > 0),
 new_attempt AS (
     UPDATE attempt a SET price_musd_per_hour = $2::bigint, reserved_musd = a.reserved_musd + $3::bigint,

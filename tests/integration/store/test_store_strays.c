@@ -178,7 +178,17 @@ static void test_store_strays__an_attempt_gets_its_price_once(void **state)
     assert_false(store_attempt_priced(w->s, &p, &err));
     assert_int_equal(err.code, ERR_CONFLICT);
     leader_rollback(w->s);
-    a.intent.reserve_musd = 5000;
+    a.intent.price_musd_per_hour = 0; /* recast to a type without a price, which then has one */
+    const struct late_price next = {
+        .attempt_id = a.intent.attempt_id, .price_musd_per_hour = 9000, .more_musd = 700};
+    begin(w);
+    pg_good(store_attempt_recast(w->s, a.intent.attempt_id, &a.intent, &err), &err);
+    commit(w);
+    begin(w);
+    pg_good(store_attempt_priced(w->s, &next, &err), &err);
+    commit(w);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM money WHERE reserved_musd = 5700"), 4);
+    a.intent.reserve_musd = 5700;
     struct attempt_record r = pg_record(&a.intent, ATTEMPT_UNKNOWN, ATTEMPT_VOID);
     r.task_id = task;
     r.task_moves = true;
