@@ -203,6 +203,7 @@ struct live_stray {
     bool look_now, stop_taken, end_pool; /* its pool is asked to end */
     bool look_first;                     /* what it was asked was refused: AWS may have ended it */
     int failures, refused; /* looks that failed, and what was asked in vain, in a row */
+    int64_t runs_s;        /* at most, as a Describe has told; 0: none yet */
     int64_t listed_round;  /* list_round's that showed it running last */
     int64_t unfound_us;    /* boot: AWS has not known it since then (absence.h); 0: it does */
     int64_t next_us, described_us, ended_us; /* boot; 0 not yet */

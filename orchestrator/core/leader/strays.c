@@ -142,12 +142,13 @@ void leader_apply_stray_price(struct leader_state *s, struct live_stray *st,
     leader_state_project(s, 0)->reserved_musd += more_musd;
 }
 
-/* Its row tells what is reserved for it, and so how long it may run; nothing while its price is not
- * known. */
-static int64_t runtime_s(const struct stray_row *row)
+/* Its row tells what is reserved for it, and so how long it may run; while its price is not known,
+ * only what was seen of it does. */
+static int64_t runtime_s(const struct live_stray *st)
 {
+    const struct stray_row *row = &st->row;
     if (row->price_musd_per_hour <= 0 || row->reserved_musd <= 0) {
-        return RUNTIME_UNTOLD_MAX;
+        return st->runs_s > 0 ? st->runs_s : RUNTIME_UNTOLD_MAX;
     }
     return cost_runtime_that_fits(row->price_musd_per_hour, MAX(1, row->instances),
                                   MAX(0, row->keep_alive_s), row->reserved_musd);
@@ -158,12 +159,13 @@ static bool is_gone(struct live_stray *st, usec_t now_us, int64_t boot_us,
 {
     const struct stray_row *row = &st->row;
     usec_t began = row->started_us > 0 ? row->started_us : row->created_us;
-    usec_t end = absence_last_end(began, runtime_s(row));
+    usec_t end = absence_last_end(began, runtime_s(st));
     if (!absence_proven(&st->unfound_us, end, now_us, boot_us)) {
         return false;
     }
     *job = (struct job_description){
         .status = "Deleted",
+        .max_runtime_s = st->runs_s,
         .started = began,
         .ended = end,
         .pool = {.status = WARM_POOL_TERMINATED, .retained_s = MAX(0, row->keep_alive_s)}};
@@ -265,6 +267,7 @@ enum stray_seen leader_plan_stray_seen(struct live_stray *st, const struct job_d
     bool news = strcmp(st->row.status, job->status) != 0 || st->row.started_us != job->started;
     usec_t ended_us = leader_job_ended(job);
     st->described_us = boot_us;
+    st->runs_s = job->max_runtime_s > 0 ? job->max_runtime_s : st->runs_s;
     st->look_now = ended_us != 0; /* until it is over and written */
     st->row.started_us = job->started;
     (void)snprintf(st->row.status, sizeof st->row.status, "%s", job->status);

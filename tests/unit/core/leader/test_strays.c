@@ -377,6 +377,32 @@ static void test_strays__one_that_is_gone_is_booked_to_its_bound(void **state)
     leader_world_done(&w);
 }
 
+/* Without a price its row does not say how long it may run; a look has told. */
+static void test_strays__one_that_is_gone_without_a_price_ran_as_long_as_was_told(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_end e;
+    struct stray_row row;
+    leader_world_init(&w);
+    musd_t *price = &leader_state_slots(&w.s, TYPE, MARKET_ON_DEMAND)->s.price_musd_per_hour;
+    const musd_t known = *price;
+    *price = -1;
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    struct live_stray *st = found(&w, &job, "lost");
+    const usec_t end = WALL + (600 + 120 + 900) * SEC;
+    assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(leader_stray_answered(st, STRAY_ACT_DESCRIBE, false, true, end + 1,
+                                               BOOT + i * 900 * SEC, &job),
+                         i);
+    }
+    *price = known; /* it comes just before the end is booked */
+    assert_true(leader_plan_stray_price(&w.s, st, &job, &row));
+    assert_int_equal(row.reserved_musd, 2 * (600 + 120 + 900) * 1000);
+    leader_world_done(&w);
+}
+
 /* Found before its type has a price: it reserves what any other does, once, as soon as it has one,
  * and gives that back at its end. */
 static void test_strays__a_price_that_comes_late_reserves(void **state)
@@ -431,6 +457,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strays__hold_slots_and_money_until_they_end),
         cmocka_unit_test(test_strays__one_that_is_gone_is_booked_to_its_bound),
+        cmocka_unit_test(test_strays__one_that_is_gone_without_a_price_ran_as_long_as_was_told),
         cmocka_unit_test(test_strays__a_price_that_comes_late_reserves),
         cmocka_unit_test(test_strays__a_pool_is_ended_and_booked_with_its_job),
         cmocka_unit_test(test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise),
