@@ -4,6 +4,7 @@
 #include "call_again.h"
 #include "common/retry.h"
 #include "core/money/cost.h"
+#include "endpoint_served.h"
 #include "held_back.h"
 #include "late_create.h"
 #include "resource_answer.h"
@@ -92,32 +93,6 @@ static void say(struct endpoint_row *r, const struct aws_failure *f)
 {
     (void)snprintf(r->reason, sizeof r->reason, "%.63s%s%.440s", f->code,
                    f->code[0] != '\0' ? ": " : "", f->message);
-}
-
-/* Nobody sees whether it serves: billed since it was made, which is the most that it can be. That
- * is written before its deletion is sent, whose answer may be lost. A microsecond before, which
- * tells it from what was seen. */
-static usec_t assumed_us(const struct endpoint_row *r)
-{
-    return MAX(r->created_us, r->intended_us) - 1;
-}
-
-static bool assumed(const struct endpoint_row *r)
-{
-    return r->in_service_us == assumed_us(r);
-}
-
-static void assume(struct endpoint_row *r)
-{
-    r->in_service_us = r->in_service_us == 0 && !r->failed ? assumed_us(r) : r->in_service_us;
-}
-
-static void assume_unseen(const struct live_endpoint *e, struct endpoint_row *r)
-{
-    if (r->state == ENDPOINT_DELETING && r->created_us > 0 && e->gone == 0 &&
-        resource_sight_lost(&e->sight)) {
-        assume(r);
-    }
 }
 
 static void begin_delete(struct endpoint_row *r, usec_t now_us, const char *why)
@@ -227,12 +202,6 @@ static void on_missing(usec_t now_us, struct endpoint_row *r)
     }
 }
 
-/* DELETING: it was there until then, and is billed at least so long. */
-static void served(struct endpoint_row *r, usec_t now_us)
-{
-    r->served_us = r->in_service_us > 0 ? MAX(r->served_us, now_us) : 0;
-}
-
 /* DELETING: the next of the three is gone. */
 static void gone_one(struct live_endpoint *e)
 {
@@ -255,11 +224,14 @@ static bool may_come_again(const struct live_endpoint *e, const struct endpoint_
 }
 
 static void on_absent(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
-                      int64_t boot_us)
+                      int64_t boot_us, struct endpoint_row *r)
 {
     if (may_come_again(e, f, now_us, boot_us)) {
         e->next_us = late_create_look_us(e->signed_us + f->window_us, boot_us);
     } else {
+        if (f->call.kind == HOSTING_ENDPOINT) {
+            endpoint_served_never(e, r);
+        }
         gone_one(e);
     }
 }
@@ -270,6 +242,7 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
     if (f->said == ENDPOINT_SAID_YES) {
         e->there = true;
         if (f->call.kind == HOSTING_ENDPOINT) {
+            e->found = true;
             bool ends = is(f->seen, "Deleting");
             if (r->off_us > 0 && f->seen->created > r->off_us) {
                 r->off_us = 0; /* made again by a Create that came late */
@@ -280,21 +253,21 @@ static void on_going(struct live_endpoint *e, const struct endpoint_fact *f, use
             if (ends && r->off_us == 0) {
                 r->off_us = f->seen->modified > 0 ? f->seen->modified : now_us;
             }
-            if (assumed(r) && (is(f->seen, "Failed") || is(f->seen, "Creating"))) {
+            if (endpoint_served_assumed(r) && (is(f->seen, "Failed") || is(f->seen, "Creating"))) {
                 r->in_service_us = r->served_us = 0; /* it never served */
             }
-            if ((r->in_service_us == 0 || assumed(r)) && is(f->seen, "InService")) {
+            if ((r->in_service_us == 0 || endpoint_served_assumed(r)) && is(f->seen, "InService")) {
                 /* while nobody looked */
                 r->in_service_us = MIN(MAX(f->seen->modified, f->seen->created), now_us);
             }
             if (e->there && !ends) {
-                served(r, now_us);
+                endpoint_served(r, now_us);
             }
         } else {
             e->delete_taken = false; /* deleted at once, or not at all */
         }
     } else if (f->said == ENDPOINT_SAID_ABSENT) {
-        on_absent(e, f, now_us, boot_us);
+        on_absent(e, f, now_us, boot_us, r);
     }
 }
 
@@ -319,19 +292,14 @@ static void on_describe(struct live_endpoint *e, const struct endpoint_fact *f, 
     }
 }
 
-/* A deletion without a sight of it that was taken, or may have been: it served until then. A Create
- * whose answer was lost has made one, then. */
-static void served_unseen(const struct live_endpoint *e, const struct endpoint_fact *f,
-                          usec_t now_us, struct endpoint_row *r)
+/* A deletion without a sight of it that has no answer may have been taken: it served until then. */
+static void deleted_unseen(struct live_endpoint *e, const struct endpoint_fact *f, usec_t now_us,
+                           struct endpoint_row *r)
 {
     bool lost = f->said == ENDPOINT_SAID_NOTHING && f->failure->outcome != AWS_UNSENT;
-    bool was = f->said == ENDPOINT_SAID_ABSENT && e->delete_taken; /* which was not written */
-    bool made = r->created_us > 0 || (r->made == (int)HOSTING_ENDPOINT && e->unsure);
-    if (made && (f->said == ENDPOINT_SAID_YES || lost || was)) {
-        assume(r);
-    }
+    e->found |= lost || f->said == ENDPOINT_SAID_YES || f->said == ENDPOINT_SAID_BUSY;
     if (lost) {
-        served(r, now_us);
+        endpoint_served(r, now_us);
     }
 }
 
@@ -339,7 +307,7 @@ static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f, us
                       int64_t boot_us, struct endpoint_row *r)
 {
     if (f->call.kind == HOSTING_ENDPOINT && resource_sight_lost(&e->sight)) {
-        served_unseen(e, f, now_us, r);
+        deleted_unseen(e, f, now_us, r);
     }
     resource_sight_tried(&e->sight);
     e->described_us = 0; /* look at once */
@@ -350,13 +318,13 @@ static void on_delete(struct live_endpoint *e, const struct endpoint_fact *f, us
     if (f->said == ENDPOINT_SAID_YES) {
         e->delete_taken = true;
         if (f->call.kind == HOSTING_ENDPOINT) {
-            served(r, now_us);
+            endpoint_served(r, now_us);
         }
         return;
     }
     e->there = false; /* seen once more before the next try */
     if (f->said == ENDPOINT_SAID_ABSENT) {
-        on_absent(e, f, now_us, boot_us);
+        on_absent(e, f, now_us, boot_us, r);
     }
 }
 
@@ -440,7 +408,8 @@ static bool book(const struct live_endpoint *e, usec_t now_us, struct endpoint_r
     usec_t off = told ? r->off_us : MAX(r->off_us, least);
     r->ended_us = now_us;
     r->state = r->failed ? ENDPOINT_FAILED : ENDPOINT_DELETED;
-    *end = (struct endpoint_end){.estimated = r->in_service_us > 0 && (!told || assumed(r))};
+    *end = (struct endpoint_end){.estimated =
+                                     r->in_service_us > 0 && (!told || endpoint_served_assumed(r))};
     if (r->in_service_us > 0) {
         end->billable_s = cost_billable_s(0, r->in_service_us, MAX(off, r->in_service_us),
                                           r->instances, &ignored);
@@ -501,7 +470,7 @@ void leader_plan_endpoint_fact(struct live_endpoint *e, const struct endpoint_fa
     case ENDPOINT_ACT_DESCRIBE:
         on_describe(e, f, now_us, boot_us, &ret->row);
         ret->tell = look(e, f, &ret->row);
-        assume_unseen(e, &ret->row);
+        endpoint_served_assume(e, &ret->row);
         break;
     case ENDPOINT_ACT_DELETE:
         on_delete(e, f, now_us, boot_us, &ret->row);
@@ -556,7 +525,7 @@ void leader_plan_endpoint_end(const struct leader_state *s, const struct live_en
     }
     if (why != NULL && endpoint_edge(e->row.state, ENDPOINT_DELETING)) {
         begin_delete(&ret->row, now_us, why);
-        assume_unseen(e, &ret->row);
+        endpoint_served_assume(e, &ret->row);
         ret->news = ENDPOINT_MOVED;
     } else if (e->row.state == ENDPOINT_INTENDED && !e->unsure &&
                held_back_say(lc, ret->row.reason)) {
@@ -592,8 +561,9 @@ void leader_endpoint_not_written(struct live_endpoint *e, int64_t boot_us)
     e->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, e->failures - 1);
     e->write_us = e->next_us;
     resource_sight_not_written(&e->sight);
-    e->gone = MIN(e->gone, HOSTING_KIND_COUNT - 1); /* the last of them is looked at once more */
-    e->payloads_n = -1;                             /* and the smoke test is made again */
+    bool guess = endpoint_served_guessed(&e->row) && !e->found; /* proven wrong, if it is gone */
+    e->gone = guess ? 0 : MIN(e->gone, HOSTING_KIND_COUNT - 1); /* the last is looked at again */
+    e->payloads_n = -1; /* and the smoke test is made again */
     e->unsure |=
         e->row.made < HOSTING_KIND_COUNT; /* one more may have been made, and is forgotten */
     e->signed_us = e->unsure ? boot_us : e->signed_us;

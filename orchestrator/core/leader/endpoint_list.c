@@ -2,6 +2,7 @@
 #include "endpoint_list.h"
 #include "budget_state.h"
 #include "core/capacity/endpoint_report.h"
+#include "endpoint_served.h"
 #include "parking.h"
 #include <stdlib.h>
 
@@ -39,6 +40,7 @@ bool leader_take_endpoints(struct leader_state *s, const struct endpoint_row *ro
             e = add(s, &rows[i]);
             e->signed_us = MAX(1, boot_us); /* a Create of an earlier leader, perhaps */
             e->unsure = e->row.made < HOSTING_KIND_COUNT;
+            e->found = e->row.state == ENDPOINT_DELETING && endpoint_served_guessed(&e->row);
             continue;
         }
         if (rows[i].delete_asked && !e->row.delete_asked) {

@@ -240,6 +240,7 @@ struct live_endpoint {
     int64_t signed_us;        /* boot: a Create may take effect from then on; 0: none may */
     int gone;                 /* DELETING: how many of the three are proven absent */
     bool there, delete_taken; /* DELETING, of the next: seen; its deletion has begun */
+    bool found;               /* DELETING: the endpoint was there, or its Delete may be taken */
     struct resource_sight sight;
     int failures;          /* in a row */
     int64_t next_us;       /* boot: no call before this */

@@ -116,7 +116,9 @@ static void is_over_unseen(struct life *l)
 /* A Create whose answer was lost, and no look tells of it: it may serve since long. */
 static void test_endpoint_unseen__one_that_may_have_been_made_ends(void **state UNUSED)
 {
-    for (int there = 0; there < 2; there++) {
+    enum { NEVER, UNWRITTEN, THERE, DIES, IN_USE, SEEN, CASES };
+    static const int said[CASES] = {ABSENT, ABSENT, YES, YES, BUSY, NO};
+    for (int is = NEVER; is < CASES; is++) {
         struct life l;
         life_init(&l);
         PLAY(&l, ON(C, M, YES), ON(C, G, YES), ON(C, E, NOTHING), DENIED, DENIED, DENIED, DENIED);
@@ -125,10 +127,25 @@ static void test_endpoint_unseen__one_that_may_have_been_made_ends(void **state 
         PLAY(&l, DENIED);
         assert_true(ends(&l));
         assert_string_equal(l.e->row.reason, "its ttl is over");
-        PLAY(&l, ON(D, E, there ? YES : ABSENT));
+        const struct endpoint_row row = l.e->row;
+        PLAY(&l, ON(D, E, said[is]));
+        if (is == DIES) { /* before that is written: the row alone says that it was sent */
+            l.e->row = row;
+            take_over(&l);
+        } else if (is == SEEN) {
+            PLAY(&l, SAW(L, E, YES, "Deleting"));
+        }
         pass(&l, 2 * WINDOW);
-        PLAY(&l, ON(L, E, ABSENT), VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
-        assert_int_equal(l.last.end.billable_s > 0, there);
+        PLAY(&l, ON(L, E, ABSENT));
+        if (is == UNWRITTEN) { /* what was just proven is looked at again */
+            l.e->row = row;
+            leader_endpoint_not_written(l.e, l.boot_us);
+            pass(&l, 2 * WINDOW);
+            PLAY(&l, ON(L, E, ABSENT));
+        }
+        PLAY(&l, VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+        assert_int_equal(l.last.end.billable_s > 0, is >= THERE);
+        assert_int_equal(l.last.end.estimated, is >= THERE);
         leader_world_done(&l.w);
     }
 }
@@ -174,14 +191,23 @@ static void test_endpoint_unseen__what_has_failed_or_was_not_made_is_free(void *
          ON(D, E, NOTHING), LOST, ON(D, E, ABSENT), VANISHES,
          TO(L, M, ABSENT, NULL, ENDPOINT_FAILED));
     assert_int_equal(l.last.end.billable_s, 0);
+    for (int i = 0; i < 2; i++) { /* its own Create was never sent */
+        anew(&l);
+        PLAY(&l, ON(C, M, YES), ON(C, G, i == 0 ? YES : NOTHING));
+        begins_to_go(&l);
+        PLAY(&l, LOST);
+        assert_int_equal(l.e->row.in_service_us, 0);
+    }
     anew(&l); /* a Create without an answer, whose endpoint a Delete finds, or may have found */
     PLAY(&l, ON(C, M, YES), ON(C, G, YES), ON(C, E, NOTHING));
     begins_to_go(&l);
     PLAY(&l, LOST);
-    assert_int_equal(l.e->row.in_service_us, 0);
+    assert_int_equal(l.e->row.in_service_us, l.e->row.intended_us - 1); /* before it is sent */
     PLAY(&l, ON(D, E, UNSENT), LOST);
-    assert_int_equal(l.e->row.in_service_us, 0);
+    assert_false(l.e->found);
     PLAY(&l, ON(D, E, NOTHING));
+    pass(&l, 2 * WINDOW);
+    PLAY(&l, ON(L, E, ABSENT));
     assert_int_equal(l.e->row.in_service_us, l.e->row.intended_us - 1);
     leader_world_done(&l.w);
 }
