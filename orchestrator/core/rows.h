@@ -203,7 +203,7 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     int instances;
     const char *manifest_json; /* NULL none */
     enum cause failed_as;      /* NONE keeps */
-    const char *evidence_json; /* NULL keeps */
+    const char *evidence_json; /* added to what is there; NULL keeps */
     int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes,
         run_seconds; /* added to stage_run when the task ends done */
     /* the task */

@@ -137,7 +137,7 @@ SELECT why, (SELECT id FROM new_pool), (SELECT spent FROM task_room) FROM refuse
 -- by :billable_s, :cost, :estimated and the entries (:entry_kinds .. :entry_seconds, side by side); :left_open stays
 -- reserved. :task_moves to :task_to; :counts it uses up an attempt; :change_.. what retries changed, :pool_to what
 -- becomes of its pool or NULL, :freed_pool (0: none) that the job which took its pool was intended on: free again;
--- :failed_as 0: as before; :artifacts NULL: as before, until it ends; :phases {}: as before. Names of states and causes are for the event.
+-- :failed_as 0: as before; :artifacts NULL: as before, until it ends; :evidence is added to what is there; :phases {}: as before. Names of states and causes are for the event.
 WITH old AS MATERIALIZED (
     SELECT a.*, c.project_id,
         :money_back::boolean AND NOT a.settled AS pays,
@@ -225,7 +225,7 @@ new_attempt AS (
         manifest = coalesce(:manifest::jsonb, a.manifest),
         artifacts = CASE WHEN NOT :terminal::boolean THEN coalesce(:artifacts::text, a.artifacts) END,
         failed_as = CASE WHEN :failed_as::smallint = 0 THEN a.failed_as ELSE :failed_as::smallint END,
-        evidence = coalesce(:evidence::jsonb, a.evidence), phases = coalesce(nullif(:phases::bigint[], '{}'), a.phases)
+        evidence = coalesce(a.evidence || :evidence::jsonb, :evidence::jsonb, a.evidence), phases = coalesce(nullif(:phases::bigint[], '{}'), a.phases)
     FROM old WHERE a.id = old.id RETURNING a.id, :terminal::boolean AND NOT a.settled AS unsettled),
 new_entries AS (
     INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account,

@@ -27,7 +27,8 @@ void leader_push_record(struct leader_state *s, struct live_attempt *a,
     struct pending_record *last = &s->records[s->records_n++];
     *last = *p;
     last->manifest = p->r.task_moves ? TAKE(a->manifest) : NULL;
-    last->evidence = p->r.task_moves ? evidence_of(a) : NULL;
+    /* its rules with its bill: who verifies its output may be another leader */
+    last->evidence = p->r.release || p->r.task_moves ? evidence_of(a) : NULL;
     a->recording = true;
 }
 

@@ -295,6 +295,7 @@ static void test_attempts__a_whole_life_settles_to_the_cost_and_frees_everything
     for (int k = 0; k < PHASE_FIGURES_N; k++) {
         r.phases[k] = k;
     }
+    r.evidence_json = "{\"rules\": [1]}";
     record(w, &r);
     assert_int_equal(pg_i64(w->db, "SELECT held FROM slots"), 0);
     assert_int_equal(pg_i64(w->db,
@@ -310,14 +311,16 @@ static void test_attempts__a_whole_life_settles_to_the_cost_and_frees_everything
     r.bytes = 12345;
     r.run_seconds = 100;
     r.manifest_json = "{\"rows_in\": 500}";
+    r.evidence_json = "{\"host\": \"a\"}";
     record(w, &r);
     AUTO_FREE char *a =
         pg_text(w->db, "SELECT concat_ws(' ', state, holds, settled, cost_musd, billable_s, "
                        "arn, request IS NULL, manifest, extract(epoch FROM started_at), "
-                       "phases) FROM attempt");
+                       "phases, evidence) FROM attempt");
     assert_string_equal(a,
                         "8 f t 3195 100 arn:aws:sagemaker:x t {\"rows_in\": 500} 1700000000.000005 "
-                        "{0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17}");
+                        "{0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17} {\"host\": \"a\", "
+                        "\"rules\": [1]}");
     AUTO_FREE char *t =
         pg_text(w->db, "SELECT concat_ws(' ', done, active, rows_in, successes, bytes, "
                        "run_seconds) FROM stage_run");

@@ -71,6 +71,25 @@ static void test_record_queue__evidence_is_of_the_log_and_of_the_rules(void **st
     }
 }
 
+/* Its job has ended and its output is still looked at: another leader knows no rules. */
+static void test_record_queue__the_end_of_a_job_takes_what_its_rules_have_found(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct pending_record p = {.r = {.attempt_id = 1, .campaign_id = 7}};
+    a->rules = xstrdup("[]");
+    leader_push_record(&w.s, a, &p);
+    assert_null(w.s.records[0].evidence); /* it runs, and they may still find more */
+    a->recording = false;
+    p.r.release = true;
+    leader_push_record(&w.s, a, &p);
+    assert_non_null(w.s.records[1].evidence);
+    assert_string_equal(w.s.records[1].evidence, "{\"rules\":[]}");
+    leader_world_done(&w);
+}
+
 /* A database that refuses one attempt's record, alone or among others. */
 static enum tx_meaning written(const struct leader_state *s, size_t from, size_t n, int64_t refused)
 {
@@ -120,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_record_queue__a_record_that_is_refused_is_read_again),
         cmocka_unit_test(test_record_queue__a_record_of_a_locked_campaign_stays),
         cmocka_unit_test(test_record_queue__evidence_is_of_the_log_and_of_the_rules),
+        cmocka_unit_test(test_record_queue__the_end_of_a_job_takes_what_its_rules_have_found),
         cmocka_unit_test(test_record_queue__one_refused_record_keeps_back_no_other),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
