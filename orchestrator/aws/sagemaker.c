@@ -176,6 +176,49 @@ static json_t *read_rule(const char *of, const json_t *v)
                                                       name, "status", status, "details", details);
 }
 
+static int rule_weight(const json_t *rule)
+{
+    const char *status = json_string_value(json_object_get(rule, "status"));
+    return strcmp(status, "NoIssuesFound") == 0 ? 0 : strcmp(status, "IssuesFound") == 0 ? 2 : 1;
+}
+
+/* The last of those that say least is taken out, and counted for its status. */
+static void leave_out(json_t *rules, int left_out[static 3])
+{
+    size_t least = 0;
+    for (size_t i = 1; i < json_array_size(rules); i++) {
+        if (rule_weight(json_array_get(rules, i)) <= rule_weight(json_array_get(rules, least))) {
+            least = i;
+        }
+    }
+    left_out[rule_weight(json_array_get(rules, least))]++;
+    (void)json_array_remove(rules, least);
+}
+
+/* As many as fit, and a line of how many more there are. */
+static void write_rules(json_t *rules, char *ret, size_t size)
+{
+    static const char *const statuses[] = {"NoIssuesFound", "", "IssuesFound"};
+    int left_out[3] = {0};
+    for (;;) {
+        AUTO_JSON json_t *all = json_copy(rules);
+        for (size_t i = 0; i < ARRAY_LEN(left_out); i++) {
+            if (left_out[i] > 0) {
+                AUTO_FREE char *more = xasprintf("%d more", left_out[i]);
+                (void)json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:s}", "of", "", "name",
+                                                           more, "status", statuses[i], "details",
+                                                           "not kept: there are too many rules"));
+            }
+        }
+        AUTO_FREE char *text = json_text(all);
+        if (strlen(text) < size) {
+            memcpy(ret, text, strlen(text) + 1);
+            return;
+        }
+        leave_out(rules, left_out);
+    }
+}
+
 static void read_rules(const json_t *o, struct job_description *ret)
 {
     static const char *const lists[][2] = {{"debugger", "DebugRuleEvaluationStatuses"},
@@ -189,13 +232,8 @@ static void read_rules(const json_t *o, struct job_description *ret)
             (void)json_array_append_new(rules, read_rule(lists[k][0], v));
         }
     }
-    for (size_t n = json_array_size(rules); n > 0; n--) {
-        AUTO_FREE char *text = json_text(rules);
-        if (strlen(text) < sizeof ret->rules) {
-            memcpy(ret->rules, text, strlen(text) + 1);
-            return;
-        }
-        (void)json_array_remove(rules, n - 1);
+    if (json_array_size(rules) > 0) {
+        write_rules(rules, ret->rules, sizeof ret->rules);
     }
 }
 

@@ -31,8 +31,9 @@ struct job_description {
     bool spot;
     int64_t keep_alive_s; /* requested; 0: none */
     struct warm_pool_report pool;
-    /* What its debugger's and profiler's rules have found, as many as fit: [{"of", "name",
-     * "status", "details"}]; "": it has none. */
+    /* What its debugger's and profiler's rules have found: [{"of", "name", "status", "details"}];
+     * "": it has none. When not all fit, those that found nothing go first, and one of "of" ""
+     * and "name" "3 more" says how many of a status there were. */
     char rules[JOB_RULES_BYTES];
     int transitions_n; /* 0: none told, or more than fit */
     struct job_transition transitions[JOB_TRANSITIONS_MAX];

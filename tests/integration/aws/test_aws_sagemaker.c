@@ -117,8 +117,23 @@ static const struct aws_gate open_gate;
     "\"RuleConfigurationName\":"                                                                   \
     "\"Idle\",\"RuleEvaluatorImage\":\"rules\"}],"
 
+/* More than fit, of which the last one has found something. */
+static char *many_rules(void)
+{
+    AUTO_BUF struct buf b = BUF_INIT(20000);
+    for (int i = 0; i < 40; i++) {
+        buf_addf(&b, "%s{\"RuleConfigurationName\":\"%0200d%s\",\"RuleEvaluatorImage\":\"r\"}",
+                 i == 0    ? "\"DebugRuleConfigurations\":["
+                 : i == 20 ? "],\"ProfilerRuleConfigurations\":["
+                           : ",",
+                 i, i == 39 ? "IssuesFound" : "");
+    }
+    return xasprintf("%s],", buf_cstr(&b));
+}
+
 static void create(const char *name, int keep_s, bool spot, struct got *g)
 {
+    AUTO_FREE char *many = many_rules();
     AUTO_FREE char *body = xasprintf(
         "{\"TrainingJobName\":\"%s\",\"RoleArn\":\"arn:aws:iam::123456789012:role/worker\","
         "\"AlgorithmSpecification\":{\"TrainingImage\":\"sh\",\"TrainingInputMode\":\"File\","
@@ -128,7 +143,10 @@ static void create(const char *name, int keep_s, bool spot, struct got *g)
         "\"EnableManagedSpotTraining\":%s,%s"
         "\"StoppingCondition\":{\"MaxRuntimeInSeconds\":60%s}}",
         name, strcmp(name, "runs") == 0 ? "exec sleep 60" : "true", name[0] == 'p' ? 1 : 2, keep_s,
-        spot ? "true" : "false", strcmp(name, "rules") == 0 ? RULES : "",
+        spot ? "true" : "false",
+        strcmp(name, "rules") == 0  ? RULES
+        : strcmp(name, "many") == 0 ? many
+                                    : "",
         spot ? ",\"MaxWaitTimeInSeconds\":60" : "");
     *g = (struct got){.n = 0};
     (void)sagemaker_create(c, open_gate, str_of(body), on_create, g);
@@ -245,6 +263,24 @@ static void test_describe__has_what_the_rules_have_found(void **state)
         "resulted in the condition being met\"},{\"of\":\"debugger\",\"name\":\"Weights\","
         "\"status\":\"NoIssuesFound\",\"details\":\"\"},{\"of\":\"profiler\",\"name\":\"Idle\","
         "\"status\":\"NoIssuesFound\",\"details\":\"\"}]");
+}
+
+static void test_describe__leaves_out_rules_that_found_nothing_and_says_how_many(void **state)
+{
+    (void)state;
+    struct got g;
+    int told = 0, more = 0;
+    create("many", 0, false, &g);
+    describe_ended("many", &g);
+    for (const char *at = g.job.rules; (at = strstr(at, "\"of\":\"")) != NULL; at++) {
+        told++;
+    }
+    assert_non_null(strstr(g.job.rules, "39IssuesFound\",\"status\":\"IssuesFound\""));
+    const char *last = strstr(g.job.rules, "{\"of\":\"\",\"name\":\"");
+    assert_non_null(last);
+    assert_int_equal(sscanf(last, "{\"of\":\"\",\"name\":\"%d more\"", &more), 1);
+    assert_int_equal(told - 1 + more, 40);
+    assert_non_null(strstr(last, "\"status\":\"NoIssuesFound\""));
 }
 
 static void test_update__without_a_pool_is_told_apart(void **state)
@@ -534,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_list__carries_the_pools),
         cmocka_unit_test(test_describe__has_the_phases_of_a_job),
         cmocka_unit_test(test_describe__has_what_the_rules_have_found),
+        cmocka_unit_test(test_describe__leaves_out_rules_that_found_nothing_and_says_how_many),
         cmocka_unit_test(test_describe__a_status_we_do_not_know_is_kept_apart),
         cmocka_unit_test(test_names__of_pool_statuses_are_those_of_aws),
         cmocka_unit_test(test_spot__is_said_and_has_no_pool),
