@@ -18,7 +18,7 @@ WHERE x.estimated AND NOT x.bill_given_up AND x.kind = 'job' AND NOT x.holds ORD
 -- name: bill_correct
 -- The bill has come: its difference to what is booked is booked, once, at every level; a failure that stands has cost as
 -- much less, if this attempt is one of those it sums up. Returns how many: 0 when it is no longer that estimate, or archived.
--- :was_s, :was what is booked; :phases {}: as before.
+-- :was_s, :was what is booked; :phases {}, :rules NULL: as before.
 WITH old AS MATERIALIZED (
     SELECT a.id, a.campaign_id, a.stage_id, a.task_id, a.revived, c.project_id,
         CASE WHEN :to_account::text = 'spent' THEN 1 ELSE -1 END AS sign
@@ -38,7 +38,9 @@ new_failure AS (
                           WHERE x.task_id = old.task_id AND x.id BETWEEN old.id AND f.attempt_id)),
 new_attempt AS (
     UPDATE attempt a SET billable_s = :billable_s::bigint, cost_musd = :cost::bigint, estimated = false,
-        phases = coalesce(nullif(:phases::bigint[], '{}'), a.phases)
+        phases = coalesce(nullif(:phases::bigint[], '{}'), a.phases),
+        evidence = CASE WHEN :rules::jsonb IS NULL THEN a.evidence
+            ELSE coalesce(a.evidence, '{}') || jsonb_build_object('rules', :rules::jsonb) END
     FROM old WHERE a.id = old.id),
 new_entry AS (
     INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account, to_account, amount_musd, seconds,

@@ -120,7 +120,8 @@ static bool correct(const struct bill_row *row, const struct job_description *jo
                                     .job = row->job,
                                     .was_billable_s = row->billable_s,
                                     .was_musd = row->cost_musd,
-                                    .has_phases = row->has_phases};
+                                    .has_phases = row->has_phases,
+                                    .rules = job->rules[0] != '\0' ? job->rules : NULL};
     if (!billed(row, job, ret) ||
         !ledger_correct(row->attempt_id, row->cost_musd, row->billable_s, ret->cost_musd,
                         ret->billable_s, &ret->entry, &err)) {

@@ -2,11 +2,12 @@
  * at once by what it costs at most (cost_billable_s), so that slots, parts and stages wait for
  * nothing and no cap is passed by a bill that is too low. Its row says so, and it is described
  * again until its bill is there: then the difference is booked, whether its campaign goes on, has
- * ended or has left memory. After the last time it stays an estimate. A stray (strays.h) is booked
- * by an estimate, with its idle pool, when its bill has not come for minutes; it is corrected, too.
- * So is a job that was found at AWS before the price of its type was known: it is booked as 0,
- * which is an estimate, and corrected once there is one. Seconds that are estimated as well are
- * booked as 0, too: a bill of fewer would take seconds back and add money, which no entry does.
+ * ended or has left memory; what its rules have found by then comes with it. After the last time
+ * it stays an estimate. A stray (strays.h) is booked by an estimate, with its idle pool, when its
+ * bill has not come for minutes; it is corrected, too. So is a job that was found at AWS before the
+ * price of its type was known: it is booked as 0, which is an estimate, and corrected once there is
+ * one. Seconds that are estimated as well are booked as 0, too: a bill of fewer would take seconds
+ * back and add money, which no entry does.
  *
  * The times count from when this leader has read the row: another leader begins again, so a bill is
  * given up only by one that has asked in vain for hours. Pure; boot_us is CLOCK_BOOTTIME. */

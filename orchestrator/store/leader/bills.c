@@ -87,6 +87,7 @@ bool store_bill_correct(struct store *s, const struct bill_correction *c, bool *
     param_i64(PARAM(&p, BILL_CORRECT, SECONDS), c->entry.seconds);
     param_i64_array(PARAM(&p, BILL_CORRECT, PHASES), c->phases,
                     c->has_phases ? PHASE_FIGURES_N : 0);
+    param_json(PARAM(&p, BILL_CORRECT, RULES), c->rules);
     return corrected(s, QUERY(BILL_CORRECT), &p, ret_done, err);
 }
 

@@ -71,7 +71,8 @@ static bool come(struct world *w, const struct bill_row *row, int64_t seconds)
                                 .billable_s = seconds,
                                 .cost_musd = 100 * seconds,
                                 .has_phases = true,
-                                .phases = {[5] = 55}};
+                                .phases = {[5] = 55},
+                                .rules = "[3]"};
     bool done = false;
     pg_good(ledger_correct(row->attempt_id, row->cost_musd, row->billable_s, c.cost_musd, seconds,
                            &c.entry, &err),
@@ -97,6 +98,7 @@ static void test_bills__a_correction_is_booked_once_at_every_level(void **state)
     struct world *w = *state;
     size_t n;
     int64_t id = fails(w, 3, 1, 5000, true, false);
+    pg_sql(w->db, "UPDATE attempt SET evidence = '{\"host\": 1, \"rules\": [2]}'");
     (void)fails(w, 4, 1, 700, false, false);
     pg_sql(w->db, "UPDATE campaign_run SET state = 'failed', ended_at = now()");
     AUTO_FREE struct bill_row *rows = bills(w, &n);
@@ -111,12 +113,12 @@ static void test_bills__a_correction_is_booked_once_at_every_level(void **state)
     assert_booked(w, 5700, 57);
     assert_true(come(w, &rows[0], 20));
     assert_booked(w, 2700, 27);
-    AUTO_FREE char *a =
-        pg_text(w->db,
-                "SELECT concat_ws(' ', billable_s, cost_musd, estimated, phases[6]) FROM attempt "
-                "WHERE id = %lld",
-                (long long)id);
-    assert_string_equal(a, "20 2000 f 55");
+    AUTO_FREE char *a = pg_text(
+        w->db,
+        "SELECT concat_ws(' ', billable_s, cost_musd, estimated, phases[6], evidence) FROM attempt "
+        "WHERE id = %lld",
+        (long long)id);
+    assert_string_equal(a, "20 2000 f 55 {\"host\": 1, \"rules\": [3]}");
     AUTO_FREE char *e =
         pg_text(w->db,
                 "SELECT concat_ws(' ', from_account, to_account, amount_musd, seconds, estimated) "

@@ -182,6 +182,24 @@ static void test_bills__phases_share_what_is_billed(void **state)
     leader_world_done(&w);
 }
 
+/* A rule that still ran when its job had ended has its verdict by now. */
+static void test_bills__what_its_rules_have_found_comes_with_it(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct bill_correction c;
+    leader_world_init(&w);
+    const struct live_bill *b = taken(&w, 1);
+    struct job_description job = ended(400);
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_CAME);
+    assert_null(c.rules);
+    (void)snprintf(job.rules, sizeof job.rules, "[1]");
+    assert_int_equal(leader_plan_bill(b, &job, false, BOOT, &c), BILL_CAME);
+    assert_non_null(c.rules);
+    assert_string_equal(c.rules, "[1]");
+    leader_world_done(&w);
+}
+
 /* Books `billable_s` for attempt 1. */
 static void come(struct leader_world *w, int64_t billable_s)
 {
@@ -461,6 +479,7 @@ static void test_bills__of_strays_count_in_the_sum_of_everything_alone(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bills__what_its_rules_have_found_comes_with_it),
         cmocka_unit_test(test_bills__without_a_price_correct_nothing),
         cmocka_unit_test(test_bills__the_last_time_may_pass_meanwhile),
         cmocka_unit_test(test_bills__are_asked_for_seldomer_and_given_up),
