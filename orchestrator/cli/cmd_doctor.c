@@ -143,7 +143,7 @@ static void check_account(struct doctor_check *c, struct cli *cli)
 
 /* What droverd reads when it starts, and nothing starts without. */
 static void tell_read(struct doctor_check *c, const char *what, const char *detail,
-                      const char *next)
+                      const char *none, const char *next)
 {
     if (detail != NULL) {
         tell(c, true, what, detail, "");
@@ -151,7 +151,8 @@ static void tell_read(struct doctor_check *c, const char *what, const char *deta
         tell(c, true, what, "none is known yet: they are read since droverd started",
              "drover doctor, in a minute");
     } else {
-        tell(c, false, what, "none is known: nothing can start", next);
+        AUTO_FREE char *text = xasprintf("%s is known: nothing can start", none);
+        tell(c, false, what, text, next);
     }
 }
 
@@ -189,7 +190,8 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
     AUTO_FREE char *text =
         none > 0 ? xasprintf("%zu instance types known, %zu of them with quota 0", known, none)
                  : xasprintf("%zu instance types known", known);
-    tell_read(c, "quotas", known > 0 ? text : NULL, "allow servicequotas:ListServiceQuotas");
+    tell_read(c, "quotas", known > 0 ? text : NULL, "none",
+              "allow servicequotas:ListServiceQuotas");
     check_warm(c, known, warm);
 }
 
@@ -229,7 +231,7 @@ static void check_prices(struct doctor_check *c, struct cli *cli)
     CLEANUP(reply_done)
     struct client_reply r = {0};
     struct err err = ERR_INIT;
-    size_t i, listed = 0;
+    size_t i, listed = 0, file = 0;
     json_t *p;
     const char *newest = "";
     if (!client_try(cli, &(struct client_call){.method = "GET", .path = "/v1/prices"}, &r, &err) ||
@@ -239,16 +241,21 @@ static void check_prices(struct doctor_check *c, struct cli *cli)
     const json_t *list = json_object_get(r.json, "prices");
     json_array_foreach(list, i, p)
     {
+        if (strcmp(jstr(p, "use"), "training") != 0) {
+            continue; /* an endpoint and a file system start no job */
+        }
         if (strcmp(jstr(p, "source"), "aws_pricing") == 0) {
             listed++;
             newest = strcmp(jstr(p, "read_at"), newest) > 0 ? jstr(p, "read_at") : newest;
+        } else {
+            file++;
         }
     }
-    size_t file = json_array_size(list) - listed;
     AUTO_FREE char *text = listed > 0 ? xasprintf("%zu of AWS Pricing, read %.10s; %zu of the file",
                                                   listed, newest, file)
                                       : xasprintf("%zu of the file", file);
     tell_read(c, "prices", listed + file > 0 ? text : NULL,
+              json_array_size(list) > 0 ? "none of training" : "none",
               "allow pricing:GetProducts, or set DROVER_PRICES_FILE");
 }
 

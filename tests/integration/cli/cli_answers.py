@@ -480,6 +480,10 @@ def check_doctor(t, s):
 
         r = s.drover("doctor", answer=answer)
         t.ok(r.returncode == 1 and f"account     account and leader are not known: no such luck (HTTP {status})\n  next: " in r.stdout and word in r.stdout, f"doctor when the checks answer {status}: bad, with the reason", r)
+    dear = [{"instance_type": "ml.c5.xlarge", "use": use, "source": "prices_file", "read_at": None} for use in ("hosting", "storage", "training")]
+    for n, mark in ((2, "✗ prices      none of training is known: nothing can start\n  next: allow "), (3, "✓ prices      1 of the file\n")):
+        r = s.drover("doctor", answer=lambda *args, n=n: (200, {"version": "1", "now": "", "role": "viewer", "database": True, "aws": True, "checks": [], "quotas": [], "prices": dear[:n], "parked": [], "campaigns": []}))
+        t.ok(mark in r.stdout, f"doctor of {n} prices: those of hosting and storage start no job", r)
     for age_s, status, told in ((30, 0, "none is known yet: they are read since droverd started\n  next: drover doctor, in a minute\n"), (90, 1, "none is known: nothing can start\n  next: allow ")):
         now, started = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ago)) for ago in (0, age_s))
         there = {"version": "1", "now": now, "started_at": started, "role": "viewer", "database": True, "aws": True, "checks": [], "quotas": [], "prices": [], "parked": [], "campaigns": []}
