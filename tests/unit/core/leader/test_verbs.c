@@ -41,7 +41,10 @@ static enum verb_answer want_held(enum campaign_state c, enum stage_state s)
 /* pause, resume, drain, cancel: of the campaign. */
 static enum verb_answer want_whole(enum verb v, enum campaign_state c, enum stage_state s)
 {
-    if (is_ended(c) || (c == CAMPAIGN_CANCELLED && v != VERB_CANCEL)) {
+    if (c == CAMPAIGN_CANCELLED && v != VERB_CANCEL) {
+        return VERB_CANCELLED; /* it has failed parts that nobody may retry */
+    }
+    if (is_ended(c)) {
         return VERB_ENDED;
     }
     return v == VERB_RESUME && s == STAGE_HELD ? VERB_GOES_ON : VERB_CARRIED_OUT;
