@@ -7,11 +7,15 @@
 #include "spec_parse.h"
 #include <stdio.h>
 
-/* "12.34" USD, rounded up to the cent, so that a budget of this amount is enough. */
+/* "12.34" or "0.0748" USD, to the micro-USD: a budget of this amount is enough, and two amounts of
+ * which one does not fit into the other look different. */
 static void usd(musd_t musd, char *out, size_t n)
 {
-    int64_t cents = musd / 10000 + (musd % 10000 != 0 ? 1 : 0);
-    (void)snprintf(out, n, "%lld.%02lld", (long long)(cents / 100), (long long)(cents % 100));
+    int at =
+        snprintf(out, n, "%lld.%06lld", (long long)(musd / 1000000), (long long)(musd % 1000000));
+    while (out[at - 1] == '0' && out[at - 3] != '.') {
+        out[--at] = '\0';
+    }
 }
 
 struct budget_cap {

@@ -142,7 +142,7 @@ def test_failures(tap, s):
 
 def test_money(tap, s):
     status, text, _ = s.raw("POST", "/v1/campaigns", campaign("poor", top="budget: 0.10 USD").encode(), {"Content-Type": "application/yaml", "Idempotency-Key": "poor"}, 0)
-    tap.ok(status == 409 and b"may cost 0.70 USD" in text, "a budget that has no room for its ttl is refused, with both numbers", (status, text))
+    tap.ok(status == 409 and b"may cost 0.690411 USD" in text, "a budget that has no room for its ttl is refused, with both numbers", (status, text))
     plan = json.loads(s.raw("POST", "/v1/campaigns?dry_run=true", campaign("plan").encode(), {"Content-Type": "application/yaml"}, 0)[1])
     one = plan["stages"][0]
     tap.eq((one["kind"], one["size_gib"], one["ttl_seconds"], one["price_micro_usd_per_hour"], one["worst_case_micro_usd"]), ("lustre", 1200, 3600, HOUR_1200, 3 * HOUR_1200),
