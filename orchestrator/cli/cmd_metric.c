@@ -106,6 +106,18 @@ static void chart_print(const struct cli *cli, json_t *series)
     list_table(cli, &points, rows);
 }
 
+static void none_print(const struct ref *ref, const char *stage, const json_t *answer)
+{
+    if (json_is_false(json_object_get(answer, "defined"))) {
+        (void)printf("stage %s of %s defines no metrics. In its file it could do so like this:\n"
+                     "  metrics: [{name: loss, regex: 'loss=([0-9.]+)'}]\n",
+                     stage, ref->campaign);
+    } else {
+        (void)printf("no metric of it was found in its log%s\n",
+                     json_is_true(json_object_get(answer, "complete")) ? "" : " yet");
+    }
+}
+
 static int of_part(struct cli *cli, const struct ref *ref, const char *stage)
 {
     int status;
@@ -136,8 +148,7 @@ static int of_part(struct cli *cli, const struct ref *ref, const char *stage)
         chart_print(cli, s);
     }
     if (json_array_size(list) == 0) {
-        (void)printf("no metric of it was found in its log%s\n",
-                     json_is_true(json_object_get(r.json, "complete")) ? "" : " yet");
+        none_print(ref, stage, r.json);
     }
     if (!jnull(r.json, "note")) {
         say("not whole: %s", jstr(r.json, "note"));

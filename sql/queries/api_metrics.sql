@@ -16,10 +16,13 @@ LEFT JOIN metric_source m ON m.attempt_id = s.attempt_id
 JOIN task t ON t.campaign_id = s.campaign_id AND t.id = s.task_id
 ORDER BY s.id;
 
--- The attempt whose metrics are asked for: (id, n, still read?, note).
+-- The attempt whose metrics are asked for: (id, n, still read?, note, does its stage define any?).
 -- name: api_metric_attempt
 -- $1 task bigint, $2 n integer or 0: the newest
-SELECT a.id, a.n, a.collects, coalesce(m.note, '')
+SELECT a.id, a.n, a.collects, coalesce(m.note, ''), EXISTS (
+    SELECT FROM campaign c JOIN stage g ON g.id = a.stage_id
+        CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(c.spec->'stages') WHEN 'array' THEN c.spec->'stages' END) d
+    WHERE c.id = a.campaign_id AND d->>'name' = g.name AND d->'training'->'metrics'->0 IS NOT NULL)
 FROM attempt a LEFT JOIN metric_source m ON m.attempt_id = a.id
 WHERE a.task_id = $1 AND ($2 = 0 OR a.n = $2) ORDER BY a.n DESC LIMIT 1;
 

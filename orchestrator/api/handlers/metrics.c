@@ -55,6 +55,7 @@ bool metrics_get(struct api_req *r, struct err *err)
     json_out_object(&w, NULL);
     json_out_i64(&w, "attempt", a.n);
     json_out_bool(&w, "complete", !a.collects);
+    json_out_bool(&w, "defined", a.defined);
     json_out_str(&w, "note", a.note[0] != '\0' ? a.note : NULL);
     json_out_raw(&w, "series", buf_str(&rows));
     json_out_end_object(&w);

@@ -46,6 +46,7 @@ bool apidb_metric_attempt(struct store *s, int64_t task_id, int64_t n,
     ret->n = row_i64(r, 0, 1);
     ret->collects = row_bool(r, 0, 2);
     row_text_into(r, 0, 3, ret->note, sizeof ret->note);
+    ret->defined = row_bool(r, 0, 4);
     return true;
 }
 

@@ -14,6 +14,7 @@ bool apidb_metric_series(struct store *s, int64_t campaign_id, int64_t stage_id,
 struct apidb_metric_attempt {
     int64_t id, n;
     bool collects; /* its log is still read */
+    bool defined;  /* its stage defines metrics */
     char note[320];
 };
 /* Attempt n of a part; 0: the newest. */

@@ -265,6 +265,7 @@ def check_metrics(t, a):
     t.ok(x["mean"] == 1.5 and x["seq"] == 3 and x["attempt"] == 1 and x["final"] is None and x["complete"] and [s["name"] for s in rest["series"]] == ["val:acc"] and
          rest["next_page_token"] is None, "series come in pages", (first, rest))
     b = a.get("/v1/campaigns/c-1/parts/3/metrics?points=2&name=val:acc")[1]
+    t.ok(not b["defined"], "its stage defines none", b)
     t.eq([(s["name"], [(p["step"], p["seconds"], p["mean"], p["min"], p["max"]) for p in s["chart"]]) for s in b["series"]],
          [("val:acc", [(20, 2.0, 1.0, 0.5, 1.5), (40, 4.0, 2.25, 2.0, 2.5)])], "five points are put together into two")
     got, token = [], ""

@@ -190,6 +190,7 @@ def check_runs(t, a):
     none = a.submit(FILE.replace("NAME", "none-yet"))[1]["id"]
     t.eq(a.get(f"/v1/campaigns/{none}/scaling")[0], 409, "before a run has succeeded there is no table")
     c, printed = put_runs(a)
+    t.ok(a.get(f"/v1/campaigns/c-{c}/parts/0/metrics?stage=train-1")[1]["defined"], "a stage that defines metrics says so")
     check_scaling(t, a, c, printed)
     check_compare(t, a, c, printed)
     check_scope(t, a, c)

@@ -177,6 +177,9 @@ def check_part(t, s):
     for words, want in ((("get", "c-7/train/0"), "c-7/train/0  ✓ done"), (("get", "c-7/train/0"), "log: drover logs c-7/train/0\n"), (("parts", "c-7"), "\nc-7/train/0  "), (("parts", "c-7", "-o", "name"), "c-7/train/0\n"), (("why", "c-7/train/0"), "c-7/train/0 done: ")):
         r = s.drover(*words, answer=of("list", "train"))
         t.ok(r.returncode == 0 and want in r.stdout, f"{' '.join(words)} names the part as a command takes it", r)
+    answers["/v1/campaigns/c-7/parts/0/metrics"] = {"series": [], "complete": True, "defined": False}
+    r = s.drover("metrics", "c-7/0", answer=of("train"))
+    t.ok("stage train of c-7 defines no metrics. " in r.stdout and "metrics: [{name: " in r.stdout, "metrics of a part whose stage defines none says where to", r)
     for verb in ("get", "why", "logs", "metrics", "request"):
         r = s.drover(verb, "c-7/0", answer=of("list", "train"))
         t.ok(r.returncode == 2 and "next: c-7/list/0 or c-7/train/0\n" in r.stderr and not r.stdout, f"{verb} c-7/0 of two stages is refused with what to write", r)
