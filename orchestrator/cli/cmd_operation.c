@@ -18,7 +18,7 @@ static const struct list_column columns[] = {
     {"DONE", COLUMN_NUMBER, .path = "done"},
     {"ASKED FOR", COLUMN_TIME, .path = "created_at"},
     {"ENDED", COLUMN_TIME, .path = "ended_at", .wide = true},
-    {"BY", COLUMN_TEXT, .path = "created_by", .wide = true},
+    {"BY", COLUMN_TEXT, .path = "by", .wide = true},
 };
 static const struct api_list operations = LIST(columns, "id");
 
@@ -73,7 +73,7 @@ static void undo_print(const json_t *op, char *ret, size_t n)
 static void show(const struct cli *cli, const json_t *op)
 {
     char at[TEXT_N];
-    AUTO_FREE char *by = text_clean(jstr(op, "created_by"));
+    AUTO_FREE char *by = text_clean(jstr(op, "by"));
     (void)printf("%s  %s of %s  %s\n", jstr(op, "id"), jstr(op, "kind"), jstr(op, "campaign"),
                  jstr(op, "state"));
     pairs_print(cli, "parts with ", json_object_get(op, "selector"));
@@ -93,10 +93,10 @@ static void show(const struct cli *cli, const json_t *op)
         char text[TEXT_N * 2];
         undo_print(op, text, sizeof text);
         (void)printf("cancelled  %s by %s; %s\n", when(jstr(undo, "asked_at"), at),
-                     jstr(undo, "asked_by"), text);
+                     jstr(undo, "by"), text);
     } else if (json_is_object(undo)) {
         (void)printf("cancelled  %s by %s; being undone, %lld so far\n",
-                     when(jstr(undo, "asked_at"), at), jstr(undo, "asked_by"),
+                     when(jstr(undo, "asked_at"), at), jstr(undo, "by"),
                      (long long)jint(undo, "undone"));
     } else if (json_is_true(json_object_get(op, "undoable"))) {
         (void)printf("undo       drover op cancel %s\n", jstr(op, "id"));

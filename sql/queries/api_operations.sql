@@ -62,12 +62,13 @@ SELECT x.id, x.told FROM (
     (SELECT o.id, json_build_object('id', 'op-' || o.id, 'campaign', 'c-' || o.campaign_id, 'kind', o.kind,
         'selector', o.selector, 'changes', o.changes, 'parts', o.total, 'done', o.done, 'state', o.state, 'listing', NULL,
         'undo', CASE
-            WHEN o.undo_asked_at IS NOT NULL THEN json_build_object('asked_by', o.undo_asked_by, 'asked_at', o.undo_asked_at,
+            WHEN o.undo_asked_at IS NOT NULL THEN json_build_object('asked_by', o.undo_asked_by, 'by', coalesce((SELECT name FROM token WHERE id = o.undo_asked_by), o.undo_asked_by), 'asked_at', o.undo_asked_at,
                 'ended_at', o.undo_ended_at, 'undone', o.undone, 'went_on', CASE WHEN o.undo_ended_at IS NOT NULL THEN o.done - o.undone END)
             END,
         'undoable', o.undo_asked_at IS NULL AND (o.kind IN ('retry', 'skip', 'hold', 'release') AND o.state IN ('accepted', 'running')
             OR o.kind = 'retry' AND EXISTS (SELECT FROM task_retried x WHERE x.operation_id = o.id)),
-        'created_by', o.created_by, 'created_at', o.created_at, 'ended_at', o.ended_at)::text AS told
+        'created_by', o.created_by, 'by', coalesce((SELECT name FROM token WHERE id = o.created_by), o.created_by),
+        'created_at', o.created_at, 'ended_at', o.ended_at)::text AS told
     FROM ((SELECT id FROM operation WHERE id = $1)
         UNION ALL
           (SELECT id FROM operation WHERE $1 = 0 AND $4 = 0 AND $5 AND id < $2 ORDER BY id DESC LIMIT $3)
@@ -85,7 +86,8 @@ SELECT x.id, x.told FROM (
         'done', CASE WHEN l.state = 'done' THEN (l.objects + l.per_part - 1) / l.per_part ELSE 0 END,
         'state', CASE WHEN l.state = 'failed' THEN 'cancelled' ELSE l.state END, 'listing', input_listing_json(l),
         'undo', NULL, 'undoable', false,
-        'created_by', l.created_by, 'created_at', l.created_at, 'ended_at', l.ended_at)::text
+        'created_by', l.created_by, 'by', coalesce((SELECT name FROM token WHERE id = l.created_by), l.created_by),
+        'created_at', l.created_at, 'ended_at', l.ended_at)::text
     FROM ((SELECT id FROM input_listing WHERE $5 AND ($1 = 0 OR id = $1) AND id < $2 AND ($4 = 0 OR campaign_id = $4) ORDER BY id DESC LIMIT $3)
         UNION ALL
           (SELECT id FROM input_listing WHERE NOT $5 AND ($1 = 0 OR id = $1) AND id > $2 AND ($4 = 0 OR campaign_id = $4) ORDER BY id LIMIT $3)) w

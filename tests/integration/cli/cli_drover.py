@@ -296,7 +296,7 @@ def check_act(t, a):
     t.ok(r[0].returncode == 0 and of() is None and r[1].returncode == 2 and "36h from now" in r[1].stderr, "deadline none takes it off; what is no time: 2", r)
     t.eq(json.loads(a.drover("ops", "op-2", "-o", "json").stdout)["parts"], 1, "ops op-2")
     out = a.drover("ops", "op-1").stdout
-    t.ok(re.search(r'^op-1  retry of c-1  accepted\nparts with .*cause \["disk_full"\].*\nchanges    .*volume_gb 450.*\nparts      2, 0 done\nasked for  [-0-9]{10} [:0-9]{8} by admin-', out) and "ended" not in out, "ops op-1: what it is about", out)
+    t.ok(re.search(r'^op-1  retry of c-1  accepted\nparts with .*cause \["disk_full"\].*\nchanges    .*volume_gb 450.*\nparts      2, 0 done\nasked for  [-0-9]{10} [:0-9]{8} by token file\n', out) and "ended" not in out, "ops op-1: what it is about", out)
     undo_op(t, a)
     leader_takes(a, 2)
     leader_fails(a, 2, [1], 7)
@@ -328,7 +328,7 @@ def undo_op(t, a):
     r = a.drover("op", "cancel", "op-1", "-y", "--timeout", "20s")
     t.ok(r.returncode == 0 and r.stdout == "op-1 undone: 1 part failed as before, 1 had started and goes on\n", "op cancel says how many of each", (r.returncode, r.stdout, r.stderr))
     out = a.drover("ops", "op-1").stdout
-    t.ok(re.search(r"\ncancelled  [-0-9]{10} [:0-9]{8} by admin-[0-9a-f]+; undone: 1 part failed as before, 1 had started and goes on\n", out), "so does ops op-1", out)
+    t.ok(re.search(r"\ncancelled  [-0-9]{10} [:0-9]{8} by token file; undone: 1 part failed as before, 1 had started and goes on\n", out), "so does ops op-1", out)
     r = a.drover("op", "cancel", "op-1", "-y")
     t.ok(r.returncode == 5 and "was undone; drover ops op-1" in r.stderr, "twice: 5, with what shows it", (r.returncode, r.stderr))
     for args in ((), ("cancel",), ("begin", "op-1"), ("cancel", "op-1", "op-2")):
