@@ -102,7 +102,8 @@ static bool parts_write(struct listings *t, const struct apidb_input_listing *l,
            tx_commit(tx, err);
 }
 
-/* Whatever keeps parts from being written for good fails the listing; else it begins again. */
+/* An error that will keep parts from being written fails the listing; after others it begins
+ * again. */
 static bool write_or_end(struct listings *t, const struct apidb_input_listing *l,
                          struct under_way *u, const struct bridge_listing *listing, struct err *err)
 {

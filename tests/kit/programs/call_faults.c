@@ -2,7 +2,7 @@
  * FIRST-th call of that kind since the start and the COUNT - 1 after it; or "KIND while PATH": all
  * of them while that file exists. Kinds:
  *   memory      malloc, calloc, realloc: ENOMEM
- *   descriptor  whatever makes a file descriptor: EMFILE
+ *   descriptor  each call that makes a file descriptor: EMFILE
  *   disk        writing, synchronising, renaming regular files: ENOSPC, EIO; of a PostgreSQL's
  *               files only its tables (without room for its log it ends, as it should)
  *   network     connecting, sending, receiving: ECONNREFUSED, ECONNRESET
