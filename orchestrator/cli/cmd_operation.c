@@ -89,15 +89,15 @@ static void show(const struct cli *cli, const json_t *op)
         (void)printf("ended      %s\n", when(jstr(op, "ended_at"), at));
     }
     const json_t *undo = json_object_get(op, "undo");
+    AUTO_FREE char *undone_by = text_clean(jstr(undo, "by"));
     if (json_is_object(undo) && !jnull(undo, "ended_at")) {
         char text[TEXT_N * 2];
         undo_print(op, text, sizeof text);
-        (void)printf("cancelled  %s by %s; %s\n", when(jstr(undo, "asked_at"), at),
-                     jstr(undo, "by"), text);
+        (void)printf("cancelled  %s by %s; %s\n", when(jstr(undo, "asked_at"), at), undone_by,
+                     text);
     } else if (json_is_object(undo)) {
         (void)printf("cancelled  %s by %s; being undone, %lld so far\n",
-                     when(jstr(undo, "asked_at"), at), jstr(undo, "by"),
-                     (long long)jint(undo, "undone"));
+                     when(jstr(undo, "asked_at"), at), undone_by, (long long)jint(undo, "undone"));
     } else if (json_is_true(json_object_get(op, "undoable"))) {
         (void)printf("undo       drover op cancel %s\n", jstr(op, "id"));
     }

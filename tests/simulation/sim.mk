@@ -30,5 +30,5 @@ deep-mutant: $(DEEP_OBJS) $(DEEP_ALSO) $(GEN_OBJS) $(DEEP_LIBS)
 	  $(LD_ALL) $(GOLD) $(DEEP_WRAP:%=-Wl,--wrap=%) $(L_COMMON) $(L_PQ)
 .PHONY: deep deep-sim deep-mutant
 deep: $(O)/tests/simulation/deep/deep
-deep-sim: deep ## the deep simulation: SEEDS=n FIRST=m, TELL=1 for one seed's story
-	$(Q)$(O)/tests/simulation/deep/deep --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1) $(if $(TELL),--tell --jobs 1)
+deep-sim: deep ## the deep simulation: SEEDS=n FIRST=m, TELL=1 for one seed's story, LARGE=1
+	$(Q)$(O)/tests/simulation/deep/deep --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1) $(if $(LARGE),--large) $(if $(TELL),--tell --jobs 1)

@@ -198,6 +198,14 @@ static void keep_place(struct live_attempt *a, const struct job_description *job
     a->placed = leader_job_over(job);
 }
 
+static void keep_rules(struct live_attempt *a, const struct job_description *job)
+{
+    if (job->rules[0] != '\0') {
+        free(a->rules);
+        a->rules = xstrdup(job->rules);
+    }
+}
+
 static void keep_description(struct live_attempt *a, const struct job_description *job)
 {
     static_assert(sizeof a->arn == sizeof job->arn &&
@@ -213,10 +221,7 @@ static void keep_description(struct live_attempt *a, const struct job_descriptio
     a->billable_s = job->billable_s;
     a->pool_seen = job->pool;
     leader_job_phases(a, job, &a->phases);
-    if (job->rules[0] != '\0') {
-        free(a->rules);
-        a->rules = xstrdup(job->rules);
-    }
+    keep_rules(a, job);
 }
 
 /* A Describe that neither proves nor disproves that the job is ours. */
@@ -354,6 +359,7 @@ bool leader_place_answer(struct live_attempt *a, const struct job_description *j
     a->unfound_us = 0;
     if (job->request_hash[0] == '\0' || strcmp(job->request_hash, a->row.identity_hash) == 0) {
         keep_place(a, job);
+        keep_rules(a, job); /* which may have gone on since its end */
     }
     return a->placed;
 }

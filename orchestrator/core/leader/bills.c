@@ -182,6 +182,10 @@ static void corrected(struct leader_state *s, const struct bill_row *row,
     }
     if (a != NULL) { /* its output is being verified */
         a->account.spent_musd += musd;
+        if (c->rules != NULL) {
+            free(a->rules); /* older ones, which the verdict would write again */
+            a->rules = NULL;
+        }
     } else if (change != NULL) {
         change->spent_musd = MAX(0, change->spent_musd + musd);
     }

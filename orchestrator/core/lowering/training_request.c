@@ -77,10 +77,15 @@ static void add_env(struct request_parts *q, const char *key, char *take_value)
     q->env[q->env_n++] = (struct map_entry){key, take_value};
 }
 
-/* Own images upload as they like: SageMaker's own uploads alone have the key. */
+/* Own images upload as they like: SageMaker's own uploads alone have the key. NULL, too, when a
+ * file of an earlier release leaves no room for it: S3 encrypts as the bucket does. */
 static const char *worker_key(const struct request_parts *q)
 {
-    return q->in->stage->worker != WORKER_NONE ? q->training->output_kms_key : NULL;
+    const struct spec_stage *s = q->in->stage;
+    const char *key = s->worker != WORKER_NONE ? q->training->output_kms_key : NULL;
+    bool room = key != NULL && strlen(key) <= ENV_VALUE_MAX &&
+                s->environment_n < ENVIRONMENT_N_MAX - WP_ENV_N;
+    return room ? key : NULL;
 }
 
 static bool prepare(struct request_parts *q, struct err *err)
@@ -88,8 +93,7 @@ static bool prepare(struct request_parts *q, struct err *err)
     const struct training_request_input *in = q->in;
     const struct spec_stage *s = in->stage;
     const char *key = worker_key(q);
-    int env_max = ENVIRONMENT_N_MAX - WP_ENV_N - (key != NULL ? 1 : 0);
-    if (s->hyperparameters_n > SPEC_PAIRS_MAX || s->environment_n > env_max) {
+    if (s->hyperparameters_n > SPEC_PAIRS_MAX || s->environment_n > ENVIRONMENT_N_MAX - WP_ENV_N) {
         return err_set(err, ERR_INVALID, "stage '%s' has more than 100 settings of one kind",
                        s->name);
     }
@@ -99,10 +103,6 @@ static bool prepare(struct request_parts *q, struct err *err)
                       err) ||
         !output_place(in, &q->output, err)) {
         return false;
-    }
-    if (key != NULL && strlen(key) > ENV_VALUE_MAX) {
-        return err_set(err, ERR_INVALID, "output_kms_key is %zu bytes long; the worker takes %d",
-                       strlen(key), ENV_VALUE_MAX);
     }
     for (int i = 0; i < s->command_n; i++) {
         if (!request_expand(in, "command", s->command[i], ARGUMENT_MAX, &q->arguments[i], err)) {

@@ -5,8 +5,11 @@
 #include "core/catalog/catalog.h"
 #include "source_uri.h"
 #include "spec_read.h"
+#include "worker_protocol.h"
 #include <ctype.h>
 #include <stdio.h>
+
+#define WORKER_KEY_MAX 512 /* as any value of its environment */
 
 bool spec_has_script(const struct spec_node *p)
 {
@@ -445,6 +448,24 @@ static const char *key_of_our_bucket(const struct spec_reader *r, const struct s
     return same ? r->defaults->bucket_kms_key : NULL;
 }
 
+/* A worker's job is told its key in one more variable. */
+static void check_worker_key(struct spec_reader *r, const struct spec_node *p,
+                             const struct spec_stage *s, const char *key)
+{
+    const int most = SPEC_PAIRS_MAX - WP_ENV_N - 1;
+    if (s->worker == WORKER_NONE || key == NULL) {
+        return;
+    }
+    if (s->environment_n > most) {
+        spec_fault(r, p, "limit", "", "%d variables; a worker with output_kms_key takes at most %d",
+                   s->environment_n, most);
+    }
+    if (strlen(key) > WORKER_KEY_MAX) {
+        spec_fault(r, p, "limit", "", "output_kms_key is %zu bytes long; a worker takes %d",
+                   strlen(key), WORKER_KEY_MAX);
+    }
+}
+
 static void read_keys(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
                       struct spec_training *t)
 {
@@ -457,6 +478,7 @@ static void read_keys(struct spec_reader *r, const struct spec_node *p, struct s
     if (spec_child(r, p, "output_kms_key", false, &at)) {
         (void)spec_kms_key(r, &at, &t->output_kms_key);
     }
+    check_worker_key(r, p, s, t->output_kms_key);
     spec_volume_key(r, p, s);
     if (s->volume_kms_key != NULL && strstr(s->volume_kms_key, "alias/") != NULL) {
         bool own = spec_child(r, p, "volume_kms_key", false, &at);

@@ -263,6 +263,16 @@ def check_words(t, s):
     t.ok(r.returncode == 2 and "'-' is empty\n  next: drover init writes one to begin with\n" in r.stderr, "an empty file: what every installation has", r)
 
 
+def check_names(t, s):
+    """People choose their names: one with control characters does nothing to a terminal."""
+    name, clean = "eve\x1b[2J\u009b2J", re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+    for ended in None, "2026-01-02T03:04:05Z":
+        undo = {"by": name, "asked_at": "2026-01-02T03:04:05Z", "ended_at": ended, "undone": 1, "went_on": 1}
+        op = {"id": "op-8", "kind": "retry", "campaign": "c-7", "state": "done", "parts": 2, "done": 2, "by": name, "created_at": "2026-01-02T03:04:05Z", "ended_at": None, "selector": {}, "changes": {}, "undo": undo}
+        r = s.drover("ops", "op-8", answer=lambda *args: (200, op))
+        t.ok(r.returncode == 0 and r.stdout.count("by eve") == 2 and not clean.search(r.stdout), "drover ops shows who asked and who cancelled, without control characters", r)
+
+
 def check_figures(t, s):
     """A head means the same in each table, a table of money has the whole of it, and a stage that is named is the one that is shown."""
     parts = {"total": 22, "done": 21, "skipped": 1, "active": 0, "failed": 0}
@@ -572,7 +582,7 @@ def check_alone(t, s):
 
 def run():
     t, s = Tap(), Server()
-    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_plan, check_more, check_words, check_figures, check_quota, check_next, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
+    for check in (check_far, check_same, check_which, check_part, check_pipe, check_absent, check_plan, check_more, check_words, check_names, check_figures, check_quota, check_next, check_wait, check_until, check_drawn, check_long, check_cut, check_stream, check_doctor, check_once, check_smoke, check_numbers, check_alone):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())

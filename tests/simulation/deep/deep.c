@@ -366,8 +366,10 @@ static void tell_result(const struct options *o, const struct result *r, int *fa
 {
     if (r->wrong) {
         ++*failed;
-        printf("not ok - deep seed %llu: %s\n#   replay: make deep-sim SEEDS=1 FIRST=%llu TELL=1\n",
-               (unsigned long long)r->seed, r->verdict, (unsigned long long)r->seed);
+        printf(
+            "not ok - deep seed %llu: %s\n#   replay: make deep-sim SEEDS=1 FIRST=%llu TELL=1%s\n",
+            (unsigned long long)r->seed, r->verdict, (unsigned long long)r->seed,
+            o->large ? " LARGE=1" : "");
     } else if (o->seeds <= 4) {
         printf("# seed %llu: %lld campaigns, %lld jobs, trace %016llx\n",
                (unsigned long long)r->seed, (long long)r->campaigns, (long long)r->jobs,

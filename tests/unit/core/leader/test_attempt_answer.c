@@ -558,7 +558,9 @@ static void test_attempt_answer__where_the_output_of_an_ended_job_is(void **stat
     assert_false(leader_place_answer(a, NULL, true, false, WALL + 1, BOOT, &f)); /* behind? */
     assert_int_equal(f.kind, FACT_VERIFY_FAILED);
     (void)snprintf(job.request_hash, sizeof job.request_hash, "%s", a->row.identity_hash);
+    (void)snprintf(job.rules, sizeof job.rules, "[1]");
     assert_true(leader_place_answer(a, &job, false, false, WALL, BOOT, &f));
+    assert_string_equal(a->rules, "[1]"); /* they went on since its end */
     assert_true(a->placed && strcmp(a->artifacts, "s3://out/m") == 0 && a->unfound_us == 0);
     a->unfound_us = BOOT;
     (void)leader_place_answer(a, NULL, true, false, WALL + 1, BOOT + 901 * SEC, &f);

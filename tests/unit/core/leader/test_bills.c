@@ -204,7 +204,8 @@ static void test_bills__what_its_rules_have_found_comes_with_it(void **state)
 static void come(struct leader_world *w, int64_t billable_s)
 {
     struct bill_correction c;
-    const struct job_description job = ended(billable_s);
+    struct job_description job = ended(billable_s);
+    (void)snprintf(job.rules, sizeof job.rules, "[1]");
     assert_int_equal(leader_plan_bill(leader_bill_of(&w->s, job_of(1)), &job, false, BOOT, &c),
                      BILL_CAME);
     leader_apply_bill(&w->s, job_of(1), BILL_CAME, &c, BOOT);
@@ -269,9 +270,11 @@ static void test_bills__of_an_attempt_that_is_verified_and_of_a_campaign_that_is
     leader_world_ran(a, ATTEMPT_VERIFYING);
     a->account.spent_musd = 7200000;
     leader_state_change(&w.s, 1001, true)->spent_musd = USD; /* of the attempts before it */
+    a->rules = xstrdup("[]");
     (void)taken(&w, 1);
     come(&w, 1200);
     assert_int_equal(a->account.spent_musd, 2400000);
+    assert_null(a->rules); /* the bill brought newer ones */
     assert_int_equal(leader_state_change(&w.s, 1001, false)->spent_musd, USD);
     w.s.projects[0].spent_musd = w.s.projects[1].spent_musd = 9 * USD;
     w.lc->row.spent_musd = 5 * USD;
