@@ -1,4 +1,4 @@
-"""The 1,200 rows of worker_parity.py: web servers, TLS servers and a DNS server with every possible outcome, what each URL is set
+"""The 500 rows of worker_parity.py: web servers, TLS servers and a DNS server with every possible outcome, what each URL is set
 up to do (Fate), the columns beside it, and the Parquet file of it all.
 """
 import hashlib
@@ -8,7 +8,7 @@ import random
 from kit.worker import *
 from kit.worker.web import Raw, certificate, deaf, shut_port
 
-ROWS = int(os.environ.get("ROWS", "1200"))
+ROWS = int(os.environ.get("ROWS", "500"))
 TOKEN = "mybot"
 DIRECTIVES = ("noai", "noimageai", "noindex", "noimageindex")
 DOWNLOAD, RESIZE = "failed_to_download", "failed_to_resize"

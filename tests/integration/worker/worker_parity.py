@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Aim: the output of a part follows img2dataset's rules, row by row, whatever the web servers do: statuses,
-texts, counts, keys, members, json, sidecar. No row vanishes. Method: 1,200 rows (ROWS=3000: more) with every possible
+texts, counts, keys, members, json, sidecar. No row vanishes. Method: 500 rows (ROWS=3000: more) with every possible
 outcome, from real web servers, TLS servers and a DNS server; the expected output is computed from what
 each URL was set up to do, never from the actual output. Where a text is Python's, Python's own urllib
 provides it. Four runs with different settings over the same rows.

@@ -25,7 +25,7 @@
 #define REAL_SECONDS_MAX 120
 #define CALM_MAX_US      (96 * HOUR)
 #define WORKERS_MAX      16
-#define SEEDS_A_PROCESS  30
+#define SEEDS_A_PROCESS  100
 #define LOOKS            3 /* of the judge, before the calm */
 
 struct options {
