@@ -112,7 +112,8 @@ def test_names_of_one_case(d):
                [("http://127.0.0.%d:1/%d" % (net, i), "w%d" % i, "s%d" % i, rows[i]["nested"]) for i in range(10)],
                "url_col %s of a file with URL and url is that column, and its caption text is not TEXT" % col)
         tap.ok(rc == 0, "the run ends well", se)
-    refused = ["--allow-net", "127.0.0.2:1", "--retries", "0"]  # a failure that another pass asks for again
+    # A failure that another pass asks for again; rows whose turn comes after it do not wait a minute for the host.
+    refused = ["--allow-net", "127.0.0.2:1", "--retries", "0", "--host_patience", "1"]
     rc, out, se = download(d, folder + "/case.parquet", "--save_additional_columns", "Status", "--number_sample_per_shard", "10", *refused)
     first = [(r["url"], r["caption"], r["Status"], r["status_1"]) for n in ("0", "1") for r in read_parquet(out + "/0000%s.parquet" % n)] if rc == 0 else []
     tap.eq(first, [(rows[i]["link"], rows[i]["TEXT"], "s%d" % i, "failed_to_download") for i in range(20)], "by default it is url, and TEXT")
