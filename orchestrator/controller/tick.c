@@ -94,8 +94,8 @@ static void gauges(const struct controller *c)
     metric_set(METRIC_SLOTS_HELD, held);
 }
 
-/* A price that came is known first, and an attempt without one gets it before the fact that it kept
- * ends it: an end is booked as its record was planned. False: leadership lost. */
+/* New prices are taken first. An attempt without a price gets one before a kept fact ends it: its
+ * end is booked by the price that it had when the record was planned. False: leadership lost. */
 static bool record(struct controller *c)
 {
     price_read_tick(c);

@@ -321,7 +321,7 @@ struct bill_correction { /* the bill has come */
     struct ledger_entry entry; /* the difference */
     bool has_phases;
     int64_t phases[PHASE_FIGURES_N];
-    const char *rules; /* of the same answer, and as long there; NULL keeps */
+    const char *rules; /* borrowed from the same answer; NULL keeps */
 };
 
 struct stray_row { /* a job of this installation at AWS that is no attempt of it */

@@ -91,7 +91,8 @@ static void select_nth(double *v, int64_t n, int64_t k)
         int64_t i = from;
         int64_t j = to;
         while (i <= j) {
-            /* Both end at pivot itself, later at what was swapped: within from and to. */
+            /* At first both stop at the pivot, later at a value that was swapped: i and j stay
+             * between from and to. */
             /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): so v[i] is set */
             while (v[i] < pivot) {
                 i++;

@@ -3,7 +3,6 @@
 #include "common/json.h"
 #include "training_request.h"
 
-#define ENV_VALUE_MAX     512
 #define ARGUMENT_MAX      256
 #define S3_URI_MAX        1024
 #define HYPER_N_MAX       (SPEC_PAIRS_MAX + 16) /* room for one's own, before they are counted */

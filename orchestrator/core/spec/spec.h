@@ -11,6 +11,7 @@
 #define SPEC_ARENA_BYTES     (16 << 20) /* an arena of this maximum holds any spec */
 #define SPEC_PAIRS_MAX       100
 #define HYPER_VALUE_MAX      2500 /* bytes of a hyperparameter that CreateTrainingJob takes */
+#define ENV_VALUE_MAX        512  /* the same of a variable of its environment */
 #define SPEC_RUNTIME_S_MAX   INT64_C(2419200) /* CreateTrainingJob: 28 days */
 #define SPEC_CHANGE_X100_MAX 10000
 #define SPEC_WEIGHT_DEFAULT  100

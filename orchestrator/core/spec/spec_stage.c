@@ -297,7 +297,7 @@ static void read_jobs(struct spec_reader *r, const struct spec_node *p, struct s
     spec_stage_security(r, p, s);
     read_market(r, p, s);
     read_hyperparameters(r, p, s, t);
-    spec_stage_environment(r, p, BRACES_TEMPLATE, SPEC_PAIRS_MAX - WP_ENV_N, 512, s);
+    spec_stage_environment(r, p, BRACES_TEMPLATE, SPEC_PAIRS_MAX - WP_ENV_N, ENV_VALUE_MAX, s);
     spec_read_output(r, p, s);
     if (spec_child(r, p, "allow_failed", false, &at)) {
         (void)spec_percent(r, &at, &s->allow_failed_ppm);

@@ -9,8 +9,6 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#define WORKER_KEY_MAX 512 /* as any value of its environment */
-
 bool spec_has_script(const struct spec_node *p)
 {
     return yaml_get(p->node, "framework") != NULL || yaml_get(p->node, "entry_point") != NULL ||
@@ -434,7 +432,7 @@ void spec_volume_key(struct spec_reader *r, const struct spec_node *p, struct sp
     }
 }
 
-/* That key is for droverd's bucket: the role of the jobs may not use it for another one. */
+/* droverd's key is for its own bucket: the jobs' role may not be allowed to use it elsewhere. */
 static const char *key_of_our_bucket(const struct spec_reader *r, const struct spec_stage *s)
 {
     const char *ours = r->defaults->bucket;
@@ -460,9 +458,9 @@ static void check_worker_key(struct spec_reader *r, const struct spec_node *p,
         spec_fault(r, p, "limit", "", "%d variables; a worker with output_kms_key takes at most %d",
                    s->environment_n, most);
     }
-    if (strlen(key) > WORKER_KEY_MAX) {
+    if (strlen(key) > ENV_VALUE_MAX) {
         spec_fault(r, p, "limit", "", "output_kms_key is %zu bytes long; a worker takes %d",
-                   strlen(key), WORKER_KEY_MAX);
+                   strlen(key), ENV_VALUE_MAX);
     }
 }
 

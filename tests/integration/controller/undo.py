@@ -21,18 +21,18 @@ tap = Tap()
 LARGE = """version: 1
 name: large
 stages:
-  - {name: work, image: "undo/none:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.xlarge, max_runtime: 1h}
-  - {name: after, needs: work, image: "undo/none:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.xlarge, max_runtime: 1h}
+  - {name: first, image: "undo/none:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.xlarge, max_runtime: 1h}
+  - {name: after, needs: first, image: "undo/none:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.xlarge, max_runtime: 1h}
 """
 SMALL = """version: 1
 name: small
 stages:
-  - {name: work, image: "undo/nap:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.2xlarge, max_runtime: 1h}
+  - {name: first, image: "undo/nap:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.2xlarge, max_runtime: 1h}
 """
 HELD = """version: 1
 name: held
 stages:
-  - {name: work, image: "undo/quick:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.2xlarge, max_runtime: 1h}
+  - {name: first, image: "undo/quick:1", verify: none, fan_out: {from: api}, instance_type: ml.c5.2xlarge, max_runtime: 1h}
 """
 # Every part but each tenth has failed in one of three ways, some of them after changes; 3: done, 4: failed; 7, 8, 12: causes.
 FAILED = """
@@ -59,7 +59,7 @@ def post(s, spec, n):
 def post_parts(s, cid, n):
     lines = "".join('{"uri":"s3://d/x/%d","size":%d}\n' % (i, 1000000 + i) for i in range(n)).encode()
     head = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "parts-" + cid}
-    status, text, _ = s.raw("POST", f"/v1/campaigns/{cid}/parts?last=true&stage=work", lines, head, timeout=300)
+    status, text, _ = s.raw("POST", f"/v1/campaigns/{cid}/parts?last=true&stage=first", lines, head, timeout=300)
     if status != 201:
         raise RuntimeError(text[:300])
     return cid
@@ -237,7 +237,7 @@ def held(s):
     tap.eq(s.sql(f"SELECT count(*) FROM attempt a JOIN task_run r ON r.id = a.task_id WHERE r.campaign_id = {cid[2:]} AND r.seq BETWEEN 2 AND 5"), "0", "none of them was tried, by either leader")
     f, why = s.api("GET", f"/campaigns/{cid}/forecast"), s.api("GET", f"/campaigns/{cid}/parts/3/why")
     tap.ok(f["ends_in_seconds"] is None and f["reason"] == "not before its 4 held parts are released" and f["campaign"]["end"]["p50_seconds"] is None, "it has no end before", f)
-    tap.ok((why["reason"], why["text"], why["next"]) == (None, "a person holds it", f"drover release {cid}/work/3"), "a part says who holds it and what is next", why)
+    tap.ok((why["reason"], why["text"], why["next"]) == (None, "a person holds it", f"drover release {cid}/first/3"), "a part says who holds it and what is next", why)
     op = change(s, cid, "release", {"parts": [3]})
     wait_for(lambda: parts()["done"] == 9, 60, "the released part")
     tap.ok(op["done"] == 1 and parts()["held"] == 3, "what is released starts, the rest does not", parts())
@@ -253,7 +253,7 @@ def held(s):
 def held_since(s, cid, before, failed):
     """Retried, on second thought held, and the retry is undone."""
     op = retry(s, cid)
-    some = change(s, cid, "hold", {"stage": "work", "parts": "0-499"})["done"]
+    some = change(s, cid, "hold", {"stage": "first", "parts": "0-499"})["done"]
     cancel(s, op)
     wait_moving(lambda: undone(s, op), pulse(s, op), "the undo")
     got = undone(s, op)
@@ -288,7 +288,7 @@ def main():
         wait_moving(lambda: s.sql("SELECT sum(taken) FROM stage_run") == str(PARTS + 21), lambda: cpu_s(s.procs["droverd0"].pid), "the leader's look at the parts")
         s.kill("droverd0")
         for cid in (large, small):
-            psql(s, FAILED.format(cid=cid[2:], work=s.sql(f"SELECT id FROM stage WHERE campaign_id = {cid[2:]} AND name = 'work'")))
+            psql(s, FAILED.format(cid=cid[2:], work=s.sql(f"SELECT id FROM stage WHERE campaign_id = {cid[2:]} AND name = 'first'")))
         s.start_droverd()
         wait_for(lambda: s.ended(large) and s.ended(small), 60, "the end of the campaigns")
         before = whole(s, large, PARTS - PARTS // 10)

@@ -329,6 +329,7 @@ void s3_handle(struct request *r)
     if (!s3_target(r, bucket, key)) {
         reply_error(r, 400, "InvalidURI", "Couldn't parse the specified URI.");
     } else if (r->operation[0] == '\0') {
+        /* The text is S3's. */
         reply_error(r, 501, "NotImplemented",
                     "A header or query you provided implies functionality that is not implemented");
     } else if (bucket[0] == '\0') {

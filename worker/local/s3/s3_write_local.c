@@ -181,6 +181,7 @@ bool s3_publish(struct request *r, const char *bucket, const char *key, const ch
     struct str match = request_header(r, "if-match");
     char etag[48] = "";
     if (none.p != NULL && !str_eq_cstr(str_trim(none), "*")) {
+        /* The text is S3's. */
         reply_error(r, 501, "NotImplemented",
                     "A header you provided implies functionality that is not implemented");
         return false;
