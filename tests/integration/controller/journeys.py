@@ -201,7 +201,7 @@ def refusals(s, tap):
             ("an unreadable bucket", s.download("no", "s3://denied/meta/*.parquet"), 2, ("AccessDenied", "s3://denied")),
             ("a bucket that is not there", s.download("no", "s3://nowhere-at-all/meta/*.parquet"), 2, ("NoSuchBucket", "nowhere-at-all")),
             ("a source without objects", s.download("no", "s3://drover-test/none/*.parquet"), 2, ("no object",)),
-            ("a budget below one step", s.job("no", "user/nap", top="budget: {total: 0.01 USD, at_limit: drain}"), 6, ("0.01", "0.08"))):
+            ("a budget below one step", s.job("no", "user/nap", top="budget: {total: 0.01 USD, at_limit: drain}"), 6, ("0.01", "0.0748"))):
         r = s.drover("submit", "-", "-y", text=text)
         tap.ok(r.returncode == code and all(w in r.stderr for w in words), f"{what} is refused at submit, exit {code}", (r.returncode, r.stderr))
         tap.ok(len(r.stderr.strip().splitlines()) <= 6, f"{what}: in few words", r.stderr)
