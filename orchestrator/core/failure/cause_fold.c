@@ -75,7 +75,7 @@ bool cause_has(const struct folded *f, const char *pattern)
     return whole ? cause_find_word(f->s, f->s, p) != NULL : strstr(f->s, p) != NULL;
 }
 
-static const char *find(const struct folded *f, const char *from, const char *pattern)
+const char *cause_find(const struct folded *f, const char *from, const char *pattern)
 {
     return pattern[0] == '~' ? cause_find_word(f->s, from, pattern + 1) : strstr(from, pattern);
 }
@@ -88,9 +88,9 @@ bool cause_has_near(const struct folded *f, const char *a, const char *b, size_t
     if (a[0] == '\0' || b[0] == '\0') {
         return true;
     }
-    for (const char *p = f->s; (p = find(f, p, a)) != NULL; p++) {
+    for (const char *p = f->s; (p = cause_find(f, p, a)) != NULL; p++) {
         size_t back = MIN((size_t)(p - f->s), reach);
-        const char *q = find(f, p - back, b);
+        const char *q = cause_find(f, p - back, b);
         if (q != NULL && (q <= p || (size_t)(q - p) <= reach)) {
             return true;
         }

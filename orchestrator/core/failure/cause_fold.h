@@ -35,6 +35,8 @@ static inline bool cause_may_have(const struct folded *f, unsigned three)
 bool cause_has_near(const struct folded *f, const char *a, const char *b, size_t reach);
 /* Where `word` stands as a whole word at or behind `from`; NULL when nowhere. */
 const char *cause_find_word(const char *s, const char *from, const char *word);
+/* Where a pattern stands at or behind `from`; NULL when nowhere. */
+const char *cause_find(const struct folded *f, const char *from, const char *pattern);
 /* A number of at most 5 digits behind blanks and separators; false when there is none. */
 bool cause_number_at(const char *p, int *ret);
 bool cause_is_word(char c);

@@ -1,13 +1,27 @@
 /* A file that is not there: of the data, or of the program. */
 #include "cause_read.h"
 
-/* Of pictures, sounds, films, tables, arrays, archives, records, weights. */
+/* Of pictures, sounds, films, tables, arrays, archives, records, weights, sequences, scans, points,
+ * maps, documents, models of solvers and of molecules. */
 static const char *const ends_of_data[] = {
-    ".csv",  ".tsv", ".parquet", ".jsonl",       ".tif", ".tiff", ".jpg",      ".jpeg",
-    ".png",  ".gif", ".bmp",     ".webp",        ".wav", ".flac", ".mp3",      ".mp4",
-    ".avi",  ".mkv", ".webm",    ".npy",         ".npz", ".h5",   ".hdf5",     ".nc",
-    ".dcm",  ".tar", ".zip",     ".tgz",         ".gz",  ".zst",  ".tfrecord", ".arrow",
-    ".avro", ".orc", ".rec",     ".safetensors", ".pth", ".ckpt"};
+    ".csv",         ".tsv",       ".parquet",    ".jsonl",  ".tif",   ".tiff",      ".jpg",
+    ".jpeg",        ".png",       ".gif",        ".bmp",    ".webp",  ".wav",       ".flac",
+    ".mp3",         ".mp4",       ".avi",        ".mkv",    ".webm",  ".npy",       ".npz",
+    ".h5",          ".hdf5",      ".nc",         ".dcm",    ".tar",   ".zip",       ".tgz",
+    ".gz",          ".zst",       ".tfrecord",   ".arrow",  ".avro",  ".orc",       ".rec",
+    ".safetensors", ".pth",       ".ckpt",       ".bam",    ".cram",  ".sam",       ".fastq",
+    ".fasta",       ".fa",        ".fq",         ".vcf",    ".bed",   ".gtf",       ".gff",
+    ".nii",         ".mha",       ".mhd",        ".nrrd",   ".svs",   ".edf",       ".pcd",
+    ".ply",         ".las",       ".laz",        ".bag",    ".mcap",  ".db3",       ".shp",
+    ".gpkg",        ".geojson",   ".grib",       ".grb",    ".grib2", ".vrt",       ".xlsx",
+    ".xls",         ".docx",      ".pdf",        ".epub",   ".warc",  ".wet",       ".srt",
+    ".vtt",         ".m4a",       ".ogg",        ".opus",   ".mov",   ".m4v",       ".mps",
+    ".pdb",         ".gro",       ".xtc",        ".trr",    ".cpt",   ".coor",      ".psf",
+    ".eam",         ".alloy",     ".msh",        ".cas",    ".upf",   ".bin",       ".idx",
+    ".mds",         ".tfrecords", ".feather",    ".mat",    ".rds",   ".jsonlines", ".ndjson",
+    ".arff",        ".ppm",       ".exr",        ".heic",   ".dicom", ".mgz",       ".mgh",
+    ".fif",         ".bdf",       ".webdataset", ".sqlite", ".pt",    ".onnx",      ".gguf",
+    ".pkl",         ".nemo",      ".pdparams",   ".vec",    ".spm"};
 
 /* Does a word end like the name of a file of data: "shard-000.tar", "a/b.parquet'"? */
 bool cause_names_data_file(const struct folded *f)
@@ -57,8 +71,8 @@ static bool has_folder_of_data(struct str path)
 static bool is_path_of_data(struct str path)
 {
     static const char *const own[] = {
-        "/opt/ml/model", "/opt/ml/code", "/opt/ml/output", "/opt/ml/proc", "ray_results",
-        "-packages/",    "/lib/",        "/src/",          "checkpoint",   "/usr/",
+        "/opt/ml/model", "/opt/ml/code", "/opt/ml/output", "/opt/ml/proc", "/opt/ml/checkpoint",
+        "ray_results",   "-packages/",   "/lib/",          "/src/",        "/usr/",
         "/tmp/",         "output/",      "outputs/",       "results/",     "logs/"};
     static const char *const own_ends[] = {".py",   ".so",  ".sh",  ".h",    ".hpp",  ".c",
                                            ".cc",   ".cpp", ".cu",  ".cuh",  ".yaml", ".yml",
@@ -93,11 +107,13 @@ static bool has_path_of_data(const char *from, const char *to)
 enum cause cause_by_missing_file(const struct folded *f)
 {
     enum { PATH_REACH = 200 };
-    static const char *const words[] = {"no such file", "file not found", "filenotfound",
-                                        "file does not exist", "image not found"};
+    static const char *const words[] = {
+        "no such file",    "file not found",   "filenotfound",     "file does not exist",
+        "image not found", "' does not exist", "cannot be opened", "could not open",
+        "cannot open",     "~enoent"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         for (const char *p = cause_has(f, words[i]) ? f->s : NULL;
-             p != NULL && (p = strstr(p, words[i])) != NULL; p++) {
+             p != NULL && (p = cause_find(f, p, words[i])) != NULL; p++) {
             const char *from = p - f->s > PATH_REACH ? p - PATH_REACH : f->s;
             size_t behind = strlen(words[i]) + PATH_REACH;
             if (has_path_of_data(from, p + strnlen(p, behind))) {

@@ -98,7 +98,8 @@ static bool read_constant(const char *from, size_t n, struct name *ret)
 {
     size_t m = 0;
     for (size_t i = 0; i < n && n <= NAME_MAX_N; i++) {
-        if (!isupper((unsigned char)from[i]) && from[i] != '_') {
+        if (!isupper((unsigned char)from[i]) && !isdigit((unsigned char)from[i]) &&
+            from[i] != '_') {
             return false;
         }
         ret->s[m] = (char)tolower((unsigned char)from[i]);
@@ -106,7 +107,7 @@ static bool read_constant(const char *from, size_t n, struct name *ret)
     }
     ret->s[m] = '\0';
     ret->code = false;
-    return m > 0 && m < n;
+    return m > 0 && m < n && from[n] != '/'; /* "TOO_MANY_REQUESTS/12/disk usage": a block */
 }
 
 static bool read_name(const struct folded *f, const char *from, size_t n, struct name *ret)
@@ -123,7 +124,8 @@ static bool read_name(const struct folded *f, const char *from, size_t n, struct
     memcpy(ret->s, f->s + at, n);
     ret->s[n] = '\0';
     ret->code = service || botocore || bare;
-    return is_told(f->raw, from, from + n);
+    bool framed = suffix && strncmp(from + n, " at ", 4) == 0; /* a frame of the JVM */
+    return framed || is_told(f->raw, from, from + n);
 }
 
 enum cause cause_by_name(const struct folded *f)
@@ -154,7 +156,14 @@ static bool is_frame(const char *name, size_t n)
                                          "executeuserscripterror",
                                          "unexpectedstatusexception",
                                          "failedstatuserror",
-                                         "py4jjavaerror"};
+                                         "py4jjavaerror",
+                                         "killedworker",
+                                         "airflowexception",
+                                         "executionexception",
+                                         "workflowexception",
+                                         "notebookexecutionexception",
+                                         "invocationtargetexception",
+                                         "undeclaredthrowableexception"};
     for (size_t i = 0; i < ARRAY_LEN(frames); i++) {
         if (strlen(frames[i]) == n && strncmp(name, frames[i], n) == 0) {
             return true;
@@ -182,10 +191,11 @@ static bool names_exception(const struct folded *f, const char *end, size_t suff
     while (p > s && cause_is_word(p[-1])) {
         p--;
     }
-    bool told = *end == ':' || *end == '\0' || *end == '(' || *end == ')' || *end == '\'';
+    bool told = *end != '\0' ? strchr(":()'\"", *end) != NULL : true;
     bool code = p > s && p[-1] == '('; /* a service's error code, in its own frame */
     size_t word_n = (size_t)(end - p);
-    return told && !code && word_n > suffix_n && !is_frame(p, word_n) &&
+    bool of_module = p > s && p[-1] == '.'; /* "mpi4py.MPI.Exception: " */
+    return told && !code && (word_n > suffix_n || of_module) && !is_frame(p, word_n) &&
            !is_constant(f->raw + (p - s), word_n);
 }
 
@@ -227,6 +237,23 @@ static bool tells_of_job(const char *behind)
     return false;
 }
 
+/* "chainer.utils.type_check.InvalidType: ": a class of a module that begins a text. */
+static bool begins_with_class(const struct folded *f)
+{
+    const char *rank = f->raw[0] == '[' ? strstr(f->raw, "]: ") : NULL; /* "[rank0]: " */
+    const char *raw = rank != NULL ? rank + 3 : f->raw;
+    const char *p = raw;
+    const char *name = raw;
+    while (cause_is_word(*p) || *p == '.') {
+        name = *p == '.' ? p + 1 : name;
+        p++;
+    }
+    bool module = islower((unsigned char)*raw) || *raw == '_';
+    return module && name > raw && isupper((unsigned char)name[0]) &&
+           islower((unsigned char)name[1]) && p[0] == ':' && p[1] == ' ' &&
+           !is_frame(f->s + (name - f->raw), (size_t)(p - name));
+}
+
 bool cause_has_exception(const struct folded *f)
 {
     static const char *const suffixes[] = {"error", "exception"};
@@ -234,7 +261,7 @@ bool cause_has_exception(const struct folded *f)
     static const char *const others[] = {"~stopiteration", "~stopasynciteration", "~generatorexit",
                                          "~systemexit"};
     if (cause_has(f, "traceback (most recent call last)") ||
-        strncmp(f->s, "exception: ", 11) == 0) {
+        strncmp(f->s, "exception: ", 11) == 0 || begins_with_class(f)) {
         return true;
     }
     for (size_t i = 0; i < ARRAY_LEN(modules); i++) {

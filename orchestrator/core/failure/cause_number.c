@@ -56,10 +56,30 @@ enum cause cause_by_errno(const struct folded *f)
     return found;
 }
 
+enum library { CURL, CUDA, NCCL, AWS, ARIA2, MYSQL };
+
+static enum cause of_library(enum library library, int number)
+{
+    static const struct {
+        enum library library;
+        int number;
+        enum cause cause;
+    } numbers[] = {
+#define X(library, number, c) {library, number, CAUSE_##c},
+#include "cause_library.def"
+#undef X
+    };
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        if (numbers[i].library == library && numbers[i].number == number) {
+            return numbers[i].cause;
+        }
+    }
+    return CAUSE_UNKNOWN;
+}
+
 /* "curl: (28)", "cuda runtime error (2)": a library's own number. */
 enum cause cause_by_library_number(const struct folded *f)
 {
-    enum library { CURL, CUDA, NCCL, AWS };
     static const struct {
         enum library library;
         const char *mark;
@@ -73,26 +93,73 @@ enum cause cause_by_library_number(const struct folded *f)
                  {CUDA, "cuda failure "},
                  {CUDA, "cudagetdevicecount(). error "},
                  {NCCL, "nccl error "},
-                 {AWS, "aws error [code "}};
-    static const struct {
-        enum library library;
-        int number;
-        enum cause cause;
-    } numbers[] = {
-#define X(library, number, c) {library, number, CAUSE_##c},
-#include "cause_library.def"
-#undef X
-    };
+                 {AWS, "aws error [code "},
+                 {MYSQL, "mysql error "},
+                 {MYSQL, "operationalerror: ("},
+                 {MYSQL, "programmingerror: ("},
+                 {MYSQL, "integrityerror: ("},
+                 {MYSQL, "dataerror: ("},
+                 {MYSQL, "internalerror: ("},
+                 {MYSQL, "operationalerror) ("},
+                 {MYSQL, "programmingerror) ("},
+                 {MYSQL, "integrityerror) ("},
+                 {MYSQL, "dataerror) ("},
+                 {ARIA2, "errorcode="}};
     for (size_t m = 0; m < ARRAY_LEN(marks); m++) {
         int number;
         const char *p = cause_has(f, marks[m].mark) ? strstr(f->s, marks[m].mark) : NULL;
         if (p == NULL || !cause_number_at(p + strlen(marks[m].mark), &number)) {
             continue;
         }
-        for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-            if (numbers[i].library == marks[m].library && numbers[i].number == number) {
-                return numbers[i].cause;
-            }
+        enum cause c = of_library(marks[m].library, number);
+        if (c != CAUSE_UNKNOWN) {
+            return c;
+        }
+    }
+    return CAUSE_UNKNOWN;
+}
+
+static enum cause of_sqlstate(const char *state)
+{
+    static const struct {
+        const char *start;
+        enum cause cause;
+    } states[] = {
+#define X(start, c) {start, CAUSE_##c},
+#include "cause_sqlstate.def"
+#undef X
+    };
+    static const char chars[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    bool whole = strspn(state, chars) == 5 && strcspn(state, "0123456789") < 5;
+    for (size_t i = 0; i < ARRAY_LEN(states) && whole; i++) {
+        if (strncmp(state, states[i].start, strlen(states[i].start)) == 0) {
+            return states[i].cause;
+        }
+    }
+    return CAUSE_UNKNOWN;
+}
+
+/* "SQLSTATE: 42P01", "SQLSTATE[23000]", "ERROR 1064 (42000): ". */
+enum cause cause_by_sqlstate(const struct folded *f)
+{
+    static const char *const marks[] = {"sqlstate", "sql state"};
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+        const char *p = cause_has(f, marks[i]) ? strstr(f->s, marks[i]) : NULL;
+        if (p != NULL) {
+            p += strlen(marks[i]);
+            return of_sqlstate(p + strspn(p, " :=[('\""));
+        }
+    }
+    for (const char *p = f->s; (p = strstr(p, " (")) != NULL; p += 2) {
+        const char *number = p;
+        while (number > f->s && isdigit((unsigned char)number[-1])) {
+            number--;
+        }
+        int code;
+        if (number < p && strspn(p + 2, "0123456789hys") == 5 && strncmp(p + 7, "): ", 3) == 0 &&
+            cause_number_at(number, &code)) {
+            enum cause c = p - number == 4 ? of_library(MYSQL, code) : CAUSE_UNKNOWN;
+            return c != CAUSE_UNKNOWN ? c : of_sqlstate(p + 2);
         }
     }
     return CAUSE_UNKNOWN;
@@ -138,15 +205,31 @@ enum cause cause_by_http_status(const struct folded *f)
                                          "http",
                                          "http code",
                                          "http error code",
+                                         "error code",
+                                         "\"code\"",
+                                         "action failed <",
                                          "response",
                                          "returned",
                                          "responded with",
                                          "returned error",
                                          "request failed",
                                          "awaiting response...",
+                                         "ignoring response <",
+                                         "crawled (",
+                                         "times)",
                                          "too many"};
+    static const char *const fields[] = {
+        "\"code\":", "\"status\":", "'code':", "'status':", "apiexception: ("};
     static const char *const behind[] = {" client error", " server error"};
     int status;
+    /* what a service answers is not there is what was asked of it, no data */
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        const char *p = cause_has(f, fields[i]) ? strstr(f->s, fields[i]) : NULL;
+        if (p != NULL && cause_number_at(p + strlen(fields[i]), &status) &&
+            of_http_status(status) != CAUSE_UNKNOWN) {
+            return status == 404 ? CAUSE_BAD_REQUEST : of_http_status(status);
+        }
+    }
     for (size_t i = 0; i < ARRAY_LEN(before); i++) {
         const char *p = cause_has(f, before[i]) ? f->s : NULL;
         while (p != NULL && (p = strstr(p, before[i])) != NULL) {
@@ -265,7 +348,8 @@ bool cause_find_exit_code(const struct folded *f, int *ret)
                                         "exit with",          "exiting with",
                                         "successfully: exit", "failed with code",
                                         "failed with status", "code=exited, status",
-                                        "exited (",           "systemexit"};
+                                        "exited (",           "finished with status",
+                                        "finished with code", "systemexit"};
     const char *last = NULL;
     for (size_t w = 0; w < ARRAY_LEN(words); w++) {
         if (!cause_has(f, words[w])) {

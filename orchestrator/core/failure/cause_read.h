@@ -6,6 +6,7 @@
  * 9", "Killed" alone in its line. */
 enum cause cause_by_errno(const struct folded *f);
 enum cause cause_by_library_number(const struct folded *f);
+enum cause cause_by_sqlstate(const struct folded *f);
 enum cause cause_by_http_status(const struct folded *f);
 enum cause cause_by_signal(const struct folded *f);
 /* The number after the last words that announce an exit code; false when there are none. */

@@ -22,9 +22,10 @@ static const struct {
 
 static enum cause cause_of_module(struct str path)
 {
-    char lower[256];
-    size_t skip = path.n > sizeof lower - 1 ? path.n - (sizeof lower - 1) : 0;
-    size_t n = 0;
+    char lower[256] = "/"; /* "mmdet/datasets/coco.py": the root was cut off */
+    size_t n = path.n > 0 && path.p[0] != '/';
+    size_t room = sizeof lower - 1 - n;
+    size_t skip = path.n > room ? path.n - room : 0;
     for (size_t i = skip; i < path.n; i++) {
         lower[n++] = (char)tolower((unsigned char)path.p[i]);
     }
@@ -35,6 +36,22 @@ static enum cause cause_of_module(struct str path)
         }
     }
     return CAUSE_UNKNOWN;
+}
+
+/* "pdfminer.pdfparser.PDFSyntaxError: ...": the module that an exception's class is of. */
+static enum cause cause_of_class(struct str line)
+{
+    char path[128];
+    size_t n = 0;
+    size_t last = 0;
+    for (; n < line.n && n < sizeof path && (cause_is_word(line.p[n]) || line.p[n] == '.'); n++) {
+        path[n] = line.p[n] == '.' ? '/' : line.p[n];
+        last = line.p[n] == '.' ? n + 1 : last;
+    }
+    bool told = n == line.n || line.p[n] == ':';
+    return told && last > 0 && last < n && isupper((unsigned char)path[last])
+               ? cause_of_module((struct str){path, n})
+               : CAUSE_UNKNOWN;
 }
 
 static bool is_row_mapper(struct str path)
@@ -170,14 +187,30 @@ static bool only_informs(struct str t)
 }
 
 /* What frameworks cancel because something else has failed tells neither what nor that somebody
- * wanted it; what a library got round tells nothing either. */
+ * wanted it; what a library got round, or advises whatever happened, tells nothing either. */
 static bool is_aftermath(struct str t)
 {
-    static const char *const parts[] = {"cancelled because Stage ", "RecvAsync is cancelled",
-                                        "SendAsync is cancelled", "mkdir -p failed for path ",
-                                        "Matplotlib created a temporary "};
+    static const char *const parts[] = {"cancelled because Stage ",
+                                        "RecvAsync is cancelled",
+                                        "SendAsync is cancelled",
+                                        "mkdir -p failed for path ",
+                                        "Matplotlib created a temporary ",
+                                        "Running pip as the 'root' user",
+                                        "Ignoring invalid distribution ",
+                                        "Error occurred when finalizing GeneratorDataset",
+                                        " factory for plugin cu",
+                                        "TF-TRT Warning: Could not find TensorRT",
+                                        "which is older than the ptxas CUDA version"};
+    static const char *const starts[] = {"CUDA kernel errors might be ", "For debugging consider ",
+                                         "Compile with `TORCH_USE_CUDA_DSA`",
+                                         "[W] [TRT] CUDA lazy loading"};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         if (str_find(t, str_of(parts[i])) >= 0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        if (str_starts(str_trim(t), starts[i])) {
             return true;
         }
     }
@@ -348,6 +381,9 @@ void cause_said(struct str text, struct said *ret)
         }
         /* code whose frame was cut off, or is not known for one */
         ret->takes_field = ret->takes_field || (str_starts(line, "    ") && takes_field(line));
+        if (ret->raised_in == CAUSE_UNKNOWN) {
+            ret->raised_in = cause_of_class(line);
+        }
         if (inside && !start && is_raised(line)) {
             begin_raised(ret);
             inside = false;

@@ -18,8 +18,15 @@ struct rule {
 };
 static const struct rule rules[] = {
 #define X(c, a, b) {CAUSE_##c, CAUSE_FIRST_THREE(a), a, b},
+/* first by who says it, since one form says more than the general words in it */
+#include "cause_cloud.def"
+#include "cause_cluster.def"
+#include "cause_science.def"
+#include "cause_store.def"
+/* then by what is said */
 #include "cause_engine.def"
 #include "cause_framework.def"
+#include "cause_learning.def"
 #include "cause_list.def"
 #include "cause_locale.def"
 #include "cause_platform.def"
@@ -29,6 +36,10 @@ static const struct rule rules[] = {
 static const struct rule last_rules[] = {
 #define X(c, a, b) {CAUSE_##c, CAUSE_FIRST_THREE(a), a, b},
 #include "cause_last.def"
+#include "cause_last_cloud.def"
+#include "cause_last_cluster.def"
+#include "cause_last_learning.def"
+#include "cause_last_science.def"
 #include "cause_tool.def"
 #undef X
 };
@@ -96,12 +107,26 @@ static bool is_own_limit(const struct folded *f)
            !has_any(f, platform, ARRAY_LEN(platform));
 }
 
+/* What a program's own line of Python calls invalid, nobody was asked for. */
+static bool begins_with_own(const struct folded *f)
+{
+    static const char *const own[] = {"typeerror: ",  "assertionerror: ",     "runtimeerror: ",
+                                      "indexerror: ", "floatingpointerror: ", "exception: "};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (strncmp(f->s, own[i], strlen(own[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum cause by_last_words(const struct folded *f)
 {
     for (size_t i = 0; i < ARRAY_LEN(last_rules); i++) {
         const struct rule *r = &last_rules[i];
         bool waits = r->cause == CAUSE_QUOTA || r->cause == CAUSE_CAPACITY;
-        if (cause_may_have(f, r->three) && fits(f, r) && !(waits && is_own_limit(f))) {
+        if (cause_may_have(f, r->three) && fits(f, r) && !(waits && is_own_limit(f)) &&
+            !(r->cause == CAUSE_BAD_REQUEST && begins_with_own(f))) {
             return r->cause;
         }
     }
@@ -152,13 +177,13 @@ static bool begins_word(const struct folded *f, const char *start)
 static bool complains(const struct folded *f)
 {
     static const char *const words[] = {
-        "~invalid",   "~not",         "~no",       "~cannot",   "~unable",     "~missing",
-        "~must",      "~wrong",       "~unknown",  "~only",     "unsupported", "mismatch",
-        "~incorrect", "~unexpected",  "~required", "~exceeds",  "~empty",      "ensure",
-        "~expected",  "~expecting",   "~but",      "unrecogni", "recognised",  "~broken",
-        "~unseen",    "inconsistent", "duplicate", "premature", "~has to be",  "~contains",
-        "~require",   "conflict",     "refused",   "reject",    "denied",      "~illegal",
-        "malformed",  "~differ"};
+        "~invalid",   "~not",         "~no",       "~cannot",   "~unable",         "~missing",
+        "~must",      "~wrong",       "~unknown",  "~only",     "unsupported",     "mismatch",
+        "~incorrect", "~unexpected",  "~required", "~exceeds",  "~empty",          "ensure",
+        "~expected",  "~expecting",   "~but",      "unrecogni", "recognised",      "~broken",
+        "~unseen",    "inconsistent", "duplicate", "premature", "~has to be",      "~contains",
+        "~require",   "conflict",     "refused",   "reject",    "denied",          "~illegal",
+        "malformed",  "~differ",      "truncated", "damaged",   "~failed to read", "~could not"};
     return has_any(f, words, ARRAY_LEN(words));
 }
 
@@ -190,10 +215,22 @@ static enum cause by_subject(const struct folded *f)
 /* Exceptions of these kinds are a program's own fault, whatever they speak of. */
 static bool is_of_program(const struct folded *f)
 {
-    static const char *const own[] = {
-        "typeerror",   "attributeerror", "nameerror",        "importerror",    "modulenotfound",
-        "syntaxerror", "indexerror",     "unboundlocal",     "notimplemented", "nullpointer",
-        "cuda",        "state_dict",     "analysisexception"};
+    static const char *const own[] = {"typeerror",
+                                      "attributeerror",
+                                      "nameerror",
+                                      "importerror",
+                                      "modulenotfound",
+                                      "syntaxerror",
+                                      "indexerror",
+                                      "unboundlocal",
+                                      "notimplemented",
+                                      "nullpointer",
+                                      "cuda",
+                                      "state_dict",
+                                      "analysisexception",
+                                      "deprecationerror",
+                                      "missingdependency",
+                                      "notinstalled"};
     for (size_t i = 0; i < ARRAY_LEN(own); i++) {
         if (cause_has(f, own[i])) {
             return true;
@@ -202,10 +239,32 @@ static bool is_of_program(const struct folded *f)
     return false;
 }
 
+/* "KeyError: 'bbox' in annotation 17": words behind the key. */
+static bool explains_key(const struct folded *f)
+{
+    static const char mark[] = "keyerror: ";
+    const char *p = strstr(f->s, mark);
+    if (p == NULL) {
+        return false;
+    }
+    p += sizeof mark - 1;
+    bool quoted = *p == '\'' || *p == '"';
+    const char *end = quoted ? strchr(p + 1, *p) : strchr(p, ' ');
+    return end != NULL && strlen(end) > 8;
+}
+
 static bool may_tell_of_data(const struct folded *f)
 {
     /* a key alone says nothing of data */
-    return !is_of_program(f) && (!cause_has(f, "keyerror") || complains(f));
+    return !is_of_program(f) && (!cause_has(f, "keyerror") || complains(f) || explains_key(f));
+}
+
+/* A warning of Python that says how a program is to be written, alone. */
+static bool is_advice(const struct folded *f)
+{
+    static const char *const kinds[] = {
+        "deprecationwarning: ", "futurewarning: ", "runtimewarning: ", "convergencewarning: "};
+    return memchr(f->text.p, '\n', f->text.n) == NULL && has_any(f, kinds, ARRAY_LEN(kinds));
 }
 
 /* Told in passing: a line of a log at the level of information. What it says of the job's end
@@ -216,11 +275,19 @@ static bool is_information(const struct folded *f)
                                          "~fatal", "critical", "exception", "killed "};
     const char *plain = strstr(f->s, " info "); /* "17:07:30 INFO Saving" */
     bool info = (plain > f->s && isdigit((unsigned char)plain[-1])) || cause_has(f, ":info]") ||
-                cause_has(f, "[info]") || cause_has(f, "level=info");
+                cause_has(f, "[info]") || cause_has(f, "level=info") || is_advice(f) ||
+                (cause_has(f, "nccl info ") && !cause_has(f, "timed out"));
     for (size_t i = 0; info && i < ARRAY_LEN(graver); i++) {
         info = !cause_has(f, graver[i]);
     }
     return info;
+}
+
+/* "UserWarning: ", of Python: the program went on. */
+static bool warns_only(const struct folded *f)
+{
+    const char *p = cause_has(f, "warning: ") ? strstr(f->raw, "Warning: ") : NULL;
+    return p > f->raw && islower((unsigned char)p[-1]);
 }
 
 static bool ends_job(enum cause c)
@@ -236,12 +303,44 @@ static enum cause by_killing_exit(const struct folded *f)
     return c == CAUSE_OOM || c == CAUSE_STOPPED || c == CAUSE_TIMEOUT ? c : CAUSE_UNKNOWN;
 }
 
+/* Services answer 429, or 403, too, when what was paid for is used up or a limit is reached, and
+ * Paddle's "(PermissionDenied)" is of its own devices: then the words say more than the name. */
+static bool is_outspoken(const struct folded *f, enum cause named)
+{
+    static const char *const used_up[] = {"insufficient_quota",
+                                          "current quota",
+                                          "usage limit",
+                                          "concurrent fine-tun",
+                                          "running jobs",
+                                          "/ month",
+                                          "per month",
+                                          "monthly",
+                                          "credit balance",
+                                          "out of credits",
+                                          "insufficient credits",
+                                          "insufficient balance",
+                                          "billing",
+                                          "spend limit",
+                                          "spending limit",
+                                          "token_limit_exc",
+                                          "payment"};
+    static const char *const limits[] = {"quota_exceeded", "quota exceeded", "exceeded quota",
+                                         "disk usage exceeded", "rate limit exceeded"};
+    if (cause_has(f, "(permissiondenied)") && cause_has(f, "paddle")) {
+        return true;
+    }
+    return named == CAUSE_THROTTLED
+               ? has_any(f, used_up, ARRAY_LEN(used_up)) && !cause_has(f, "per min")
+               : has_any(f, limits, ARRAY_LEN(limits));
+}
+
 /* A name that says who is refused or slowed down is surer than words, which may be of an address.
  */
 static enum cause by_signs(const struct folded *f)
 {
     static enum cause (*const before[])(const struct folded *) = {
-        cause_by_library_number, by_words, cause_by_missing_file, cause_by_errno};
+        cause_by_library_number, cause_by_sqlstate, by_words, cause_by_missing_file,
+        cause_by_errno};
     static enum cause (*const behind[])(const struct folded *) = {cause_by_http_status, by_agent,
                                                                   cause_by_signal};
     enum cause named = cause_by_name(f);
@@ -249,7 +348,7 @@ static enum cause by_signs(const struct folded *f)
     if (c != CAUSE_UNKNOWN) {
         return c;
     }
-    if (named == CAUSE_ACCESS_DENIED || named == CAUSE_THROTTLED) {
+    if ((named == CAUSE_ACCESS_DENIED || named == CAUSE_THROTTLED) && !is_outspoken(f, named)) {
         return named;
     }
     for (size_t i = 0; i < ARRAY_LEN(before) && c == CAUSE_UNKNOWN; i++) {
@@ -344,6 +443,29 @@ static struct cause_text of_exception(const struct folded *f, const struct said 
     return (struct cause_text){.cause = CAUSE_USER_CODE, .by = CAUSE_BY_EXCEPTION};
 }
 
+/* Says only that something else has failed, which said why elsewhere. */
+static bool says_nothing(const struct folded *f)
+{
+    static const char *const parts[] = {"ffmpeg returned non-zero",
+                                        "ffmpeg exited with",
+                                        "retryerror[<future",
+                                        "failure_with_task",
+                                        "scheduler.killedworker",
+                                        ", no events",
+                                        "error message \"\"",
+                                        "source process exited with",
+                                        "destination process exited with"};
+    bool one_line = f->text.n > 0 && memchr(f->text.p, '\n', f->text.n) == NULL;
+    return one_line && has_any(f, parts, ARRAY_LEN(parts));
+}
+
+/* A complaint that names a file of data and does not speak of one that was to be written. */
+static bool reads_data_file(const struct folded *f)
+{
+    static const char *const written[] = {"writ", "~save", "saving", "creat", "output", "upload"};
+    return cause_names_data_file(f) && !has_any(f, written, ARRAY_LEN(written));
+}
+
 struct cause_text cause_of_text(struct str text)
 {
     struct said said;
@@ -358,7 +480,7 @@ struct cause_text cause_of_text(struct str text)
     if (ret.cause == CAUSE_UNKNOWN) {
         ret.cause = by_readers(&f, &ret.by);
     }
-    if (is_information(&f) && !ends_job(ret.cause)) {
+    if ((is_information(&f) && !ends_job(ret.cause)) || (says_nothing(&f) && !ret.killed)) {
         return (struct cause_text){.cause = CAUSE_UNKNOWN, .by = CAUSE_BY_NOTHING};
     }
     if (ret.cause != CAUSE_UNKNOWN && !(ret.cause == CAUSE_USER_CODE && ret.killed)) {
@@ -371,7 +493,11 @@ struct cause_text cause_of_text(struct str text)
         return (struct cause_text){.cause = CAUSE_USER_CODE, .by = CAUSE_BY_EXCEPTION};
     }
     ret.by = CAUSE_BY_NOTHING;
-    ret.cause = ret.killed || !complains(&f) ? CAUSE_UNKNOWN : by_subject(&f);
+    ret.cause = ret.killed || warns_only(&f) || !complains(&f) ? CAUSE_UNKNOWN : by_subject(&f);
+    if (ret.cause == CAUSE_UNKNOWN && !ret.killed && !warns_only(&f) && complains(&f) &&
+        reads_data_file(&f)) {
+        ret.cause = CAUSE_BAD_INPUT;
+    }
     if (ret.cause != CAUSE_UNKNOWN) {
         ret.by = CAUSE_BY_SUBJECT;
     } else if (has_code) {

@@ -54,21 +54,23 @@ static void judge(struct figures *f, bool held_out, struct str label, struct str
 }
 
 /* Rows "label <tab> text <tab> source". Below a line "# LATE" nothing is held out: those rows were
- * found when the rules stood, and the rules were mended by them. */
+ * found when the rules stood, and the rules were mended by them. Below "# HELD OUT" all are. */
 static void read_corpus(const char *path, struct figures *f)
 {
     AUTO_FILE FILE *file = fopen(path, "r");
     assert_non_null(file);
     char line[8192];
     bool late = false;
+    bool exam = false;
     for (int row = 0; fgets(line, sizeof line, file) != NULL;) {
         struct str rest = str_trim(str_of(line));
         late |= str_eq_cstr(rest, "# LATE");
+        exam |= str_eq_cstr(rest, "# HELD OUT");
         if (rest.n == 0 || rest.p[0] == '#' || str_starts(rest, "label\t")) {
             continue;
         }
         struct str label = str_split(&rest, '\t');
-        judge(f, !late && row % 3 == 2, label, str_split(&rest, '\t'));
+        judge(f, exam || (!late && row % 3 == 2), label, str_split(&rest, '\t'));
         row++;
     }
 }
@@ -156,8 +158,8 @@ static void test_cause_corpus__texts_found_since(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_found.tsv", &f);
     print_figures("texts found since", &f);
-    /* The aim, 950, is not reached: 319 of 340 when measured. Raise it, never lower it. */
-    assert_share(&f, 1080, 930);
+    /* The aim, 950, is not reached: 324 of 340 when measured. Raise it, never lower it. */
+    assert_share(&f, 1080, 950);
 }
 
 static void test_cause_corpus__texts_as_people_paste_them(void **state)
@@ -196,8 +198,8 @@ static void test_cause_corpus__fresh_texts(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_fresh.tsv", &f);
     print_figures("fresh texts", &f);
-    /* The aim, 950, is not reached: 74 of 90 when measured. Raise it, never lower it. */
-    assert_share(&f, 272, 820);
+    /* The aim, 950, is not reached: 75 of 90 when measured. Raise it, never lower it. */
+    assert_share(&f, 272, 830);
 }
 
 static void test_cause_corpus__texts_spread_over_kinds(void **state)
@@ -206,8 +208,8 @@ static void test_cause_corpus__texts_spread_over_kinds(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_spread.tsv", &f);
     print_figures("texts spread over kinds", &f);
-    /* The aim, 950, is not reached: 65 of 77 when measured. Raise it, never lower it. */
-    assert_share(&f, 280, 840);
+    /* The aim, 950, is not reached: 68 of 77 when measured. Raise it, never lower it. */
+    assert_share(&f, 280, 880);
 }
 
 static void test_cause_corpus__texts_of_jobs(void **state)
@@ -216,8 +218,8 @@ static void test_cause_corpus__texts_of_jobs(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_jobs.tsv", &f);
     print_figures("texts of jobs", &f);
-    /* The aim, 950, is not reached: 51 of 71 when measured. Raise it, never lower it. */
-    assert_share(&f, 215, 710);
+    /* The aim, 950, is not reached: 56 of 71 when measured. Raise it, never lower it. */
+    assert_share(&f, 215, 780);
 }
 
 static void test_cause_corpus__further_texts_of_issues(void **state)
@@ -226,8 +228,8 @@ static void test_cause_corpus__further_texts_of_issues(void **state)
     struct figures f = {0};
     read_corpus("tests/vectors/causes_further.tsv", &f);
     print_figures("further texts of issues", &f);
-    /* The aim, 950, is not reached: 40 of 75 when measured. Raise it, never lower it. */
-    assert_share(&f, 225, 530);
+    /* The aim, 950, is not reached: 48 of 75 when measured. Raise it, never lower it. */
+    assert_share(&f, 225, 640);
 }
 
 static void test_cause_corpus__texts_from_memory(void **state)
@@ -254,6 +256,31 @@ static void test_cause_corpus__texts_again(void **state)
     }
 }
 
+static void test_cause_corpus__texts_written_down(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_written.tsv", &f);
+    print_figures("texts written down", &f);
+    struct tally seen = sum(f.of[0]);
+    struct tally held_out = sum(f.of[1]);
+    /* 2,608 of 2,673, 1,104 of 1,334 and 13 guessed when measured: many are of programs that no job
+     * of a campaign runs, and some say unknown where another corpus does not. Raise these. */
+    assert_true(seen.right * 1000 >= seen.rows * 975);
+    assert_true(held_out.right * 1000 >= held_out.rows * 825);
+    assert_in_range(seen.guessed, 0, 13);
+}
+
+/* What no rule was written from, as campaigns would meet it. */
+static void test_cause_corpus__an_examination(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_exam.tsv", &f);
+    print_figures("an examination", &f);
+    assert_share(&f, 1229, 960);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -269,6 +296,8 @@ int main(void)
         cmocka_unit_test(test_cause_corpus__further_texts_of_issues),
         cmocka_unit_test(test_cause_corpus__texts_from_memory),
         cmocka_unit_test(test_cause_corpus__texts_again),
+        cmocka_unit_test(test_cause_corpus__texts_written_down),
+        cmocka_unit_test(test_cause_corpus__an_examination),
     };
     return cmocka_run_group_tests_name("cause_corpus", tests, NULL, NULL);
 }
