@@ -113,6 +113,9 @@ static void print_figures(const char *what, const struct figures *f)
     }
     for (int i = 0; i < 2; i++) {
         struct tally t = sum(f->of[i]);
+        if (t.rows == 0) { /* of an examination all are held out */
+            continue;
+        }
         (void)printf("# %s, %s: %d of %d right (%.1f %%)\n", what, i ? "held out" : "tuned on",
                      t.right, t.rows, 100.0 * t.right / t.rows);
     }
