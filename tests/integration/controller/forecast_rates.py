@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The forecast on a running system. Aim: when a fifth of a campaign is done, the end that is said is right within a factor of 1.3, at 1, 10 and 50
 CreateTrainingJob calls a second and where slots bind. Method: the real droverd, PostgreSQL and drover-local; parts that sleep; what is
-left from the forecast on is compared with the forecast. A machine that is busy later on is no error of it: what jobs and calls
-took after it, as a multiple of what they took before, is allowed for.   (ONLY=10)
+left from the forecast on is compared with the forecast. A machine that is busy later on, or was before, is no error of it: what
+jobs took after it, as a multiple of what they took before, is allowed for.   (ONLY=10)
 
 usage: forecast_rates.py
 """
@@ -38,10 +38,10 @@ stages:
 
 
 def slower(s, name, said):
-    """How much slower the machine was after the forecast: what a job took in all, and the time between two calls."""
+    """How much slower the machine was after the forecast, by what a job took in all; below 1: quicker."""
     jobs = [j for j in s.oracle("jobs")["jobs"] if j["ended"] and name in j["name"]]
     took = [[j["ended"] - j["created"] for j in jobs if (j["created"] > said) == late] for late in (False, True)]
-    return max(1.0, statistics.mean(took[1]) / statistics.mean(took[0])) if all(took) else 1.0
+    return statistics.mean(took[1]) / statistics.mean(took[0]) if all(took) else 1.0
 
 
 def check(rate, parts, slots, sleep):
@@ -62,7 +62,7 @@ def check(rate, parts, slots, sleep):
         wait_for(lambda: s.ended(cid), 600, "the end", step=0.05)
         took, more = time.monotonic() - asked, slower(s, "rates", said)
         end = f["end"]
-        ok = end["p50_seconds"] / FACTOR <= took <= end["p50_seconds"] * FACTOR * more
+        ok = end["p50_seconds"] / FACTOR * min(1, more) <= took <= end["p50_seconds"] * FACTOR * max(1, more)
         print(f"# {what}: at {then['done']} done said {end['p50_seconds']} s ({end['p10_seconds']} to {end['p90_seconds']}), took {took:.1f} s; later jobs took {more:.2f} of the earlier ones", flush=True)
         tap.ok(f["known"] and ok, f"{what}: the end is right within a factor of {FACTOR}: {took / max(end['p50_seconds'], 0.1):.2f} of what was said", (end, took, more))
         tap.ok(s.ended(cid)["state"] == "succeeded", "and it succeeded")

@@ -80,10 +80,11 @@ static void test_stage_history__a_part_without_a_request_says_nothing(void **sta
 {
     (void)state;
     for (int asked = 0; asked < 2; asked++) {
-        struct leader_world w;
-        struct live_stage later = {0};
+        struct leader_world w, later;
         leader_world_init(&w);
-        w.ls->rules = later.rules = (struct breaker_rules){.canary = 3, .k = 3, .n = 10};
+        leader_world_init(&later);
+        stage_history_init(later.ls);
+        w.ls->rules = later.ls->rules = (struct breaker_rules){.canary = 3, .k = 3, .n = 10};
         for (int64_t id = 1; id <= 3; id++) {
             struct live_attempt *a = leader_world_attempt(&w, id, 1);
             buf_add_str(&a->request, asked ? STR("{\"a\":1}") : STR(ATTEMPT_NO_REQUEST));
@@ -92,11 +93,12 @@ static void test_stage_history__a_part_without_a_request_says_nothing(void **sta
             (void)snprintf(row.reason, sizeof row.reason, "%slr is too long",
                            asked ? "" : ATTEMPT_NO_REQUEST_WHY);
             (void)stage_history_ended(a, row.state, row.cause, false, row.reason, WALL);
-            stage_history_saw_breaker_row(&later, &row);
+            stage_history_saw_breaker_row(later.ls, &row);
         }
         assert_int_equal(w.ls->breaker.tripped, asked);
-        assert_int_equal(later.breaker.tripped, asked);
+        assert_int_equal(later.ls->breaker.tripped, asked);
         leader_world_done(&w);
+        leader_world_done(&later);
     }
 }
 
