@@ -262,7 +262,7 @@ def fails(s, s3):
     """In the background: refused in the middle, nothing there, too many."""
     two = lambda pattern: campaign(s, pattern) + """  - name: index
     needs: [download]
-    image: 111122223333.dkr.ecr.us-east-1.amazonaws.com/index:1
+    image: user/index:1
     instance_type: ml.c5.9xlarge
     max_runtime: 5m
 """
