@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import BIN, TOP, wait_for
+from kit import TOP, bin_of, wait_for
 from kit.local import error_of, run, same
 
 READ = "cd $DROVER_ML_ROOT/input/data && for e in %s; do cat c_$e > ../../model/$e || exit 9; done"
@@ -358,7 +358,7 @@ def test_campaign__the_request_that_drover_prints_runs(l):
     with open(path, "w", encoding="utf-8") as f:
         f.write(CAMPAIGN)
     env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "DROVER_"))}
-    done = subprocess.run([BIN + "/drover", "request", "--dry", path, "-o", "json"], capture_output=True, text=True, check=False,
+    done = subprocess.run([bin_of("release") + "/drover", "request", "--dry", path, "-o", "json"], capture_output=True, text=True, check=False,
                           cwd=TOP, env={**env, "AWS_REGION": "us-east-1"})
     same((done.returncode, done.stderr), (0, ""))
     request = json.loads(done.stdout)
