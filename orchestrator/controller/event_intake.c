@@ -158,7 +158,7 @@ static void go_on(struct event_intake *e)
         return;
     }
     int64_t wake_us = delete_spent(e, now_us);
-    int64_t due_us;
+    int64_t due_us = INT64_MAX;
     if (e->receive == NULL &&
         event_watch_asks(e->spent_n, SPENT_MAX, EVENT_QUEUE_BATCH, e->next_us, now_us, &due_us)) {
         e->asked_us = now_us;

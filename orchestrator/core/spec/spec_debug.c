@@ -80,7 +80,7 @@ static void read_name(struct spec_reader *r, const struct spec_node *p, const ch
 static void read_collections(struct spec_reader *r, const struct spec_node *p, struct spec_hook *h)
 {
     static const char hint[] = "[{name: losses, parameters: {save_interval: 50}}]";
-    const char *names[SPEC_HOOK_MAX];
+    const char *names[SPEC_HOOK_MAX] = {NULL};
     struct spec_node at;
     if (!spec_child(r, p, "collections", false, &at) ||
         !spec_is_list(r, &at, SPEC_HOOK_MAX, hint)) {
@@ -126,7 +126,7 @@ static void read_rules(struct spec_reader *r, const struct spec_node *p, struct 
     static const char hint[] = "[{name: loss, image: ACCOUNT.dkr.ecr.REGION.amazonaws.com/"
                                "sagemaker-debugger-rules, parameters: {rule_to_invoke: "
                                "LossNotDecreasing}}]";
-    const char *names[SPEC_HOOK_MAX];
+    const char *names[SPEC_HOOK_MAX] = {NULL};
     struct spec_node at;
     if (!spec_child(r, p, "rules", false, &at) || !spec_is_list(r, &at, SPEC_HOOK_MAX, hint)) {
         return;

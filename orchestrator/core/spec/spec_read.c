@@ -122,7 +122,7 @@ bool spec_is_list(struct spec_reader *r, const struct spec_node *p, size_t max, 
 static size_t same_letters(const char *a, const char *b)
 {
     size_t n = 0;
-    while (n < 4 && a[n] != '\0' && a[n] == b[n]) {
+    for (; n < 4 && *a != '\0' && *a == *b; a++, b++) {
         n++;
     }
     return n;

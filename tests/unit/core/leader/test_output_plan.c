@@ -515,7 +515,7 @@ static void test_output_plan__all_figures_are_added_up(void **state)
     struct output_seen seen = {
         .objects = objects, .objects_n = SHARDS_MOST, .rows_in = INT64_C(1000) * SHARDS_MOST};
     struct output_verdict v;
-    const char *key;
+    const char *key = NULL;
     size_t cursor = 0;
     for (int i = 0; i < SHARDS_MOST; i++) {
         (void)snprintf(keys[i], sizeof keys[i], "%06d_stats.json", i);
