@@ -120,7 +120,8 @@ bool forecast_get(struct api_req *r, struct err *err)
                                            .version =
                                                response_cache_version(st.counts, sizeof st.counts),
                                            .same_us = SAME_COUNTS_US,
-                                           .in_turn = true};
+                                           .in_turn = true,
+                                           .db = r->db};
     struct forecast_wanted of = {.r = r, .campaign_id = id, .stage = &st};
     AUTO_FREE char *json = NULL;
     return response_cache_answer(req_answers(r), &ask, forecast_make, &of, &json, err) &&

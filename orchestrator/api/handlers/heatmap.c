@@ -88,7 +88,8 @@ static bool tiles_answer(struct api_req *r, const struct apidb_stage_row *stage,
         .key = name,
         .version = response_cache_version(stage->counts, sizeof stage->counts),
         .same_us = SAME_MAP_US,
-        .fresh_us = FRESH_US};
+        .fresh_us = FRESH_US,
+        .db = r->db};
     ASSERT(r->later == NULL);
     struct tiles_wanted of = {.db = r->db, .stage = *stage, .key = *key};
     return response_cache_answer_or_last(req_answers(r), &ask, tiles_make, &of, sizeof of, ret,

@@ -42,7 +42,8 @@ static bool sum_out(struct api_req *r, const struct apidb_pools_of *of, struct b
     const struct response_cache_ask ask = {
         .key = arena_printf(&r->arena, "pools %lld %s", (long long)of->campaign_id, of->projects),
         .version = response_cache_version(input, sizeof input),
-        .same_us = SAME_US};
+        .same_us = SAME_US,
+        .db = r->db};
     if (!response_cache_answer(req_answers(r), &ask, counts_make, &c, &counts, err)) {
         return false;
     }

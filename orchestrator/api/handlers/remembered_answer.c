@@ -15,6 +15,7 @@ static bool version_read(struct api_req *r, int64_t campaign_id, struct response
     if (!req_db(r, err) || !apidb_campaign_rows(r->db, campaign_id, &rows, &parts, &active, err)) {
         return false;
     }
+    ask->db = r->db;
     ask->strict = ask->strict && parts < MANY_PARTS;
     ask->version = response_cache_version(rows.p, rows.n);
     /* Curves show how far attempts are, which no row of these tells until they end. */

@@ -134,7 +134,7 @@ bool bill_get(struct api_req *r, struct err *err)
         arena_printf(/* a hash, since a tag may be longer than a key */
                      &r->arena, "bill %s %016llx %s", of.q.month != NULL ? of.q.month : "now",
                      (unsigned long long)response_cache_version(tag, strlen(tag)), of.q.projects);
-    const struct response_cache_ask ask = {.key = key, .fresh_us = BILL_FRESH_US};
+    const struct response_cache_ask ask = {.key = key, .fresh_us = BILL_FRESH_US, .db = r->db};
     return response_cache_answer(req_answers(r), &ask, bill_make, &of, &json, err) &&
            reply_json(r, 200, str_of(json));
 }

@@ -213,7 +213,8 @@ bool why_get(struct api_req *r, struct err *err)
                                            .version = response_cache_version(text, strlen(text)),
                                            .same_us = SAME_PART_US,
                                            .strict = true,
-                                           .in_turn = of.waits};
+                                           .in_turn = of.waits,
+                                           .db = r->db};
     return response_cache_answer(req_answers(r), &ask, why_make, &of, &json, err) &&
            reply_json(r, 200, str_of(json));
 }

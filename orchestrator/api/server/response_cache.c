@@ -3,12 +3,16 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "request.h"
+#include "store/pg/connection.h"
 #include <pthread.h>
 
 #define ANSWERS_N   64
 #define COST_FACTOR 10
 #define CHEAP_US    20000               /* cheaper answers are not cached longer than fresh_us */
 #define OLD_US      (30 * USEC_PER_SEC) /* the oldest given while a dear one is made again */
+/* A slow database needs longer for a large campaign than other requests may take: given up, an
+ * answer would be begun again by each who asks and be given to nobody. */
+#define STATEMENT_US (20 * USEC_PER_SEC)
 
 struct cached_answer {
     char key[RESPONSE_CACHE_KEY_MAX];
@@ -199,6 +203,17 @@ static char *answer_or_begin(struct response_cache *c, const struct response_cac
     }
 }
 
+static bool make_with_time(const struct response_cache_ask *ask, response_cache_make make,
+                           void *ctx, struct buf *b, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    if (ask->db == NULL) {
+        return make(ctx, b, err);
+    }
+    bool ok = store_statement_limit(ask->db, STATEMENT_US, err) && make(ctx, b, err);
+    return store_statement_limit(ask->db, 0, ok ? err : &ignored) && ok;
+}
+
 /* Makes the answer; NULL with *err. */
 static char *made(struct response_cache *c, const struct response_cache_ask *ask,
                   response_cache_make make, void *ctx, int64_t *ret_cost_us, struct err *err)
@@ -208,7 +223,7 @@ static char *made(struct response_cache *c, const struct response_cache_ask *ask
         response_cache_turn(c);
     }
     int64_t began_us = clock_mono_us();
-    bool ok = make(ctx, &b, err);
+    bool ok = make_with_time(ask, make, ctx, &b, err);
     *ret_cost_us = clock_mono_us() - began_us;
     if (ask->in_turn) {
         response_cache_turn_end(c);
@@ -311,6 +326,7 @@ void response_later_make(struct response_later *l, struct store *db)
 {
     struct err ignored = ERR_INIT; /* who asks next makes it and is told */
     *(struct store **)l->ctx = db;
+    l->ask.db = l->ask.db != NULL ? db : NULL;
     free(make_and_tell(l->c, &l->ask, db != NULL ? l->make : not_made, l->ctx, l->mine, &ignored));
     later_free(l);
 }

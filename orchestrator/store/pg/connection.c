@@ -65,16 +65,28 @@ static bool session_set(struct store *s, struct err *err)
     return store_run(s, QUERY(SESSION_SET), &p, NULL, err);
 }
 
-bool store_lock_wait(struct store *s, int64_t wait_us, struct err *err)
+static bool setting_set(struct store *s, const char *name, const char *value, struct err *err)
 {
-    char text[32];
-    const char *name = "lock_timeout";
-    const char *value = text;
-    (void)snprintf(text, sizeof text, "%lldms", (long long)(wait_us / USEC_PER_MSEC));
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text_array(&p, &name, 1);
     param_text_array(&p, &value, 1);
     return store_run(s, QUERY(SESSION_SET), &p, NULL, err);
+}
+
+bool store_lock_wait(struct store *s, int64_t wait_us, struct err *err)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%lldms", (long long)(wait_us / USEC_PER_MSEC));
+    return setting_set(s, "lock_timeout", text, err);
+}
+
+bool store_statement_limit(struct store *s, int64_t limit_us, struct err *err)
+{
+    char text[32];
+    store_set_wait(s, limit_us > 0 ? limit_us + WAIT_MARGIN_US : 0);
+    (void)snprintf(text, sizeof text, "%lldms", (long long)(limit_us / USEC_PER_MSEC));
+    return setting_set(s, "statement_timeout",
+                       limit_us > 0 ? text : roles[s->role].statement_timeout, err);
 }
 
 static bool connected(struct store *s, struct err *err)

@@ -1,6 +1,7 @@
 /* Aim: a connection says what went wrong and never waits for ever; what was committed survives any
  * death of the server; the pool is bounded and mends itself; parameters arrive as they were given.
  * Method: a real cluster that is stopped, killed and started again. */
+#include "api/server/response_cache.h"
 #include "common/clock.h"
 #include "store/api/idempotency_keys.h"
 #include "store/leader/campaigns.h"
@@ -71,6 +72,69 @@ static void test_conn__errors_say_what_they_are(void **state)
     store_close(s);
     assert_false(store_open("host=/nowhere dbname=x", STORE_API, &s, &err));
     assert_int_equal(err.code, ERR_UNAVAILABLE);
+}
+
+static void test_conn__a_statement_may_be_given_another_limit(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct store *s = pg_open(w->db, STORE_API);
+    pg_good(store_statement_limit(s, 50 * USEC_PER_MSEC, &err), &err);
+    assert_false(store_plain(s, "SELECT pg_sleep(30)", &err));
+    assert_int_equal(err.code, ERR_TIMEOUT);
+    pg_good(store_statement_limit(s, 0, &err), &err);
+    pg_good(store_plain(s, "SELECT pg_sleep(0.2)", &err), &err);
+    store_close(s);
+}
+
+struct limit_wanted {
+    struct store *db;
+    bool fails;
+};
+
+/* What a statement that makes an answer may take. */
+static bool limit_make(void *ctx, struct buf *out, struct err *err)
+{
+    const struct limit_wanted *of = ctx;
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(of->db, "limit", "SELECT current_setting('statement_timeout')", NULL, &r,
+                    err)) {
+        return false;
+    }
+    buf_add_cstr(out, PQgetvalue(r, 0, 0));
+    return !of->fails || err_set(err, ERR_TIMEOUT, "no answer");
+}
+
+/* A slow database is given time for what all who ask then get; other requests are not. */
+static void test_conn__what_is_made_once_for_all_may_take_longer(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct store *s = pg_open(w->db, STORE_API);
+    struct response_cache *c = response_cache_new();
+    for (int i = 0; i < 4; i++) { /* made at once, in vain, later; then nothing is left of it */
+        struct response_cache_ask ask = {.key = i == 2 ? "later" : "now", .db = s};
+        struct limit_wanted of = {.db = s, .fails = i == 1};
+        struct response_later *later = NULL;
+        AUTO_FREE char *json = NULL;
+        AUTO_BUF struct buf usual = BUF_INIT(100);
+        if (i == 2) {
+            struct store *another = pg_open(w->db, STORE_API);
+            ask.db = of.db = another;
+            assert_null(response_cache_last(c, &ask, limit_make, &of, sizeof of, &later));
+            store_close(another);
+            response_later_make(later, s);
+            ask.db = s;
+            ask.same_us = USEC_PER_SEC;
+        }
+        assert_int_equal(response_cache_answer(c, &ask, limit_make, &of, &json, &err), i != 1);
+        assert_string_equal(json != NULL ? json : "20s", "20s");
+        of = (struct limit_wanted){.db = s};
+        pg_good(limit_make(&of, &usual, &err), &err);
+        assert_string_equal(buf_cstr(&usual), "5s");
+    }
+    response_cache_free(c);
+    store_close(s);
 }
 
 static void test_conn__a_lost_connection_is_unavailable_and_stays_so(void **state)
@@ -484,6 +548,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         T(test_conn__errors_say_what_they_are),
+        T(test_conn__a_statement_may_be_given_another_limit),
+        T(test_conn__what_is_made_once_for_all_may_take_longer),
         T(test_conn__a_lost_connection_is_unavailable_and_stays_so),
         T(test_conn__a_server_that_stops_talking_costs_a_connection_not_a_thread),
         T(test_conn__a_copy_into_a_frozen_server_ends),
