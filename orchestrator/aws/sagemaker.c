@@ -539,6 +539,9 @@ struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate
     if (q->created_after > 0) {
         json_out_i64(&w, "CreationTimeAfter", q->created_after / USEC_PER_SEC);
     }
+    if (q->created_before > 0) {
+        json_out_i64(&w, "CreationTimeBefore", q->created_before / USEC_PER_SEC);
+    }
     json_out_str(&w, "SortBy", "CreationTime");
     json_out_str(&w, "SortOrder", "Descending");
     json_out_i64(&w, "MaxResults", JOB_LIST_PAGE);

@@ -17,6 +17,8 @@
 #define UNSEEN_MAX            4                    /* intervals: then rotation comes to it */
 #define UNSEEN_RARE           3                    /* times longer while rounds are rare */
 #define NEWS_MAX              50                   /* pages */
+#define NEW_PAGES             8                    /* of a round, before others' are skipped */
+#define SKIP_AGAIN            20                   /* rounds after a skip that was in vain */
 #define NEW_MARGIN_US         (120 * USEC_PER_SEC) /* a List may be behind */
 #define NEW_FIRST_US          (900 * USEC_PER_SEC) /* the skew of AWS' clock is not known yet */
 
@@ -111,6 +113,8 @@ static void next_part(struct list_round *r)
             r->left[p] = false;
             r->part = p;
             r->walk = (struct list_walk){.pages = 0};
+            r->before_us = 0;
+            r->new_shown = false;
             r->under_way = true;
             return;
         }
@@ -207,7 +211,8 @@ void list_round_query(struct list_round *r, const struct leader_state *s, const 
     }
     *ret = (struct job_list_query){.status = status[part] != NULL ? status[part] : "",
                                    .pool = part == LIST_POOLS ? "Available" : "",
-                                   .created_after = leader_list_from(since_us, skew_us)};
+                                   .created_after = leader_list_from(since_us, skew_us),
+                                   .created_before = r->asks_new ? 0 : r->before_us};
     _Static_assert(sizeof ret->contains >= JOB_PREFIX_MAX + 2, "a prefix fits");
     leader_list_prefix(job_prefix, ret->contains);
     (void)snprintf(ret->token, sizeof ret->token, "%s",
@@ -215,29 +220,29 @@ void list_round_query(struct list_round *r, const struct leader_state *s, const 
     list_round_sent(r, boot_us);
 }
 
-/* What is new may be ours, too, while a Create may land unnoticed. */
-static bool new_seen(const struct list_round *r, const struct leader_state *s, int64_t boot_us)
-{
-    return boot_us >= s->watch_until_us || (r->part == LIST_ALL && r->oldest_us <= new_from(r, s));
-}
-
 static bool is_running(const struct live_stray *st)
 {
     return st->ended_us == 0 && strcmp(st->row.status, "InProgress") == 0;
 }
 
-/* The rest of this List has nothing that we wait for. */
-static bool all_seen(const struct list_round *r, const struct leader_state *s, int64_t boot_us)
+/* The part under way is to show it. */
+static bool is_expected(const struct list_round *r, const struct live_attempt *a)
 {
-    if (r->part == LIST_POOLS || !new_seen(r, s, boot_us)) {
+    bool stopping = a->p.state == ATTEMPT_STOPPING;
+    return r->part == LIST_STOPPING
+               ? stopping
+               : is_listed_live(a->p.state) || (r->part == LIST_ALL && stopping);
+}
+
+/* The rest of this List has nothing that we wait for. */
+static bool all_seen(const struct list_round *r, const struct leader_state *s)
+{
+    if (r->part == LIST_POOLS) {
         return false;
     }
     for (size_t i = 0; i < s->attempts_n; i++) {
         const struct live_attempt *a = s->attempts[i];
-        bool expected =
-            r->part == LIST_STOPPING ? a->p.state == ATTEMPT_STOPPING : is_listed_live(a->p.state);
-        expected |= r->part == LIST_ALL && a->p.state == ATTEMPT_STOPPING;
-        if (expected && a->listed_round != r->n) {
+        if (is_expected(r, a) && a->listed_round != r->n) {
             return false;
         }
     }
@@ -254,7 +259,8 @@ static bool all_seen(const struct list_round *r, const struct leader_state *s, i
     return true;
 }
 
-static void mark(struct list_round *r, struct leader_state *s, const struct job_summary *job,
+/* True: a live attempt's. */
+static bool mark(struct list_round *r, struct leader_state *s, const struct job_summary *job,
                  int64_t boot_us)
 {
     struct live_attempt *a = leader_state_attempt_named(s, job->name);
@@ -264,18 +270,19 @@ static void mark(struct list_round *r, struct leader_state *s, const struct job_
         a->listed_us = boot_us;
         a->absent = 0;
         a->absent_due_us = a->unfound_us = 0;
-        return;
+        return true;
     }
     struct live_stray *st = leader_stray_named(s, job->name);
     if (st != NULL) {
         st->listed_round = r->n;
-        return;
+        return false;
     }
     for (size_t i = 0; i < s->pools_n; i++) {
         if (strcmp(s->pools[i]->row.job.s, job->name) == 0) {
             s->pools[i]->listed_round = r->n;
         }
     }
+    return false;
 }
 
 /* A pool that was available and is not in a whole list of those is looked at. */
@@ -315,20 +322,55 @@ static void part_over(struct list_round *r, struct leader_state *s, bool whole)
         pools_absent(r, s);
     } else if (whole && r->part == LIST_LIVE) {
         strays_absent(r, s);
-    } else if (whole && r->part == LIST_ALL) {
+    } else if (r->part == LIST_ALL && r->new_shown) {
         r->new_from_us = MAX(r->new_from_us, r->new_began_us);
     }
     next_part(r);
 }
 
-static void round_page(struct list_round *r, struct leader_state *s, const char *next,
+/* The newest of ours that is older than all that this round has shown; 0: there is none. */
+static usec_t next_of_ours_us(const struct list_round *r, const struct leader_state *s)
+{
+    usec_t next = 0;
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        const struct live_attempt *a = s->attempts[i];
+        if (is_expected(r, a) && a->listed_round != r->n && a->created_us < r->oldest_us) {
+            next = MAX(next, a->created_us);
+        }
+    }
+    return next;
+}
+
+/* The List begins again at the next of ours. */
+static void skip_others(struct list_round *r, const struct leader_state *s)
+{
+    usec_t next = next_of_ours_us(r, s);
+    bool older = r->before_us == 0 || next < r->before_us - USEC_PER_SEC;
+    if (r->part == LIST_ALL && next > 0 && older && r->n >= r->skip_from_n) {
+        r->before_us = (next / USEC_PER_SEC + 1) * USEC_PER_SEC;
+        r->walk.token[0] = '\0';
+    }
+}
+
+/* ours: the page shows one of ours. What is new may be ours, too, while a Create may land
+ * unnoticed: then it is shown first, as far as NEW_PAGES reach. */
+static void round_page(struct list_round *r, struct leader_state *s, bool ours, const char *next,
                        int64_t boot_us)
 {
+    bool skipped = r->before_us > 0 && r->walk.token[0] == '\0';
     enum list_walk_then then = list_walk_page(&r->walk, next, pages_max[r->part]);
-    if (then == LIST_WALK_ON && all_seen(r, s, boot_us)) {
+    bool from_newest = r->part == LIST_ALL && r->before_us == 0;
+    r->new_shown |= from_newest && (r->oldest_us <= new_from(r, s) || then == LIST_WALK_OVER);
+    bool new_over = boot_us >= s->watch_until_us || r->new_shown || r->before_us > 0;
+    if (then == LIST_WALK_ON && new_over && all_seen(r, s)) {
         part_over(r, s, true);
     } else if (then != LIST_WALK_ON) {
         part_over(r, s, then == LIST_WALK_OVER);
+    } else if (skipped && !ours) { /* to one that should have been in it */
+        r->skip_from_n = r->n + SKIP_AGAIN;
+        part_over(r, s, false);
+    } else if (!ours && (new_over || r->walk.pages >= NEW_PAGES)) {
+        skip_others(r, s);
     }
 }
 
@@ -344,8 +386,9 @@ static void news_page(struct list_round *r, const char *next)
 void list_round_page(struct list_round *r, struct leader_state *s, const struct job_summary *jobs,
                      size_t n, const char *next, int64_t boot_us)
 {
+    bool ours = false;
     for (size_t i = 0; i < n; i++) {
-        mark(r, s, &jobs[i], boot_us);
+        ours |= mark(r, s, &jobs[i], boot_us);
     }
     if (next[0] != '\0' && n < JOB_LIST_PAGE && !r->late) { /* and all of it again */
         r->late = true;
@@ -357,7 +400,7 @@ void list_round_page(struct list_round *r, struct leader_state *s, const struct 
     } else if (r->asks_new) {
         news_page(r, next);
     } else {
-        round_page(r, s, next, boot_us);
+        round_page(r, s, ours, next, boot_us);
     }
 }
 

@@ -8,8 +8,10 @@
  *
  * AWS documents that it cuts a page of a hundred jobs of the whole account first and filters it
  * then. Such a service shows itself by a short page that is not the last; from then on a round asks
- * for everything, newest first, for a few pages, and stops when all live names were seen. What was
- * not seen is described in rotation, the one longest unseen first, as often as the rate allows.
+ * for everything, newest first, for a few pages, and stops when all live names were seen. A page
+ * that shows none of ours is followed by the one that begins at the next of ours, by its time of
+ * creation. What was not seen is described in rotation, the one longest unseen first, as often as
+ * the rate allows.
  *
  * Rules:
  *  1. What a page shows is used when it comes. A page that was refused is asked for again, alone,
@@ -60,6 +62,9 @@ struct list_round {
     struct list_walk news;             /* of what is new, behind the rounds */
     int64_t began_us, due_us, page_us; /* of the round; the next; the next page of any List */
     usec_t oldest_us;                  /* CreationTime of what this round has shown */
+    usec_t before_us;                  /* the walk began again before it; 0: it did not */
+    int64_t skip_from_n;               /* no round before this one skips others' jobs */
+    bool new_shown;                    /* the walk has shown all that is new */
     int absent_n;                      /* Describes asked for since it ended */
     bool news_on, asks_new;            /* news are under way; the page under way is of them */
     bool new_open;                     /* they are to come once more */

@@ -431,9 +431,9 @@ struct job *job_find(const char *name);
 bool aws_create(struct str body, usec_t signed_us, char ret_arn[static 257], struct aws_failure *f);
 void aws_describe(const struct job *j, bool stale, struct job_description *ret);
 struct list_asked {
-    usec_t created_after;
-    const char *status, *pool; /* "" any */
-    size_t from;               /* so many are passed over */
+    usec_t created_after, created_before; /* 0: from the beginning, to the newest */
+    const char *status, *pool;            /* "" any */
+    size_t from;                          /* so many are passed over */
 };
 /* A page of a List into jobs[JOB_LIST_PAGE], and the token of the next. Every other world cuts it
  * before it is filtered, as AWS documents. */

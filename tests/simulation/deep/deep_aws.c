@@ -358,8 +358,10 @@ size_t aws_list(const struct list_asked *q, const char *contains, struct job_sum
     size_t at = 0, cut = 0, n = 0;
     for (size_t i = deep->jobs_n; i-- > 0;) {
         const struct job *j = &deep->jobs[i];
-        bool old = aws_time(j->created) / USEC_PER_SEC < q->created_after / USEC_PER_SEC;
-        if (old || at++ < q->from) {
+        int64_t s = aws_time(j->created) / USEC_PER_SEC;
+        bool out = s < q->created_after / USEC_PER_SEC ||
+                   (q->created_before > 0 && s >= q->created_before / USEC_PER_SEC);
+        if (out || at++ < q->from) {
             continue;
         }
         if (cut == JOB_LIST_PAGE) {

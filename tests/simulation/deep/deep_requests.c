@@ -33,6 +33,7 @@ struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate
 {
     struct sagemaker_call *k = call_named(c, gate, LIST, q->contains, ctx);
     k->list = (struct list_asked){.created_after = q->created_after,
+                                  .created_before = q->created_before,
                                   .status = q->status,
                                   .pool = q->pool,
                                   .from = strtoul(q->token, NULL, 10)};

@@ -1,101 +1,7 @@
-/* Aim: few Lists show every end soon, whatever else the account has, whether filters work or not,
- * and whatever is refused. Method: a service of one page at a time; attempts and pools by hand. */
-#include "core/leader/list_round.h"
-#include "core/leader/strays.h"
-#include "leader_world.h"
-
-#define INTERVAL (10 * SEC)
-
-struct list_world {
-    struct leader_world w;
-    struct list_round r;
-    struct job_list_query q;
-    int64_t us; /* boot */
-};
-
-static void setup(struct list_world *t, int live)
-{
-    leader_world_init(&t->w);
-    t->w.ls->row.counts[TASK_WAITING] = 1000;
-    t->us = BOOT;
-    list_round_init(&t->r, INTERVAL, t->us);
-    for (int i = 1; i <= live; i++) {
-        struct live_attempt *a = leader_world_attempt(&t->w, i, 1);
-        a->p.state = ATTEMPT_RUNNING;
-        a->p.described_us = BOOT - SEC;
-    }
-}
-
-static struct live_attempt *nth(struct list_world *t, int i)
-{
-    return t->w.s.attempts[i - 1];
-}
-
-/* The next page that is asked for; the clock goes on to it. */
-static void ask(struct list_world *t)
-{
-    for (int i = 0; i < 100; i++) {
-        int64_t wait_us = list_round_wait_us(&t->r, &t->w.s, WALL + t->us - BOOT, 0, t->us);
-        if (wait_us == 0) {
-            list_round_query(&t->r, &t->w.s, "d", 0, t->us, &t->q);
-            return;
-        }
-        t->us += wait_us;
-    }
-    fail_msg("no page is asked for");
-}
-
-/* A page shows attempts from..to, and so many jobs of others. */
-static void give(struct list_world *t, int from, int to, int others, const char *next)
-{
-    static struct job_summary jobs[JOB_LIST_PAGE];
-    size_t n = 0;
-    memset(jobs, 0, sizeof jobs);
-    for (int i = from; i <= to; i++) {
-        (void)snprintf(jobs[n].name, sizeof jobs[n].name, "%s", nth(t, i)->row.name.s);
-        jobs[n++].created = WALL - i * SEC;
-    }
-    for (int i = 0; i < others; i++) {
-        (void)snprintf(jobs[n].name, sizeof jobs[n].name, "other-%d", i);
-        jobs[n++].created = WALL - 100 * SEC;
-    }
-    list_round_page(&t->r, &t->w.s, jobs, n, next, t->us);
-}
-
-static int absent(struct list_world *t)
-{
-    int n = 0;
-    struct live_attempt *a;
-    while ((a = list_round_absent(&t->r, &t->w.s, t->us)) != NULL) {
-        a->p.look_now = true;
-        n++;
-    }
-    return n;
-}
-
-static void described(struct list_world *t, struct live_attempt *a)
-{
-    a->p.look_now = false;
-    a->p.described_us = t->us;
-}
-
-static void refuse(struct list_world *t, enum aws_outcome outcome)
-{
-    const struct aws_failure f = {.outcome = outcome};
-    list_round_refused(&t->r, &f, t->us);
-}
-
-/* A stray that runs, as far as is known. */
-static struct live_stray *stray(struct list_world *t, const char *name, int64_t described_us)
-{
-    struct stray_row row = {.status = "InProgress", .instance_type = "ml.a.large", .instances = 1};
-    (void)snprintf(row.name, sizeof row.name, "%s", name);
-    leader_apply_stray(&t->w.s, &row);
-    struct live_stray *st = leader_stray_named(&t->w.s, name);
-    st->look_now = false;
-    st->described_us = described_us;
-    return st;
-}
+/* Aim: few Lists show every end soon, whatever else the account has and whatever is refused.
+ * Method: a service of one page at a time; attempts and pools by hand. Where filters are late:
+ * test_list_late.c. */
+#include "list_world.h"
 
 static void test_list_round__what_a_whole_list_does_not_show_is_described(void **state)
 {
@@ -267,60 +173,6 @@ static void test_list_round__pages_are_paced(void **state)
         give(&t, 1, 0, JOB_LIST_PAGE, token); /* a List without an end */
     }
     assert_in_range(pages, 790, 806);
-    leader_world_done(&t.w);
-}
-
-static void test_list_round__filters_that_come_late_are_noticed(void **state)
-{
-    (void)state;
-    struct list_world t;
-    setup(&t, 60);
-    (void)stray(&t, "older than all", BOOT - SEC);
-    ask(&t);
-    assert_false(t.r.late);
-    give(&t, 1, 2, 0, "p2"); /* of a hundred jobs of the account two were ours */
-    assert_true(t.r.late);
-    ask(&t);
-    assert_string_equal(t.q.status, "");
-    assert_string_equal(t.q.token, "");
-    give(&t, 1, 40, 10, "p2");
-    ask(&t);
-    assert_string_equal(t.q.token, "p2");
-    give(&t, 41, 60, 3, "p3"); /* all are seen: whatever is older does not matter */
-    assert_false(t.r.under_way);
-    assert_int_equal(absent(&t), 0);
-    leader_world_done(&t.w);
-}
-
-static void test_list_round__what_is_too_deep_is_described_in_rotation(void **state)
-{
-    (void)state;
-    struct list_world t;
-    char token[16];
-    int pages = 0, described_n = 0;
-    int64_t worst_us = 0;
-    setup(&t, 60);
-    t.r.late = true;
-    for (int64_t end_us = t.us + 1800 * SEC; t.us < end_us; pages++) {
-        ask(&t);
-        int page = t.q.token[0] == 'p' ? (int)strtol(t.q.token + 1, NULL, 10) : 0;
-        (void)snprintf(token, sizeof token, "p%d", page + 1);
-        give(&t, page < 4 ? 10 * page + 1 : 2, page < 4 ? 10 * page + 10 : 1, 50, token);
-        described_n += absent(&t);
-        for (int i = 1; i <= 60; i++) { /* 20 of 60 stand deeper than is listed */
-            struct live_attempt *a = nth(&t, i);
-            if (a->p.look_now) {
-                assert_true(i > 40 || t.r.n < 3); /* others are seen every round */
-                described(&t, a);
-            }
-            if (t.us > BOOT + 120 * SEC) {
-                worst_us = MAX(worst_us, t.us - MAX(a->p.described_us, a->listed_us));
-            }
-        }
-    }
-    assert_in_range(worst_us, 1, 65 * SEC);
-    assert_true(described_n <= 1800 / 2); /* 0.5 a second */
-    assert_true(pages <= 1800 * 3 / 10);  /* 0.3 a second */
     leader_world_done(&t.w);
 }
 
@@ -501,29 +353,6 @@ static void test_list_round__rounds_are_rare_while_events_tell(void **state)
     leader_world_done(&t.w);
 }
 
-static void test_list_round__while_events_tell_rotation_is_rare_too(void **state)
-{
-    (void)state;
-    struct list_world t;
-    int asked = 0;
-    setup(&t, 200);
-    list_round_every(&t.r, 60 * INTERVAL, t.us);
-    ask(&t);
-    give(&t, 1, 1, 0, "more"); /* filters are late, and all but one are too deep */
-    for (int64_t end_us = t.us + 86400 * SEC; t.us < end_us;) {
-        ask(&t);
-        give(&t, 1, 1, JOB_LIST_PAGE - 1, "more");
-        struct live_attempt *a;
-        while ((a = list_round_absent(&t.r, &t.w.s, t.us)) != NULL) {
-            a->p.described_us = t.us;
-            asked++;
-        }
-    }
-    print_message("# 200 jobs too deep for Lists: %.3f Describes a second\n", asked / 86400.0);
-    assert_in_range(asked, 199, 86400 / 30);
-    leader_world_done(&t.w);
-}
-
 static void test_list_round__a_refused_page_is_no_first_try(void **state)
 {
     (void)state;
@@ -559,8 +388,6 @@ int main(void)
         cmocka_unit_test(test_list_round__a_token_that_is_refused_begins_anew),
         cmocka_unit_test(test_list_round__a_list_that_never_comes_is_made_up_for_by_describes),
         cmocka_unit_test(test_list_round__pages_are_paced),
-        cmocka_unit_test(test_list_round__filters_that_come_late_are_noticed),
-        cmocka_unit_test(test_list_round__what_is_too_deep_is_described_in_rotation),
         cmocka_unit_test(test_list_round__stopping_and_pools_are_asked_for_when_there_are_some),
         cmocka_unit_test(test_list_round__strays_that_a_whole_list_does_not_show_are_looked_at),
         cmocka_unit_test(test_list_round__what_may_land_unnoticed_is_looked_for),
@@ -569,7 +396,6 @@ int main(void)
         cmocka_unit_test(test_list_round__nothing_of_ours_is_not_asked_about),
         cmocka_unit_test(test_list_round__a_new_leader_learns_anew_and_keeps_the_pace),
         cmocka_unit_test(test_list_round__rounds_are_rare_while_events_tell),
-        cmocka_unit_test(test_list_round__while_events_tell_rotation_is_rare_too),
         cmocka_unit_test(test_list_round__a_refused_page_is_no_first_try),
         cmocka_unit_test(test_list_round__the_sweep_lists_first),
     };
