@@ -20,8 +20,8 @@ struct response_cache_ask { /* value */
     bool strict;            /* false: for ten times its cost as well, when that was over 20 ms; and
                                while it is made again */
     bool in_turn;           /* it is made in the turn to compute */
-    struct store *db;       /* make's, whose statements may take 20 s then; NULL: no longer than
-                               others */
+    struct store *db;       /* that make uses: while it runs a statement may take 20 s; NULL: the
+                               usual 5 s */
 };
 /* Appends the answer; its errors are those of response_cache_answer. */
 typedef bool (*response_cache_make)(void *ctx, struct buf *out, struct err *err);

@@ -59,6 +59,6 @@ struct job_list_query { /* one page of a List, newest first */
     const char *status;             /* "" any */
     const char *pool;               /* status of the warm pool, "" any */
     usec_t created_after;           /* 0: from the beginning */
-    usec_t created_before;          /* 0: to the newest; whole seconds are asked for, as above */
+    usec_t created_before;          /* 0: to the newest; both are sent in whole seconds */
     char token[JOB_LIST_TOKEN_MAX]; /* of the page; "": the first */
 };

@@ -352,8 +352,8 @@ static void skip_others(struct list_round *r, const struct leader_state *s)
     }
 }
 
-/* ours: the page shows one of ours. What is new may be ours, too, while a Create may land
- * unnoticed: then it is shown first, as far as NEW_PAGES reach. */
+/* ours: the page shows one of ours. While a Create may land unnoticed, what is new may be ours,
+ * too: up to NEW_PAGES of it are listed before jobs of others are skipped. */
 static void round_page(struct list_round *r, struct leader_state *s, bool ours, const char *next,
                        int64_t boot_us)
 {
@@ -366,7 +366,7 @@ static void round_page(struct list_round *r, struct leader_state *s, bool ours, 
         part_over(r, s, true);
     } else if (then != LIST_WALK_ON) {
         part_over(r, s, then == LIST_WALK_OVER);
-    } else if (skipped && !ours) { /* to one that should have been in it */
+    } else if (skipped && !ours) { /* this page should have shown it */
         r->skip_from_n = r->n + SKIP_AGAIN;
         part_over(r, s, false);
     } else if (!ours && (new_over || r->walk.pages >= NEW_PAGES)) {

@@ -35,8 +35,8 @@ int store_fd(const struct store *s);     /* the socket of a listening one, for t
 bool store_notified(struct store *s, bool *ret_any, struct err *err) MUST_CHECK;
 /* How long a statement of this session waits for a lock from now on. */
 bool store_lock_wait(struct store *s, int64_t wait_us, struct err *err) MUST_CHECK;
-/* How long a statement of this session may take from now on (some seconds later the connection is
- * given up); 0: as its role has it. */
+/* How long a statement of this session may take from now on; 0: as its role has it. A server that
+ * says nothing for five seconds more loses the connection. */
 bool store_statement_limit(struct store *s, int64_t limit_us, struct err *err) MUST_CHECK;
 /* Maximum wait for an answer before the connection is given up; 0: the role's default. */
 void store_set_wait(struct store *s, int64_t wait_us);
